@@ -1,1 +1,3 @@
-"""Anybody's messages and our steps, one made of the other. Pure: whoever has read the bytes hands them in."""
+"""Converts recorded or provider-specific messages to steps of a trajectory and back.
+
+Pure: callers read the bytes."""

@@ -1,4 +1,6 @@
-"""What the list of messages that an agent returns tells of this turn: all but what it was sent before."""
+"""Finds the steps of the current turn in a message list that an agent returned.
+
+Such a list may repeat the whole conversation; what was sent to the agent before is dropped."""
 
 from __future__ import annotations
 
@@ -14,41 +16,46 @@ from agenteval.messages.unplaced_entries import quote_json
 
 
 class ParsedTurn(NamedTuple):
-    """What a list of messages holds of one turn. ``unplaced``: entries that no reader knows, as phrases."""
+    """What a message list contains of one turn."""
 
     steps: tuple[Step, ...]
     unplaced: tuple[str, ...]
+    """Phrases for the entries that no parser knows."""
 
 
 def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
-    """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
-    what is known from them is history. A call that is not known is not a history, wherever it stands, and
-    neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
+    """Return the steps of the current turn from a message list.
+
+    ``sent`` is the turns so far, the current one last; messages known from them are history. A call that is
+    not known from them is never history, wherever it is in the list, and neither is an entry that cannot be
+    placed. Raises ``AgentError`` for a tool call that cannot be parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
-    lines = [_MessageWords(message["role"], _words(message)) for message in read]
-    cut = _cut(lines, sent)
+    lines = [_MessageText(message["role"], _message_text(message)) for message in read]
+    start = _find_turn_start(lines, sent)
     known = {phrase for turn in sent[:-1] for phrase in turn.unplaced}
-    unplaced = [*unplaced_phrases(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
-    unplaced += [phrase for phrase in unplaced_phrases(read[: cut.place]) if phrase not in known]
-    steps = _steps_of(chat.parse_steps(read), lines, cut, sent)
+    unplaced = [*unplaced_phrases(read[start.position :]), *_orphan_results(read[start.position :], sent)]
+    unplaced += [phrase for phrase in unplaced_phrases(read[: start.position]) if phrase not in known]
+    steps = _steps_of(chat.parse_steps(read), lines, start, sent)
     is_open = bool(steps) and _ends_with_user(lines)
     return ParsedTurn((*steps, Step()) if is_open else steps, tuple(dict.fromkeys(unplaced)))
 
 
 def _steps_of(
-    steps: Sequence[Step], lines: Sequence[_MessageWords], cut: _Cut, sent: Sequence[Turn]
+    steps: Sequence[Step], lines: Sequence[_MessageText], start: _TurnStart, sent: Sequence[Turn]
 ) -> tuple[Step, ...]:
     places = [at for at, line in enumerate(lines) if line.role == "assistant"]
-    here = sum(place < cut.place for place in places)
-    before, after = steps[:here], steps[here:]
-    if cut.place:
-        history = _History(lines[: cut.place - 1], sent, is_sure=cut.is_sure)
-        before = tuple(_unknown(zip(places, before, strict=False), history, is_sure=cut.is_sure))
-    return (*before, *_without_echo(after, sent[-1].steps))
+    steps_before = sum(place < start.position for place in places)
+    before, after = steps[:steps_before], steps[steps_before:]
+    if start.position:
+        history = _History(lines[: start.position - 1], sent, is_sure=start.is_sure)
+        before = tuple(_without_history(zip(places, before, strict=False), history, is_sure=start.is_sure))
+    return (*before, *_drop_echoed_calls(after, sent[-1].steps))
 
 
-def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """The results of calls that are neither among the messages nor known: each shows that one was made."""
+def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
+    """Yield a phrase for each tool result whose call is neither in the messages nor known.
+
+    Each such result shows that a call was made."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:
@@ -58,72 +65,80 @@ def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[st
             waiting += len(calls)
         elif message["role"] == "tool" and waiting:
             waiting -= 1
-        elif _is_missing_its_call(message, ids):
-            of = f" of '{message['name']}'" if message.get("name") else ""
+        elif _is_orphan_result(message, ids):
+            of_tool = f" of '{message['name']}'" if message.get("name") else ""
             result = chat.parse_tool_result(message.get("content"))
-            yield f"the call of a tool's result{of}: {quote_json(result)}"
+            yield f"the call of a tool's result{of_tool}: {quote_json(result)}"
 
 
-def _is_missing_its_call(message: Message, ids: Collection[str]) -> bool:
+def _is_orphan_result(message: Message, ids: Collection[str]) -> bool:
     is_result = message["role"] == "tool" and message.get("type") != PASSAGES
     return is_result and str(message.get("tool_call_id") or "") not in set(ids) - {""}
 
 
-class _Cut(NamedTuple):
-    """Where the turn begins in a list. ``is_sure``: behind the user's message, and not merely behind one
-    that a framework may have put in."""
+class _TurnStart(NamedTuple):
+    """The place in a message list where the current turn begins."""
 
-    place: int
+    position: int
     is_sure: bool
+    """True if it follows the user's message of this turn, not just a user message that a framework may have
+    inserted."""
 
 
-class _MessageWords(NamedTuple):
-    """Who says what in a message."""
+class _MessageText(NamedTuple):
+    """The role and the text of a message."""
 
     role: str
-    words: str
+    text: str
 
 
-def _cut(lines: Sequence[_MessageWords], sent: Sequence[Turn]) -> _Cut:
-    """Behind the user's message: of several that say the same, the one behind the answer before it."""
+def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _TurnStart:
+    """Return the position after the user's message of this turn.
+
+    If several messages have the same text, it is the one that follows the previous answer, or else the first.
+    """
     users = [at for at, line in enumerate(lines) if line.role == "user"]
-    wanted = _plain(sent[-1].user)
-    same = [at for at in users if lines[at].words == wanted]
-    same = same or [at for at in users if wanted and wanted in lines[at].words]  # within a prompt
-    if not same:
-        return _Cut(users[-1] + 1 if users else 0, is_sure=False)
-    answer = _MessageWords("assistant", _plain(sent[-2].answer) if len(sent) > 1 else "")
-    following = [at for at in same if answer.words and at and lines[at - 1] == answer]
-    return _Cut((following or same[:1])[-1] + 1, is_sure=True)
+    user_text = _collapse_whitespace(sent[-1].user)
+    matches = [at for at in users if lines[at].text == user_text]
+    matches = matches or [at for at in users if user_text and user_text in lines[at].text]  # inside a prompt
+    if not matches:
+        return _TurnStart(users[-1] + 1 if users else 0, is_sure=False)
+    answer = _MessageText("assistant", _collapse_whitespace(sent[-2].answer) if len(sent) > 1 else "")
+    following = [at for at in matches if answer.text and at and lines[at - 1] == answer]
+    return _TurnStart((following or matches[:1])[-1] + 1, is_sure=True)
 
 
-def _plain(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
-def _words(message: Message) -> str:
+def _message_text(message: Message) -> str:
     content = message.get("content")
-    return _plain(chat.text_of(content) or "") if isinstance(content, str | list) else ""
+    return _collapse_whitespace(chat.text_of(content) or "") if isinstance(content, str | list) else ""
 
 
 class _History:
-    """What is known of a conversation, against what a list of messages holds before the turn. A call is
-    known only behind a message of the user's or in front of an answer of earlier turns: else it is a new one.
-    Where the user's message of this turn is not found (``is_sure``), the others are not there either.
-    """
+    """Decides which calls before the current turn are already known from earlier turns.
 
-    def __init__(self, lines: Sequence[_MessageWords], sent: Sequence[Turn], *, is_sure: bool) -> None:
-        asked = {_plain(turn.user) for turn in sent[:-1]} - {""}
-        answered = {_plain(step.text or "") for turn in sent[:-1] for step in turn.steps[-1:]} - {""}
-        users = [at for at, (role, words) in enumerate(lines) if role == "user" and words in asked]
-        answers = [at for at, (role, words) in enumerate(lines) if role == "assistant" and words in answered]
+    A call is history only if it comes after a user message or before an answer of an earlier turn; any other
+    call is new. If the user's message of this turn was not found (``is_sure`` is false), user messages of
+    earlier turns do not count either."""
+
+    def __init__(self, lines: Sequence[_MessageText], sent: Sequence[Turn], *, is_sure: bool) -> None:
+        last_steps = [step for turn in sent[:-1] for step in turn.steps[-1:]]
+        user_texts = {_collapse_whitespace(turn.user) for turn in sent[:-1]} - {""}
+        answer_texts = {_collapse_whitespace(step.text or "") for step in last_steps} - {""}
+        users = [at for at, line in enumerate(lines) if line.role == "user" and line.text in user_texts]
+        answers = [
+            at for at, line in enumerate(lines) if line.role == "assistant" and line.text in answer_texts
+        ]
         self._first = users[0] if users and is_sure else None
         self._last = max(answers, default=-1)
         self._calls = [call for turn in sent for call in turn.tool_calls]
-        self.texts = asked | answered
+        self.texts = user_texts | answer_texts
 
     def take(self, call: ToolCall, place: int) -> bool:
-        """Whether a call is known; each counts once."""
+        """Return true if the call is known, and count it as used."""
         if place >= self._last and (self._first is None or place < self._first):
             return False
         at = next((at for at, known in enumerate(self._calls) if _is_same(call, known)), None)
@@ -131,24 +146,29 @@ class _History:
 
 
 def _is_same(call: ToolCall, known: ToolCall) -> bool:
-    """Arguments that could not be read are sent back as none at all."""
+    """Check whether two calls have the same name and arguments.
+
+    Arguments that could not be parsed are sent back to the agent as an empty object."""
     if call.args is None and known.raw_args != call.raw_args:
         return False
     return known.name == call.name and (call.args or {}) == (known.args or {})
 
 
-def _unknown(placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool) -> Iterator[Step]:
-    """The steps without what is history: calls that are known, and texts in front of the user's message."""
+def _without_history(
+    placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool
+) -> Iterator[Step]:
+    """Yield the steps without their history: known calls, and texts before the user's message."""
     for place, step in placed:
         calls = tuple(call for call in step.tool_calls if not history.take(call, place))
-        words = _plain(step.text or "")
-        if calls or not (step.tool_calls or is_sure or not words or words in history.texts):
+        text = _collapse_whitespace(step.text or "")
+        if calls or not (step.tool_calls or is_sure or not text or text in history.texts):
             yield step.model_copy(update={"tool_calls": calls})
 
 
-def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps without those calls of this turn that agenteval has answered: by their ids, else by tool and
-    arguments, whatever the agent made of their results."""
+def _drop_echoed_calls(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps without this turn's calls that agenteval has answered.
+
+    Calls are matched by id, then by tool and arguments, whatever the agent made of their results."""
     known = [call for step in sent for call in step.tool_calls]
     listed = [call for step in steps for call in step.tool_calls if not call.attempted]
     echoes = {id(listed[at]) for at in match_pairs(listed, known, _has_id_of, _is_same)}
@@ -164,7 +184,7 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
     return bool(call.id) and known.id == call.id and known.name == call.name
 
 
-def _ends_with_user(lines: Sequence[_MessageWords]) -> bool:
-    """Whether the agent still owes an answer to a message that somebody put in."""
+def _ends_with_user(lines: Sequence[_MessageText]) -> bool:
+    """Check whether the last message is an inserted user message that the agent has not answered."""
     last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
-    return last is not None and last.role == "user" and bool(last.words)
+    return last is not None and last.role == "user" and bool(last.text)

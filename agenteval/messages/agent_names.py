@@ -1,10 +1,10 @@
-"""Who of a multi-agent system speaks in a message. Pure.
+"""Finds which agent of a multi-agent system wrote a message. Pure.
 
-Only what a message says of itself counts: nobody is guessed. Known are OpenAI's ``name`` of an assistant
-message (which LangChain and LangGraph set to the agent's name), ``agent``, as a text or with a ``name``
-(the Agents SDK's items), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and ``author`` (Google's
-ADK). A node of a graph is a step of a program and no agent: ``langgraph_node`` is not read.
-"""
+Only what a message itself states counts; no agent is guessed. Known fields are OpenAI's ``name`` of an
+assistant message (LangChain and LangGraph put the agent's name there), ``agent``, as a string or an object
+with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
+``author`` (Google's ADK). A node of a graph is a step of a program, not an agent, so ``langgraph_node`` is
+not read."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from agenteval.core.trajectory import Step, ToolCall, sum_usage
 from agenteval.messages.json_fields import object_of, read_json
 
 _AGENT_NAME_KEYS = ("agent", "agent_name", "agentName")
-_OF_MESSAGES = ("name", "sender", "source", "author")
-AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_OF_MESSAGES))
+_MESSAGE_NAME_KEYS = ("name", "sender", "source", "author")
+AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_MESSAGE_NAME_KEYS))
 """The keys of a message that may name its agent."""
 _ROLES = frozenset(
     ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
 )
-"""What ``sender``, ``source`` and ``author`` say where they mean a role."""
-_LONGEST = 200
+"""Values of ``sender``, ``source`` and ``author`` that name a role, not an agent."""
+_MAX_NAME_LENGTH = 200
 
 
 def agent_of(message: Mapping[str, Any]) -> str:
-    """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
-    does not say."""
-    named = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
-    if (found := next(filter(None, named), "")) or _is_call(message):  # its name is the tool's
+    """Return the agent that an assistant message names as its author, or an empty string.
+
+    A call that stands alone as an item is accepted, too."""
+    own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
+    if (found := next(filter(None, own_agents), "")) or _is_call(message):  # a call's name is the tool's
         return found
-    others = (read_agent_name(message.get(key)) for key in _OF_MESSAGES[1:])
-    agents = (each for each in others if each and each.lower() not in _ROLES)
+    senders = (read_agent_name(message.get(key)) for key in _MESSAGE_NAME_KEYS[1:])
+    agents = (each for each in senders if each and each.lower() not in _ROLES)
     return read_agent_name(message.get("name")) or next(agents, "")
 
 
 def read_agent_name(value: Any) -> str:
-    """The name of an agent that is named by a text, a mapping or an object; empty if it is by none."""
+    """Return the agent's name from a string, a mapping or an object, or an empty string if there is none."""
     if isinstance(value, Mapping):
         value = value.get("name")
     elif value is not None and not isinstance(value, str | type):
         value = getattr(value, "name", None)
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    return text.encode("utf-8", "replace").decode()[:_LONGEST]
+    return text.encode("utf-8", "replace").decode()[:_MAX_NAME_LENGTH]
 
 
 def _is_call(message: Mapping[str, Any]) -> bool:
@@ -54,7 +55,7 @@ def _is_call(message: Mapping[str, Any]) -> bool:
 
 
 def assign_agent(step: Step, agent: str) -> Step:
-    """The step as that of an agent, with those of its calls that name none."""
+    """Return the step with this agent as its author, and as the author of its calls that name none."""
     if not agent:
         return step
     calls = tuple(
@@ -67,43 +68,46 @@ def assign_agent(step: Step, agent: str) -> Step:
 
 
 def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps of one turn, with the agent that took over where a hand-off names it and the steps behind it
-    name none. The items of OpenAI's Agents SDK say no more: its tools ``transfer_to_…`` return
-    ``{"assistant": NAME}`` (``Handoff.get_transfer_message``). Who spoke before stays unknown."""
-    if not any(map(_handed_to, _calls_of(steps))):
+    """Return the steps of one turn with the target of a hand-off as the agent of later steps that name none.
+
+    OpenAI's Agents SDK reports no more than this: its ``transfer_to_…`` tools return ``{"assistant": NAME}``
+    (``Handoff.get_transfer_message``). The agent before the hand-off stays unknown."""
+    if not any(map(_handoff_target, _calls_of(steps))):
         return tuple(steps)
-    told, agent = [], ""
+    assigned, agent = [], ""
     for step in steps:
         agent = "" if step.agent else agent
-        told.append(assign_agent(step, agent))
-        agent = next(filter(None, map(_handed_to, step.tool_calls)), agent)
-    return tuple(told)
+        assigned.append(assign_agent(step, agent))
+        agent = next(filter(None, map(_handoff_target, step.tool_calls)), agent)
+    return tuple(assigned)
 
 
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
-    """The steps, without those in which a named agent neither said nor called anything before another one
-    spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
-    told: list[Step] = []
-    handed: list[Step] = []
+    """Return the steps without those of agents that only handed over.
+
+    In such a step a named agent neither wrote nor called anything before another one took over; it is no
+    reply. The step of the agent that took over lists it in ``handed_by``."""
+    kept: list[Step] = []
+    silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
         is_silent = bool(step.agent) and not (step.text or step.tool_calls)
         if is_silent and after is not None and after.agent not in ("", step.agent):
-            handed.append(step)
+            silent.append(step)
             continue
-        if handed:
-            usage = sum_usage(each.usage for each in (*handed, step))
-            names = tuple(each.agent for each in handed)
-            step, handed = step.model_copy(update={"handed_by": names, "usage": usage}), []
-        told.append(step)
-    return told
+        if silent:
+            usage = sum_usage(each.usage for each in (*silent, step))
+            names = tuple(each.agent for each in silent)
+            step, silent = step.model_copy(update={"handed_by": names, "usage": usage}), []
+        kept.append(step)
+    return kept
 
 
 def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
     return (call for step in steps for call in step.tool_calls)
 
 
-def _handed_to(call: ToolCall) -> str:
-    """The agent that a call handed the conversation to; empty if it is no hand-off, or does not say."""
+def _handoff_target(call: ToolCall) -> str:
+    """Return the agent that a call handed the conversation to, or an empty string."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
     value = object_of(read_json(call.result.value))

@@ -1,5 +1,7 @@
-"""Is this a complete answer of an agent, and what is in it? One reading for every adapter: what an endpoint
-sent, what a function returned and what a program wrote is the same answer if it says the same."""
+"""Parses an agent's complete answer.
+
+All adapters use it, so that what an endpoint sent, a function returned or a program wrote is read the same
+way."""
 
 from __future__ import annotations
 
@@ -21,27 +23,32 @@ from agenteval.messages.finish_reasons import find_truncation, last_assistant_me
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
-LIMIT = "raise the agent's token limit?"
-"""What to do about an answer that a limit of tokens cut off."""
-_QUOTED = 200
+TOKEN_LIMIT_REMEDY = "raise the agent's token limit?"
+"""The remedy for an answer that was cut off by a token limit."""
+_MAX_QUOTED = 200
 HOLDS_ERROR = "holds an error instead of a message"
-_PIECES = frozenset(("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text"))
-"""Of a text in a stream, as servers send them: no dialect has messages of nothing else."""
+_TEXT_PIECE_KEYS = frozenset(
+    ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
+)
+"""Keys that servers use for a piece of streamed text. No dialect has messages with only one of these."""
 
 
-def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
-    """Raises ``Unreadable`` for an answer that was cut off, whatever of it there is. ``around``: what it came
-    in."""
+def require_complete(answer: Any, *around: Any, remedy: str = TOKEN_LIMIT_REMEDY) -> None:
+    """Raise ``UnreadableResponseError`` if an answer was cut off, even if part of it is there.
+
+    ``around`` is the objects that contain the answer."""
     if cut := find_truncation(answer, *around):
         raise UnreadableResponseError(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
 
 
 def parse_agent_answer(
-    message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT
+    message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = TOKEN_LIMIT_REMEDY
 ) -> ReadReply:
-    """What one message says. One in another library's shape, or that holds more than an answer and its calls,
-    is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
-    and ``AgentError`` for a call in a known form that cannot be read."""
+    """Parse one message as an agent's answer.
+
+    A message in another library's shape, or with more than an answer and its calls, is kept unchanged, to be
+    parsed with the whole conversation. Raises ``UnreadableResponseError`` if the message was cut off, and
+    ``AgentError`` for a call in a known form that cannot be parsed."""
     require_complete(message, *around, remedy=remedy)
     single, is_plain, unplaced = foreign.parse_reply_message(message)
     usage = usage_in(message) if usage is None else usage
@@ -54,14 +61,18 @@ def parse_agent_answer(
 
 
 def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
-    """What nobody could place of a completion beside its message. ``read``: keys that are read otherwise."""
-    rest = {key: value for key, value in completion.items() if key not in read}
-    return tuple(each.phrase for each in unread_in_response(rest))
+    """Return phrases for the fields around a completion's message that could not be placed.
+
+    ``read`` lists keys that are read elsewhere."""
+    unread = {key: value for key, value in completion.items() if key not in read}
+    return tuple(each.phrase for each in unread_in_response(unread))
 
 
-def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
-    """The message of a choice of a completion; ``None`` if it has none. Raises ``Unreadable`` for an error in
-    its place, and for one that was cut off."""
+def parse_choice(choice: Mapping[str, Any], *, remedy: str = TOKEN_LIMIT_REMEDY) -> Any:
+    """Return the message of a completion's choice, or ``None`` if it has none.
+
+    Raises ``UnreadableResponseError`` for an error instead of a message, and for a message that was cut off.
+    """
     if error := choice.get("error"):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     message = choice.get("message")
@@ -69,24 +80,29 @@ def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
     return message
 
 
-def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
-    """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
-    ``AgentError`` for what is no message."""
+def parse_agent_answers(
+    listed: Sequence[Any], *around: Any, remedy: str = TOKEN_LIMIT_REMEDY
+) -> list[Message]:
+    """Parse the messages of a turn; the agent's last one is its answer.
+
+    Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is no
+    message."""
     require_complete(last_assistant_message(listed), *around, remedy=remedy)
     return foreign.parse_entries(listed)
 
 
-# ── what code returns ────────────────────────────────────────────────────────────────────────────
+# ── replies of agents in code ────────────────────────────────────────────────────────────────────
 
 
 def parse_reply(value: Any) -> ReadReply:
-    """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
-    for what is no complete answer; ``InfrastructureError`` for an error of a provider's that is none of the
-    agent's."""
+    """Parse what an agent in code returned, in any of the documented styles.
+
+    Raises ``AgentError`` for any other value and for an incomplete answer, and ``InfrastructureError`` for a
+    provider's error that is not the agent's fault."""
     try:
         return _parse_reply(value)
     except UnreadableResponseError as error:
-        evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
+        evidence = f": {error.evidence[:_MAX_QUOTED]}" if error.evidence else ""
         status = find_error_status(error.error)
         if status in INFRASTRUCTURE_STATUSES:
             what = f"the agent's reply {error.what}{evidence}"
@@ -95,7 +111,7 @@ def parse_reply(value: Any) -> ReadReply:
 
 
 def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
-    """What ``read`` finds of an answer beside an error, or before one; ``None`` where it cannot read it."""
+    """Return what ``read`` finds of an answer next to or before an error; ``None`` if it cannot be parsed."""
     try:
         return read()
     except AgentError:
@@ -108,11 +124,11 @@ def _parse_reply(value: Any) -> ReadReply:
     if value is None or isinstance(value, str):
         return ReadReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        if value and all(isinstance(each, Mapping) and _PIECES.issuperset(each) for each in value):
+        if value and all(isinstance(each, Mapping) and _TEXT_PIECE_KEYS.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
             raise AgentError(
-                f"the agent gave {len(value)} mappings with '{key}', which are no messages — let it yield the"
-                " pieces of its text themselves, or messages with role and content",
+                f"the agent returned {len(value)} mappings with '{key}', which are not messages — yield the"
+                " pieces of the text as strings, or messages with role and content",
                 kind="protocol",
             )
         if parts := _parts_in(value):
@@ -135,21 +151,21 @@ def no_answer_error(type_name: str) -> AgentError:
     )
 
 
-_PARTS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
-"""The types of parts of one message that make no message of their own."""
+_PART_KINDS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
+"""Types of content parts that can only belong to one message."""
 
 
 def _parts_in(value: Sequence[Any]) -> list[Any]:
-    """The parts of an assistant message's content, as a function hands it on; empty for all other lists."""
+    """Return the content parts if a function returned a message's content as a list, or an empty list."""
     parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
     are_parts = all(
-        isinstance(each, Mapping) and each.get("type") in _PARTS and "role" not in each for each in parts
+        isinstance(each, Mapping) and each.get("type") in _PART_KINDS and "role" not in each for each in parts
     )
     return parts if are_parts else []
 
 
 def _read_agent_reply(reply: AgentReply) -> ReadReply:
-    """Checked; ``text`` may be any of the other return styles."""
+    """Validate an ``AgentReply`` and parse it; its ``text`` may be any other return style."""
     inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
@@ -160,40 +176,46 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
             *inner.tool_calls,
             *(call for call in chat.validate_tool_calls(reply.tool_calls) if call not in inner.tool_calls),
         ],
-        _both(parse_agent_answers(listed), inner.messages),
+        _merge_messages(parse_agent_answers(listed), inner.messages),
         reply.usage if reply.usage is not None else inner.usage,
-        latency_ms=_time(reply.latency_ms),
+        latency_ms=_parse_latency(reply.latency_ms),
         agent=read_agent_name(reply.agent) or inner.agent,
         unplaced=inner.unplaced,
     )
 
 
 def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages of a reply that is nothing else. Raises ``AgentError`` where none of them is known:
-    then it is not known what was answered, which is not that nothing was."""
+    """Return the messages of a reply that contains nothing else.
+
+    Raises ``AgentError`` if none of them is known: then the answer is unknown, which is not the same as
+    empty."""
     if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
-        known = "OpenAI's, Anthropic's, Google's, LangChain's, pydantic-ai's or ADK's"
+        known = "OpenAI, Anthropic, Google, LangChain, pydantic-ai or ADK"
         raise AgentError(
-            f"{what}; return the text of the answer, or messages in a form of {known}", kind="protocol"
+            f"{what}; return the answer's text, or messages in the format of {known}", kind="protocol"
         )
     return messages
 
 
-def _both(listed: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
-    """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
-    return listed if not more or list(more) == list(listed[-len(more) :]) else [*listed, *more]
+def _merge_messages(messages: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
+    """Return two message lists as one.
+
+    A list that is given twice, or whose last messages are repeated, counts once."""
+    return messages if not added or list(added) == list(messages[-len(added) :]) else [*messages, *added]
 
 
-def _time(value: Any) -> float | None:
-    """A time that an agent told, if it is one: we take our own else. JSON, and so the journal, has no NaN."""
+def _parse_latency(value: Any) -> float | None:
+    """Return the latency that an agent reported, or ``None`` if it is no valid time.
+
+    With ``None``, agenteval's own measurement is used. JSON, and therefore the journal, has no NaN."""
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
 def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
     if (error := value.get("error")) and not (value.get("choices") or value.get("content")):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
-    if "choices" in value:  # a whole completion of a client library
+    if "choices" in value:  # a completion as a client library returns it
         return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
         raise AgentError(
@@ -202,24 +224,26 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
             kind="protocol",
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
-        return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
+        return _read_listed(listed, {key: field for key, field in value.items() if key != "messages"})
     return parse_agent_answer(value)
 
 
 def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
-    """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
+    """Parse the messages in a graph's state, or in a message that carries those of its turn.
+
+    The latter has ``content``."""
     reply = ReadReply(messages=parse_agent_answers(listed, state), usage=usage_in(state))
     if "content" not in state:
         _require_read(reply.messages)
         reply = replace(reply, unplaced=unplaced_in_completion({"messages": (), **state}))
-    if isinstance(unknown := state.get("unknown_tools"), list):  # our own word, of objects of frameworks
+    if isinstance(unknown := state.get("unknown_tools"), list):  # agenteval's key, for framework objects
         evidence = CallEvidence.LISTED if state.get("lists_tools") is True else None
         unplaced = tuple(map(str, state.get("unplaced") or ()))
         reply = replace(reply, unknown_tools=unknown, is_over=True, evidence=evidence, unplaced=unplaced)
     if "content" not in state:
         return reply
     inner = _read_mapping(state)
-    return replace(inner, messages=_both(reply.messages, inner.messages))
+    return replace(inner, messages=_merge_messages(reply.messages, inner.messages))
 
 
 def _read_completion(value: Mapping[str, Any]) -> ReadReply:

@@ -1,4 +1,4 @@
-"""Tool calls in recorded messages, in any of the forms that logs have. Pure."""
+"""Parses the tool calls of recorded messages, in all known forms. Pure."""
 
 from __future__ import annotations
 
@@ -20,89 +20,94 @@ from agenteval.messages.json_fields import first_nonempty, first_present, first_
 from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unplaced_fields
 
 BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
-"""The keys of a call with nothing beside it."""
+"""The keys of a call that has no additional fields."""
 OnWarning: TypeAlias = Callable[[str], None]
-"""Takes one sentence about something that was not read as it stands."""
-_OF_TEXT = ("custom", "custom_tool_call")
-_BY_SERVERS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
-_NOT_MADE = ("approval-requested", "output-denied")
-_FUNCTIONS = ("function", "custom")
-"""Where a call may name its tool as an object."""
+"""Receives one sentence about something that was not read as recorded."""
+_TEXT_INPUT_KINDS = ("custom", "custom_tool_call")
+_PROVIDER_KINDS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
+_NOT_EXECUTED_STATES = ("approval-requested", "output-denied")
+_FUNCTION_KEYS = ("function", "custom")
+"""Keys below which a call may name its tool in an object."""
 
 
 class ParsedCall(NamedTuple):
-    """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
-    object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
-    provider's, or behind it, and stands in no declaration. ``is_attempt``: it was denied, or it waits for an
-    approval; ``is_approved``: it was granted one."""
+    """A tool call in its plain form."""
 
     name: str
     args: dict[str, Any] | None
+    """The arguments. ``None`` if they are unknown: either ``raw_args`` is not an object, or (if ``raw_args``
+    is ``None``, too) they are in a place that is not read."""
     raw_args: str | None
+    """The text of arguments that could not be parsed strictly."""
     id: str
     is_provider_executed: bool = False
+    """True if the tool belongs to the provider, or to a server behind it, and is in no declaration."""
     is_attempt: bool = False
+    """True if the call was denied or waits for approval."""
     is_approved: bool = False
+    """True if the call was approved."""
 
 
-# ── where a message has them ─────────────────────────────────────────────────────────────────────
+# ── the calls of a message ───────────────────────────────────────────────────────────────────────
 
-_LISTS = (
+_CALL_LIST_KEYS = (
     "tool_calls", "toolCalls", "tool_call", "toolCall", "tool_invocations", "toolInvocations", "tool_uses",
     "toolUses", "function_calls", "functionCalls",
 )  # fmt: skip
-_BROKEN = "invalid_tool_calls"
-_OLDER = ("function_call", "functionCall")
-CALL_KEYS = frozenset((*_LISTS, _BROKEN, *_OLDER))
-"""The keys of a message below which its calls stand."""
+_INVALID_CALLS_KEY = "invalid_tool_calls"
+_LEGACY_CALL_KEYS = ("function_call", "functionCall")
+CALL_KEYS = frozenset((*_CALL_LIST_KEYS, _INVALID_CALLS_KEY, *_LEGACY_CALL_KEYS))
+"""The keys of a message that contain its calls."""
 
 
 def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
-    """The calls beside the content of a message, as they stand there: what stands in several places counts
-    once."""
-    more = object_at(message, ADDITIONAL_KWARGS)
-    given = (
-        *map(message.get, _LISTS),
-        *map(more.get, ("tool_calls", *_OLDER)),
-        *map(message.get, _OLDER),
+    """Return the raw calls outside a message's content; a call that is in several places counts once."""
+    additional = object_at(message, ADDITIONAL_KWARGS)
+    candidates = (
+        *map(message.get, _CALL_LIST_KEYS),
+        *map(additional.get, ("tool_calls", *_LEGACY_CALL_KEYS)),
+        *map(message.get, _LEGACY_CALL_KEYS),
     )
-    found, *others = [*filter(None, map(parse_list, given))] or [[]]
+    found, *others = [*filter(None, map(parse_list, candidates))] or [[]]
     for other in others:
         known = [call for raw in found if (call := parse_raw_call(raw))]
         found = [*found, *(raw for raw in other if not _take_copy(parse_raw_call(raw), known))]
-    return [*found, *parse_list(message.get(_BROKEN))]
+    return [*found, *parse_list(message.get(_INVALID_CALLS_KEY))]
 
 
 def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
-    """The calls that are not among those that are ``known``, each of which is one of them."""
-    left = list(known)
-    return [call for call in calls if not _take_copy(call, left)]
+    """Return the calls that are not among ``known``; each known call accounts for one copy."""
+    remaining = list(known)
+    return [call for call in calls if not _take_copy(call, remaining)]
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
-    """Whether a call is one of those that are known, which is taken away: by its id, else by tool and
-    arguments."""
-    same = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
-    return same is not None and bool(known.pop(same))
+    """Remove the known call that equals this one; return true if there was one.
+
+    Calls are equal by id or else by tool and arguments."""
+    position = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
+    return position is not None and bool(known.pop(position))
 
 
 def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
     if call.id and other.id:
         return call.id == other.id
-    return _does_same(call, other)
+    return _is_equivalent(call, other)
 
 
 class ReadCallIndex:
-    """The calls that were read, by which those are known that stand somewhere else once more: by tool and id,
-    else by tool and arguments. ``others``: those of other turns, known by their ids alone; ``ids``: of what
-    else was read, for what has nothing but an id."""
+    """The calls that were read, for recognizing copies of them elsewhere.
+
+    A copy has the same tool and id, or else the same tool and arguments. ``other_turns`` are calls of other
+    turns, which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that
+    have only an id."""
 
     def __init__(
-        self, calls: Iterable[ParsedCall], others: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
+        self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
     ) -> None:
         self._calls = tuple(calls)
-        self._named = {(call.name, call.id) for call in (*self._calls, *others) if call.id}
-        self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._named}
+        self._ids_by_name = {(call.name, call.id) for call in (*self._calls, *other_turns) if call.id}
+        self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._ids_by_name}
 
     def contains(self, raw: Any) -> bool:
         if not isinstance(raw, Mapping):
@@ -112,16 +117,16 @@ class ReadCallIndex:
         call = next(filter(None, map(parse_raw_call, inside)), None)
         if call is None:
             return not self._ids.isdisjoint(ids)
-        is_named = any((call.name, identity) in self._named for identity in ids)
-        return is_named or any(_does_same(call, each) for each in self._calls)
+        is_named = any((call.name, identity) in self._ids_by_name for identity in ids)
+        return is_named or any(_is_equivalent(call, each) for each in self._calls)
 
 
-def _does_same(call: ParsedCall, other: ParsedCall) -> bool:
+def _is_equivalent(call: ParsedCall, other: ParsedCall) -> bool:
     return call.name == other.name and (call.args == other.args or None in (call.args, other.args))
 
 
 def parse_list(value: Any) -> list[Any]:
-    """A list as it is, one object as a list of one, and either of them written as JSON."""
+    """Return a list as it is and a single object as a list of one; either may be encoded as JSON."""
     if not value:
         return []
     value = parse_or(value, value) if isinstance(value, str) else value
@@ -132,75 +137,85 @@ def parse_list(value: Any) -> list[Any]:
 
 
 def parse_raw_call(raw: Any) -> ParsedCall | None:
-    """A call in any form that is known; ``None``: it names no tool."""
+    """Parse a call in any known form; return ``None`` if it names no tool."""
     if not isinstance(raw, dict):
         return None
-    inner = object_at(raw, *_FUNCTIONS) or raw
+    inner = object_at(raw, *_FUNCTION_KEYS) or raw
     name = first_text(inner, *TOOL_NAME_KEYS) or first_text(raw, "function")
     if not name:
         return None
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
-    given = first_present(ARGUMENT_KEYS, inner, raw)
-    if isinstance(given, str) and first_text(raw, "type") in _OF_TEXT:
-        given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
+    arguments = first_present(ARGUMENT_KEYS, inner, raw)
+    if isinstance(arguments, str) and first_text(raw, "type") in _TEXT_INPUT_KINDS:
+        arguments = {"input": arguments}  # such a tool takes any text, so it is not malformed JSON
     identity = str(first_nonempty(CALL_ID_KEYS, raw) or "")
-    is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
-    args, raw_args = (None, None) if is_unknown else _arguments(given)
-    is_served, is_attempt = first_text(raw, "type") in _BY_SERVERS, _is_attempt(raw)
+    is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (
+        arguments is None and bool(_possible_argument_keys(raw))
+    )
+    args, raw_args = (None, None) if is_unknown else _parse_arguments(arguments)
+    is_provider_executed, is_attempt = first_text(raw, "type") in _PROVIDER_KINDS, _is_attempt(raw)
     return ParsedCall(
-        name, args, raw_args, identity, is_served, is_attempt, not is_attempt and _is_approved(raw)
+        name, args, raw_args, identity, is_provider_executed, is_attempt, not is_attempt and _is_approved(raw)
     )
 
 
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
-    """Whether a call was denied or waits, by its kind, by the state that it is in, or by our own mark."""
-    is_waiting = first_text(raw, "type") == APPROVAL_REQUEST or first_text(raw, "state") in _NOT_MADE
+    """Check whether a call was denied or waits for approval, by its type, its state or agenteval's mark."""
+    is_waiting = (
+        first_text(raw, "type") == APPROVAL_REQUEST or first_text(raw, "state") in _NOT_EXECUTED_STATES
+    )
     is_denied = object_at(raw, "approval").get("approved") is False
     return is_waiting or is_denied or raw.get(ATTEMPTED) is True
 
 
 def _is_approved(raw: Mapping[str, Any]) -> bool:
-    """Whether the approval of a call is recorded in it, or by our own mark."""
+    """Check whether a call's approval is recorded in it, or by agenteval's mark."""
     return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unplaced]:
-    """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
-    are not known, and the call is."""
+    """Yield the fields of a call that were not read.
+
+    If a call has no arguments, an object next to it is taken for its arguments: the call is known and its
+    arguments are not."""
     is_known = call.args is not None or call.raw_args is not None
-    others = () if is_known else _in_other_places(raw)
-    yield from unplaced_fields(_fields(raw), {*CALL_FIELDS, *others}, owner=f"a call of '{call.name[:40]}'")
+    argument_keys = () if is_known else _possible_argument_keys(raw)
+    yield from unplaced_fields(
+        _merged_fields(raw), {*CALL_FIELDS, *argument_keys}, owner=f"a call of '{call.name[:40]}'"
+    )
 
 
-def _in_other_places(call: Mapping[str, Any]) -> list[str]:
-    """The keys of objects in a call without arguments that may be these."""
-    fields = _fields(call)
-    return _objects_among(fields, unplaced_fields(fields, CALL_FIELDS, owner=""))
+def _possible_argument_keys(call: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the objects in a call without arguments that may be its arguments."""
+    fields = _merged_fields(call)
+    return _unplaced_object_keys(fields, unplaced_fields(fields, CALL_FIELDS, owner=""))
 
 
-def _objects_among(fields: Mapping[str, Any], unplaced: Iterable[Unplaced]) -> list[str]:
-    """The keys of what is unplaced in these fields and is an object."""
+def _unplaced_object_keys(fields: Mapping[str, Any], unplaced: Iterable[Unplaced]) -> list[str]:
+    """Return the keys of unplaced fields whose values are objects."""
     return [each.names[0] for each in unplaced if isinstance(fields.get(each.names[0]), dict)]
 
 
-def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What stands in a call, and in the function that it names."""
-    return {**call, **object_at(call, *_FUNCTIONS)}
+def _merged_fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a call together with those of its function."""
+    return {**call, **object_at(call, *_FUNCTION_KEYS)}
 
 
-def _arguments(given: Any) -> tuple[dict[str, Any] | None, str | None]:
-    if isinstance(given, dict):
-        return (given, None) if depth_of(given) <= MAX_DEPTH else (None, json.dumps(given))
-    args, raw_args = read_arguments(given, lenient=True)
-    if args is None and isinstance(given, str) and given.lstrip().startswith('"'):
-        args = _written_again(given)
+def _parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
+    if isinstance(raw, dict):
+        return (raw, None) if depth_of(raw) <= MAX_DEPTH else (None, json.dumps(raw))
+    args, raw_args = read_arguments(raw, lenient=True)
+    if args is None and isinstance(raw, str) and raw.lstrip().startswith('"'):
+        args = _parse_double_encoded(raw)
     return args, raw_args
 
 
-def _written_again(text: str) -> dict[str, Any] | None:
-    """The object in a JSON text that was made JSON a second time."""
+def _parse_double_encoded(text: str) -> dict[str, Any] | None:
+    """Return the object in a JSON text that was encoded as JSON more than once."""
     value: Any = text
-    while isinstance(value, str) and value.lstrip().startswith('"'):  # each time it is shorter
+    while isinstance(value, str) and value.lstrip().startswith(
+        '"'
+    ):  # ends, because decoding shortens the text
         value = parse_or(value)
     is_object = isinstance(value, str) and value.lstrip().startswith("{")
     return read_arguments(value, lenient=True)[0] if is_object else None
@@ -211,55 +226,59 @@ CALL_FIELDS = frozenset((
     "toolOutput", "observation", "error", "errorText", "state", "approval", "schema", "status",
     "toolMetadata",
 ))  # fmt: skip
-"""What is read of a call, and what is known to be said of one."""
+"""The known fields of a call, read or not."""
 
 
-_LAST = frozenset(("final_answer", "Finish"))
-_ANSWERS = ("answer", "final_answer")
+_FINAL_ANSWER_TOOLS = frozenset(("final_answer", "Finish"))
+_ANSWER_KEYS = ("answer", "final_answer")
 
 
 def find_final_answer(calls: Iterable[ParsedCall]) -> str:
-    """The answer that an agent hands over as a call: it has been told so to end its turn. Empty: none."""
-    last = next((call.args for call in calls if call.name in _LAST), None)
-    return first_text(last or {}, *_ANSWERS)
+    """Return the answer that an agent passed as the argument of a call that ends its turn, or empty text."""
+    args = next((call.args for call in calls if call.name in _FINAL_ANSWER_TOOLS), None)
+    return first_text(args or {}, *_ANSWER_KEYS)
 
 
-# ── what the provider runs itself ────────────────────────────────────────────────────────────────
+# ── provider-executed tools ──────────────────────────────────────────────────────────────────────
 
-_GIVEN = ("action", "queries", "query", "code", "operation", "commands", "input")
-_GIVEN_BACK = ("output", "results", "outputs", "result")
-_SERVED = frozenset((*_GIVEN, *_GIVEN_BACK, *CALL_FIELDS, "environment", "pending_safety_checks",
-                     "acknowledged_safety_checks", "tools", "actions"))  # fmt: skip
+_INPUT_KEYS = ("action", "queries", "query", "code", "operation", "commands", "input")
+_OUTPUT_KEYS = ("output", "results", "outputs", "result")
+_PROVIDER_ITEM_FIELDS = frozenset((
+    *_INPUT_KEYS, *_OUTPUT_KEYS, *CALL_FIELDS, "environment", "pending_safety_checks",
+    "acknowledged_safety_checks", "tools", "actions",
+))  # fmt: skip
 
 
 def parse_provider_call(item: Mapping[str, Any]) -> tuple[ParsedCall, tuple[Any, bool] | None]:
-    """A call that a provider made and writes as one item with its result (a search, a server of tools), and
-    that result, if there is one: its value, and whether it is an error."""
+    """Parse a provider-executed call (a search, an MCP server) that is one item together with its result.
+
+    The second value is the result and whether it is an error, or ``None`` if there is no result."""
     name = first_text(item, "name") or first_text(item, "type").removesuffix("_call")
     identity = str(first_nonempty(("call_id", "id"), item) or "")
-    return ParsedCall(name, *_served_arguments(item), identity, is_provider_executed=True), _served_outcome(
-        item
-    )
+    call = ParsedCall(name, *_provider_arguments(item), identity, is_provider_executed=True)
+    return call, _provider_outcome(item)
 
 
-def _served_arguments(item: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
+def _provider_arguments(item: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     if "arguments" in item:
-        return _arguments(item["arguments"])
-    given = {key: item[key] for key in _GIVEN if item.get(key)}
-    if not given and _objects_among(item, unplaced_in_provider_call(item)):
+        return _parse_arguments(item["arguments"])
+    inputs = {key: item[key] for key in _INPUT_KEYS if item.get(key)}
+    if not inputs and _unplaced_object_keys(item, unplaced_in_provider_call(item)):
         return None, None
     action = item.get("action")
-    return _arguments(action if isinstance(action, dict) else given)
+    return _parse_arguments(action if isinstance(action, dict) else inputs)
 
 
-def _served_outcome(item: Mapping[str, Any]) -> tuple[Any, bool] | None:
+def _provider_outcome(item: Mapping[str, Any]) -> tuple[Any, bool] | None:
     if error := item.get("error"):
         return {"error": error}, True
-    value, failed = first_present(_GIVEN_BACK, item), item.get("status") == "failed"
+    value, failed = first_present(_OUTPUT_KEYS, item), item.get("status") == "failed"
     if value and first_text(item, "type") == "image_generation_call":
         value = "[image]"
     return (value, failed) if value is not None or failed else None
 
 
 def unplaced_in_provider_call(item: Mapping[str, Any]) -> Iterator[Unplaced]:
-    return unplaced_fields(item, _SERVED, owner=f"an item of the kind '{first_text(item, 'type')[:40]}'")
+    return unplaced_fields(
+        item, _PROVIDER_ITEM_FIELDS, owner=f"an item of type '{first_text(item, 'type')[:40]}'"
+    )

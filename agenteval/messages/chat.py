@@ -1,8 +1,7 @@
-"""OpenAI chat messages, read into steps and written from turns; with the oddities of real servers.
+"""Converts OpenAI chat messages to steps and turns to messages, including the quirks of real servers.
 
-Reading never loses evidence: arguments that are no JSON object stay as ``raw_args``, ids stay as they
-were given (missing and reused ones too) and results are paired with calls by position.
-"""
+Parsing loses no evidence: arguments that are not a JSON object stay as ``raw_args``, ids stay unchanged (even
+if missing or reused), and results are paired with calls by position."""
 
 from __future__ import annotations
 
@@ -31,15 +30,17 @@ _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "t
 
 
 def to_chat_messages(
-    turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
+    turns: Iterable[Turn], is_excluded: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
-    """The conversation as an agent gets it: valid for a strict server, each call with one result.
-    ``is_apart``: whether a call is none of the messages between the agent and its user."""
+    """Return the conversation as messages for an agent.
+
+    They are valid for a strict server, with one result for each call. ``is_excluded`` tells whether a call is
+    not part of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
         for step in turn.steps:
-            calls = tuple(call for call in step.tool_calls if not is_apart(call))
+            calls = tuple(call for call in step.tool_calls if not is_excluded(call))
             if len(calls) < len(step.tool_calls):
                 step = step.model_copy(update={"tool_calls": calls})
                 if not (calls or step.text):
@@ -58,7 +59,7 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
             **deepcopy(call.extra),
             "id": call_id,
             "type": "function",
-            # Broken arguments echoed back make servers refuse the next request.
+            # Servers refuse a request that echoes broken arguments.
             "function": {"name": call.name, "arguments": json.dumps(call.args or {}, ensure_ascii=False)},
         }
         for call, call_id in zip(step.tool_calls, ids, strict=True)
@@ -70,26 +71,28 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
 
 
 def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
-    """The ids as given; made up, deterministically, where missing or used twice in one message."""
+    """Return the ids of the calls, replacing those that are missing or repeated in the message.
+
+    New ids are deterministic."""
     ids: dict[str, None] = {}
     for index, call in enumerate(calls):
-        own = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
-        while own in ids:
-            own += "_"
-        ids[own] = None
+        call_id = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
+        while call_id in ids:
+            call_id += "_"
+        ids[call_id] = None
     return list(ids)
 
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
-    return _HALF.sub("\ufffd", text)
+    """Return ``text`` with each lone surrogate replaced by U+FFFD, because no file can store one."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def text_of(content: Any) -> str | None:
-    """The text of a message's content: a string, or the text parts of a list of parts."""
+    """Return the text of a message's content: a string, or the text parts of a list."""
     if content is None:
         return None
     if isinstance(content, str):
@@ -106,8 +109,9 @@ def text_of(content: Any) -> str | None:
 
 
 def parse_tool_result(content: Any) -> Any:
-    """What a tool message says: its text, or any other value as JSON has it. Agents that run their tools
-    themselves put in what the tool returned."""
+    """Return the value of a tool message's content: its text, or any other value as JSON.
+
+    Agents that run their tools themselves put the returned value there."""
     if content is None or isinstance(content, str) or _are_parts(content):
         return text_of(content)
     try:
@@ -117,11 +121,11 @@ def parse_tool_result(content: Any) -> Any:
 
 
 def _are_parts(content: Any) -> bool:
-    """Whether a content is a list of parts, as servers write it, and not a list that a tool returned."""
+    """Check whether a content is a list of parts, as servers write it, not a list that a tool returned."""
     if not isinstance(content, list | tuple):
         return False
-    told = [part for part in content if not isinstance(part, str)]
-    return bool(told) and all(isinstance(part, Mapping) and _is_part(part) for part in told)
+    objects = [part for part in content if not isinstance(part, str)]
+    return bool(objects) and all(isinstance(part, Mapping) and _is_part(part) for part in objects)
 
 
 def _is_part(part: Mapping[str, Any]) -> bool:
@@ -129,15 +133,14 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
-    """``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be read.
+    """Return a call's arguments as ``(args, raw_args)``: parsed, or ``None`` and the text that is unreadable.
 
-    No arguments at all are an empty object: a schema that requires some is broken by it. A key that is
-    there twice, at any depth, makes them unreadable: nobody knows which of its values is meant. ``lenient``
-    (recorded conversations) also reads the Python notation of a dict, which no tool runner would accept
-    live; the text is kept beside it.
-    """
+    Missing arguments are an empty object, which a schema with required ones rejects. A key that occurs twice,
+    at any depth, makes the arguments unreadable, because it is unknown which value is meant. ``lenient`` (for
+    recorded conversations) also accepts a Python dict literal, which no tool runner would accept live; its
+    text is kept as ``raw_args``."""
     if isinstance(raw, str):
-        return _read_text(raw, lenient=lenient) if raw else ({}, None)
+        return _parse_arguments_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
         if text := _duplicate_key_text(raw):
             return None, text
@@ -148,34 +151,36 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     return ({}, None) if raw is None else (None, json.dumps(raw, ensure_ascii=False, default=str))
 
 
-def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
+def _parse_arguments_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
     try:
-        value = _decoded(raw)
+        value = _decode_json(raw)
     except DuplicateKeyError:
         return None, raw
     except (ValueError, RecursionError):
-        value = _python_literal(raw) if lenient else None
+        value = _parse_python_literal(raw) if lenient else None
         return (value, raw) if isinstance(value, dict) else (None, raw)
     if value is None:
         return {}, None
-    # A text of fewer brackets cannot be nested deeper.
+    # A text cannot be nested deeper than its number of brackets.
     is_shallow = raw.count("{") + raw.count("[") < MAX_DEPTH or depth_of(value) <= MAX_DEPTH
     return (value, None) if isinstance(value, dict) and is_shallow else (None, raw)
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     try:
-        value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
+        value = from_json(text, allow_inf_nan=False)  # three times as fast; it rejects what is not strict
     except (ValueError, TypeError):
         return STRICT_DECODER.decode(replace_json_surrogates(text))
-    # Each key has a colon of its own: with no more colons than keys, none was there twice.
-    return (
-        value if text.count(":") == _keys_in(value) else STRICT_DECODER.decode(replace_json_surrogates(text))
-    )
+    # Each key has its own colon: if there are no more colons than keys, no key was repeated.
+    if text.count(":") == _count_keys(value):
+        return value
+    return STRICT_DECODER.decode(replace_json_surrogates(text))
 
 
-def _keys_in(value: Any) -> int:
-    """How many keys a value has; -1 if it holds an infinity, which is what the fast reader makes of 1e999."""
+def _count_keys(value: Any) -> int:
+    """Return the number of keys in a value, or -1 if it contains an infinity.
+
+    The fast parser makes an infinity of 1e999."""
     count, level = 0, [value]
     while level:
         item = level.pop()
@@ -190,7 +195,7 @@ def _keys_in(value: Any) -> int:
 
 
 class DuplicateKeyObject(dict[str, Any]):
-    """An object in which a key was there twice; ``pairs`` are all of them."""
+    """A JSON object in which a key occurs twice; ``pairs`` holds all its items."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -198,14 +203,16 @@ class DuplicateKeyObject(dict[str, Any]):
 
 
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
-    made = dict(pairs)
-    return made if len(made) == len(pairs) else DuplicateKeyObject(pairs)
+    """Return the object for these pairs, with all of them if a key is repeated.
+
+    As an ``object_pairs_hook``, it lets the caller decide what a repeated key means."""
+    merged = dict(pairs)
+    return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
 
 
 def _duplicate_key_text(value: Any) -> str:
-    """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
-    return _with_pairs(value) if _has_duplicate_keys(value) else ""
+    """Return the JSON, as sent, of a value in which an object repeats a key, or an empty string."""
+    return _dump_with_duplicates(value) if _has_duplicate_keys(value) else ""
 
 
 def _has_duplicate_keys(value: Any) -> bool:
@@ -215,22 +222,24 @@ def _has_duplicate_keys(value: Any) -> bool:
         if isinstance(item, DuplicateKeyObject):
             return True
         if isinstance(item, dict | list) and id(item) not in seen:
-            seen.add(id(item))  # a Python agent's may hold itself
+            seen.add(id(item))  # a Python agent's value may contain itself
             level += item.values() if isinstance(item, dict) else item
     return False
 
 
-def _with_pairs(value: Any) -> str:
+def _dump_with_duplicates(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = value.pairs if isinstance(value, DuplicateKeyObject) else value.items()
-        return "{" + ", ".join(f"{json.dumps(key)}: {_with_pairs(item)}" for key, item in pairs) + "}"
+        return (
+            "{" + ", ".join(f"{json.dumps(key)}: {_dump_with_duplicates(item)}" for key, item in pairs) + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(_with_pairs, value)) + "]"
+        return "[" + ", ".join(map(_dump_with_duplicates, value)) + "]"
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def describe_duplicate_key(raw_args: str) -> str:
-    """What is wrong with arguments in which a key occurs twice; empty for all others."""
+    """Return what is wrong with arguments that repeat a key, or an empty string for all others."""
     try:
         STRICT_DECODER.decode(replace_json_surrogates(raw_args))
     except DuplicateKeyError as twice:
@@ -240,59 +249,61 @@ def describe_duplicate_key(raw_args: str) -> str:
     return ""
 
 
-def _python_literal(text: str) -> Any:
-    """What it stands for, as JSON has it; ``None`` for anything else."""
+def _parse_python_literal(text: str) -> Any:
+    """Return the JSON value of a Python literal, or ``None`` for anything else."""
     import ast
     import warnings
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
+            warnings.simplefilter("ignore")  # about odd literals, which are a log's, not code
             tree = ast.parse(text.strip(), mode="eval")
-            is_clear = all(_has_each_once(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
+            is_clear = all(_has_unique_keys(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
             return jsonable(ast.literal_eval(tree)) if is_clear else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
-def _has_each_once(node: Any) -> bool:
+def _has_unique_keys(node: Any) -> bool:
     keys = [getattr(key, "value", None) for key in node.keys]
     return len(set(keys)) == len(keys)
 
 
-_HALF_ESCAPED = re.compile(
+_ESCAPED_SURROGATE = re.compile(
     r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 
 
 def replace_json_surrogates(text: str) -> str:
-    """The same of JSON whose characters beyond ASCII are escaped."""
+    """Return JSON with its escaped lone surrogates replaced by U+FFFD."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
-    return _HALF_ESCAPED.sub(lambda found: found[1] or "\\ufffd", text)
+    return _ESCAPED_SURROGATE.sub(lambda found: found[1] or "\\ufffd", text)
 
 
 MAX_DEPTH = 100
-"""Of nested values: deeper ones cannot be kept in a journal."""
+"""The maximum nesting of a value; a journal cannot store deeper ones."""
 
 
 def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
-    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as, which
-    ``text_of`` says, or ``TypeError``. Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys,
+    """Return ``value`` as JSON data.
+
+    Models and dataclasses become objects, sets become lists; ``text_of`` converts anything else, such as
+    dates, or raises ``TypeError``. Raises ``ValueError`` for what JSON cannot represent: NaN, odd keys,
     endless or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
-        made = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
+        parsed = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error) or "nested too deeply") from error
-    if depth_of(made) > MAX_DEPTH:
+    if depth_of(parsed) > MAX_DEPTH:
         raise ValueError("nested too deeply")
-    return made
+    return parsed
 
 
 def depth_of(value: Any) -> int:
-    """How deeply lists and mappings are nested; counted no further than one past ``MAX_DEPTH``."""
+    """Return how deeply lists and mappings are nested, counting at most one past ``MAX_DEPTH``."""
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
         below: list[Any] = []
@@ -307,7 +318,7 @@ def depth_of(value: Any) -> int:
 
 
 def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """``fields`` without those that a journal could not keep."""
+    """Return ``fields`` without those that a journal could not store."""
     kept = {}
     for key, value in fields.items():
         try:
@@ -318,7 +329,7 @@ def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_storable(value: Any) -> Any:
-    """``value`` as a journal keeps it; what it cannot keep, as it prints."""
+    """Return ``value`` as a journal stores it, or its ``repr`` if it cannot be stored."""
     return drop_unstorable({"value": value}).get("value", repr(value))
 
 
@@ -335,24 +346,24 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
 
 
 def require_tool_name(name: Any, call: Callable[[], str]) -> str:
-    """The name of the tool that is called. Raises ``AgentError`` for a ``call`` that names none."""
+    """Return the name of the called tool. Raises ``AgentError`` for a ``call`` without a name."""
     if not isinstance(name, str) or not name.strip():
         raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
     return name
 
 
 OPENAI_ARGUMENT_KEYS = ("arguments", "args", "input")
-"""Where a call in OpenAI's format, or a flat one, has its arguments: the first that is there counts."""
+"""Keys of the arguments in a call in OpenAI's format or a flat one; the first that is present counts."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
-"""Our own mark of a call that was made with arguments that nobody knows."""
+"""Agenteval's mark for a call whose arguments are unknown."""
 ATTEMPTED = "attempted"
-"""Our own mark of one that was not made: it was denied, or waits for an approval."""
+"""Agenteval's mark for a call that was not made because it was denied or waits for approval."""
 APPROVED = "approved"
-"""Our own mark of one for which a person was asked and said yes."""
+"""Agenteval's mark for a call that a person approved when asked."""
 
 
 def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
-    """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
+    """Parse a tool call in OpenAI's format, or a flat one (``{name, args | arguments | input, id}``)."""
     if isinstance(raw, ToolCall):
         return raw.model_copy(deep=True)
     if hasattr(raw, "model_dump"):
@@ -363,8 +374,8 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
     name = require_tool_name(name, lambda: json.dumps(raw, default=str))
-    given = next((inner[key] for key in OPENAI_ARGUMENT_KEYS if key in inner), None)
-    args, raw_args = read_arguments(given)
+    arguments = next((inner[key] for key in OPENAI_ARGUMENT_KEYS if key in inner), None)
+    args, raw_args = read_arguments(arguments)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
@@ -385,7 +396,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
 
 
 def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
-    """The raw tool calls of a message. Raises ``AgentError`` if that is not a list."""
+    """Return the raw tool calls of a message. Raises ``AgentError`` if they are not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
@@ -399,8 +410,10 @@ _Item = TypeVar("_Item")
 def sort_by_index(
     calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None
 ) -> tuple[_Item, ...]:
-    """The calls of one reply by their ``index``. One without a number stays behind the call before it, and
-    those of one index in the order in which they came: some servers give each call the index 0."""
+    """Return the calls of one reply in the order of their ``index``.
+
+    A call without a number stays after the call before it, and calls with the same index keep their order,
+    because some servers give each call the index 0."""
     index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
     keys, last = [], 0
     for call in calls:
@@ -411,8 +424,7 @@ def sort_by_index(
 
 
 def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
-    """The steps in the messages of one turn, which the agent reports: one for each of the assistant's. Other
-    roles are skipped."""
+    """Return one step for each assistant message of a turn that the agent reports; skip other roles."""
     steps: list[Step] = []
     calls: list[list[ToolCall]] = []
     waiting = WaitingCalls[int]()
@@ -420,40 +432,42 @@ def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
     for message in messages:
         if message["role"] == "assistant":
             step = parse_step(message, observed=True)
-            waiting.add(len(steps), _waiting_in(step))
+            waiting.add(len(steps), _pending_calls(step))
             steps.append(step)
             calls.append(list(step.tool_calls))
         elif message["role"] == "user":
-            starts.append(len(steps))  # whom the user speaks to then, nobody says
-        elif message["role"] == "tool" and (found := waiting.take(*_answered_by(message))):
+            starts.append(len(steps))  # which agent the user then addresses is unknown
+        elif message["role"] == "tool" and (found := waiting.take(*_answered_call(message))):
             number, at = found
-            own = {"result": _result_in(message), "observed": True}
-            calls[number][at] = calls[number][at].model_copy(update=own)
+            update = {"result": _parse_result(message), "observed": True}
+            calls[number][at] = calls[number][at].model_copy(update=update)
     done = [
-        step.model_copy(update={"tool_calls": tuple(own)}) if own else step
-        for step, own in zip(steps, calls, strict=True)
+        step.model_copy(update={"tool_calls": tuple(step_calls)}) if step_calls else step
+        for step, step_calls in zip(steps, calls, strict=True)
     ]
     parts = (done[start:end] for start, end in pairwise([*starts, len(done)]))
     return tuple(step for part in parts for step in apply_handoffs(part))
 
 
-def _waiting_in(step: Step) -> dict[int, tuple[str, Any]]:
+def _pending_calls(step: Step) -> dict[int, tuple[str, Any]]:
     calls = enumerate(step.tool_calls)
     return {at: (call.id, call.name) for at, call in calls if call.result is None}
 
 
-def _answered_by(message: Mapping[str, Any]) -> tuple[str, Any]:
-    """The id and the name of the call that a tool message is for."""
+def _answered_call(message: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the id and the name of the call that a tool message answers."""
     return str(message.get("tool_call_id") or ""), message.get("name")
 
 
-def _result_in(message: Mapping[str, Any]) -> ToolResult:
+def _parse_result(message: Mapping[str, Any]) -> ToolResult:
     is_error = message.get("status") == "error"
     return ToolResult(value=parse_tool_result(message.get("content")), is_error=is_error)
 
 
 def collect_tool_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The raw tool calls of a message; the older ``function_call`` as one of them, unless they hold it."""
+    """Return the raw tool calls of a message.
+
+    They include the legacy ``function_call`` unless it repeats one of them."""
     calls, legacy = validate_tool_calls(message.get("tool_calls")), message.get("function_call")
     if not legacy or any(_is_same_call(call, legacy) for call in calls):
         return calls
@@ -464,12 +478,12 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
     function = call.get("function", call) if isinstance(call, Mapping) else call
     if not isinstance(function, Mapping) or not isinstance(legacy, Mapping):
         return False
-    told, older = (read_arguments(each.get("arguments"), lenient=True) for each in (function, legacy))
-    return function.get("name") == legacy.get("name") and told == older
+    current, older = (read_arguments(each.get("arguments"), lenient=True) for each in (function, legacy))
+    return function.get("name") == legacy.get("name") and current == older
 
 
 def parse_step(message: Mapping[str, Any], *, observed: bool = False) -> Step:
-    """One assistant message as a step; calls have no results yet."""
+    """Return one assistant message as a step; its calls have no results yet."""
     calls = collect_tool_calls(message)
     text = text_of(message.get("content"))
     if not text and (refused := find_refusal(message) or message.get("refusal")):

@@ -1,4 +1,4 @@
-"""A chat completion from the pieces of a stream, with the oddities of real servers."""
+"""Assembles a chat completion from the chunks of a stream, including the quirks of real servers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from agenteval.messages.texts import unplaced_in_part
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 
 
-class UnreadableResponseError(Exception):  # it becomes an AgentError where the endpoint is known
-    """A reply that is not a chat completion. ``what`` completes "the reply …"; ``evidence`` is the
-    server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
+class UnreadableResponseError(Exception):  # callers that know the endpoint raise AgentError
+    """A reply that is not a chat completion.
+
+    ``what`` completes "the reply …"; ``evidence`` is the server's own text, for quoting; ``error`` is the
+    error that a stream reported, if any."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
         super().__init__(what)
@@ -26,7 +28,7 @@ class UnreadableResponseError(Exception):  # it becomes an AgentError where the 
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object in ``text``; raises ``Unreadable`` if it is none."""
+    """Return the JSON object in ``text``. Raises ``UnreadableResponseError`` if it is none."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
@@ -43,19 +45,18 @@ def describe_non_json(text: str) -> str:
 
 
 def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """The completion that a stream's payloads amount to.
+    """Return the completion that a stream's payloads form.
 
-    Raises ``Unreadable`` for a payload that is not an object, for an error in the stream, for a stream that
-    ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
-    after what reads like an error.
-    """
+    Raises ``UnreadableResponseError`` for a payload that is not an object, for an error in the stream, for a
+    stream that ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a
+    ``finish_reason`` after what looks like an error."""
     completion = _CompletionBuilder()
-    for chunk in _chunks(payloads):
+    for chunk in _parse_chunks(payloads):
         if error := _error_in(chunk):
-            raise _broken_off(error)
+            raise _stream_error(error)
         completion.add(chunk)
-    if not completion.finished and (error := completion.last_words):
-        raise _broken_off(error)
+    if not completion.finished and (error := completion.trailing_error):
+        raise _stream_error(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise UnreadableResponseError(
             "was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:])
@@ -64,10 +65,10 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
 
 
 def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """The same of a stream that broke off: what its pieces amount to by then, whatever they lack."""
+    """Return what the payloads of a stream form up to the point where it broke off, however incomplete."""
     completion = _CompletionBuilder()
     with suppress(UnreadableResponseError):
-        for chunk in _chunks(payloads):
+        for chunk in _parse_chunks(payloads):
             if not _error_in(chunk):
                 completion.add(chunk)
     return completion.document()
@@ -77,36 +78,37 @@ def _error_in(chunk: Mapping[str, Any]) -> Any:
     return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
 
 
-def _broken_off(error: Any) -> UnreadableResponseError:
+def _stream_error(error: Any) -> UnreadableResponseError:
     return UnreadableResponseError("broke off with an error", json.dumps(error), error=error)
 
 
-_CODES = ("code", "status", "status_code", "statusCode")
-_OF_ERRORS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
-_KINDS = ("type", "event", "status", "role")
+_CODE_KEYS = ("code", "status", "status_code", "statusCode")
+_ERROR_KEYS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
+_KIND_KEYS = ("type", "event", "status", "role")
 
 
-def _reads_like_an_error(chunk: Mapping[str, Any]) -> bool:
-    """Whether it is no piece of an answer, but a number or words on what went wrong. A message alone is one,
-    unless something says that it is of another kind."""
+def _looks_like_error(chunk: Mapping[str, Any]) -> bool:
+    """Check whether a chunk is no part of an answer, but a status or text about a failure.
+
+    A message alone is an error unless another field says what kind of event it is."""
     if "choices" in chunk or chunk.get("type") == "error":
         return "choices" not in chunk
-    codes = [code for name in _CODES if isinstance(code := chunk.get(name), int)]
+    codes = [code for name in _CODE_KEYS if isinstance(code := chunk.get(name), int)]
     if codes:
         return max(codes) >= 400
-    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KINDS)
-    return is_message or any(chunk.get(name) for name in _OF_ERRORS)
+    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KIND_KEYS)
+    return is_message or any(chunk.get(name) for name in _ERROR_KEYS)
 
 
-def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _parse_chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
     return map(parse_object, texts_of(payloads))
 
 
 class _CompletionBuilder:
-    """Grows by chunks. Of several choices only that with index 0 counts."""
+    """Builds a completion chunk by chunk. Only the choice with index 0 counts."""
 
     def __init__(self) -> None:
-        self.last_words: Mapping[str, Any] | None = None
+        self.trailing_error: Mapping[str, Any] | None = None
         """What came after the last piece of the answer and reads like an error."""
         self._fields: dict[str, Any] = {}
         self._events: list[Any] = []
@@ -121,13 +123,13 @@ class _CompletionBuilder:
         return bool(self._choice and self._choice.get("finish_reason"))
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        if _is_of_no_kind(chunk):
+        if _is_unknown_event(chunk):
             self._events.append(chunk)
         else:
-            self._fields.update(_groqs_usage(chunk) | _present(chunk, without={"choices"}))
+            self._fields.update(_groq_usage(chunk) | _present_fields(chunk, without={"choices"}))
         choices = chunk.get("choices")
-        if choices or _reads_like_an_error(chunk):
-            self.last_words = None if choices else chunk
+        if choices or _looks_like_error(chunk):
+            self.trailing_error = None if choices else chunk
         for choice in objects_of(choices):
             if not choice.get("index"):
                 self._add_choice(choice)
@@ -135,13 +137,13 @@ class _CompletionBuilder:
                 self._events.append(choice)
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
-        self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
+        self._choice = (self._choice or {}) | _present_fields(choice, without={"delta", "message", "index"})
         if isinstance(message := choice.get("message"), dict):
-            self._replace(message)
+            self._replace_message(message)
         self._merge(object_at(choice, "delta"))
 
-    def _replace(self, message: Mapping[str, Any]) -> None:
-        """A whole message in the stream stands for all pieces before it."""
+    def _replace_message(self, message: Mapping[str, Any]) -> None:
+        """Replace all pieces so far by a complete message in the stream."""
         self._message, self._texts, self._calls, self._legacy = (
             {},
             {},
@@ -151,7 +153,7 @@ class _CompletionBuilder:
         self._merge(message)
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
-        for name, value in _present(delta).items():
+        for name, value in _present_fields(delta).items():
             match name, value:
                 case "tool_calls", list():
                     for piece in value:
@@ -183,8 +185,8 @@ class _CompletionBuilder:
         return {**self._fields, "choices": [{**self._choice, "message": message}]}
 
 
-def _groqs_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """What Groq reports of the tokens of a stream: in its last chunk, within a field of its own."""
+def _groq_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage that Groq reports in its last chunk, in a field of its own."""
     usage = object_at(chunk, "x_groq").get("usage")
     return {"usage": usage} if usage else {}
 
@@ -193,27 +195,29 @@ def _asks_for_tools(message: Mapping[str, Any]) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
-_OF_CHUNKS = frozenset((
+_CHUNK_FIELDS = frozenset((
     "id", "object", "created", "model", "usage", "system_fingerprint", "service_tier", "provider", "error",
     "x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type",
 ))  # fmt: skip
 
 
-def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:
-    """Whether an event is none of a completion's, which says more than its kind."""
-    is_known = "choices" in chunk or chunk.keys() <= _OF_CHUNKS or is_signal(chunk)
-    return not is_known and not _reads_like_an_error(chunk)
+def _is_unknown_event(chunk: Mapping[str, Any]) -> bool:
+    """Check whether an event is no completion chunk and holds more than its kind."""
+    is_known = "choices" in chunk or chunk.keys() <= _CHUNK_FIELDS or is_signal(chunk)
+    return not is_known and not _looks_like_error(chunk)
 
 
-def _present(
+def _present_fields(
     fields: Mapping[str, Any], *, without: frozenset[str] | set[str] = frozenset()
 ) -> dict[str, Any]:
     return {name: value for name, value in drop_none(fields).items() if name not in without}
 
 
 class _ToolCallBuilder:
-    """One tool call. The id comes once; the name in pieces, or whole again and again; the arguments in
-    pieces of text, or (against the standard) as an object."""
+    """Builds one tool call from its pieces.
+
+    The id comes once; the name in pieces, or whole each time; the arguments in pieces of text, or (against
+    the standard) as an object."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -225,8 +229,8 @@ class _ToolCallBuilder:
     def add(self, piece: Mapping[str, Any]) -> None:
         function = object_at(piece, "function")
         self.id = self.id or str(piece.get("id") or "")
-        self._fields.update(_present(piece, without={"id", "index", "function"}))
-        self._function.update(_present(function, without={"name"}))
+        self._fields.update(_present_fields(piece, without={"id", "index", "function"}))
+        self._function.update(_present_fields(function, without={"name"}))
         name = str(function.get("name") or "")
         if name.startswith(self.name):
             self.name = name or self.name
@@ -247,7 +251,7 @@ class _ToolCallBuilder:
 
 
 class ToolCallAssembler:
-    """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
+    """Builds the tool calls of a message, ordered by index, which may differ from the order of arrival."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, _ToolCallBuilder]] = []
@@ -259,7 +263,7 @@ class ToolCallAssembler:
             raise UnreadableResponseError("has a tool call that is not an object", json.dumps(piece))
         index = piece.get("index")
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
-        call = self._continued(piece, index)
+        call = self._find_continued(piece, index)
         if call is None:
             call = _ToolCallBuilder()
             self._calls.append((index, call))
@@ -269,13 +273,12 @@ class ToolCallAssembler:
         for place in (index, None) if call.id else ():
             self._by_id.setdefault((place, call.id), call)
 
-    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
-        """The call that the piece belongs to; ``None`` if it begins one.
+    def _find_continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
+        """Return the call that the piece belongs to, or ``None`` if it starts a new one.
 
-        It is the call with the same index and id, else the last one of that index; without an index the
-        last of all. Servers that give each call the index 0 are known by a new id that comes with a name;
-        those that give neither index nor id, by a name that comes after whole arguments.
-        """
+        It is the call with the same index and id, else the last one with that index; without an index, the
+        last of all. Servers that give each call the index 0 are recognized by a new id that comes with a
+        name; those that give neither index nor id, by a name that comes after complete arguments."""
         call_id, name = str(piece.get("id") or ""), object_at(piece, "function").get("name")
         if call_id and (known := self._by_id.get((index, call_id))):
             return known

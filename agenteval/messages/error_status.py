@@ -1,9 +1,8 @@
-"""Which HTTP status an error inside a reply stands for. Pure.
+"""Finds the HTTP status that corresponds to an error inside a reply. Pure.
 
-Providers and gateways report a fault inside a reply of status 200 too: a stream has sent its status before it
-fails, and a gateway passes on what it got. Such an error is read like the status that it names, by its code
-or its type; its message is prose, and is not read.
-"""
+Providers and gateways also report a failure inside a reply of status 200: a stream has sent its status before
+it fails, and a gateway passes on what it received. Such an error counts as the status that its code or type
+names; its message is prose and is not parsed."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from agenteval.core.json_text import parse_or
 from agenteval.messages.json_fields import first_nonempty
 
 INFRASTRUCTURE_STATUSES = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
-"""The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
+"""Statuses that are not the agent's fault: access, quotas, and servers that are down or busy."""
 ACCESS_DENIED_STATUSES = frozenset((401, 403))
-"""Those of them that do not pass by themselves."""
-_PLACES = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
-_INNER = ("error", "response")
-_ANSWERS = ("choices", "output", "content", "candidates", "messages", "message", "result")
-"""Where replies have their answers. Of a message it has to be an object: a text says what went wrong."""
+"""The infrastructure statuses that a retry cannot resolve."""
+_STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
+_INNER_KEYS = ("error", "response")
+_ANSWER_KEYS = ("choices", "output", "content", "candidates", "messages", "message", "result")
+"""Keys of the answer in a reply. A message must be an object: a string there describes what went wrong."""
 _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
     **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
@@ -58,69 +57,70 @@ _STATUSES: Mapping[str, int] = {
     "serviceunavailableexception": 503,
     "modeltimeoutexception": 504,
 }
-"""Codes and types of errors, in lower case, as their providers document them."""
+"""The statuses of documented error codes and types, in lower case."""
 
 
-_WORDS = ("error", '"code"', '"status', '"__type"')
-"""Without one of these a text holds no error: most replies are not read for one."""
+_ERROR_MARKERS = ("error", '"code"', '"status', '"__type"')
+"""Substrings of which a text with an error contains at least one, so that most replies need not be parsed for
+one."""
 
 
 def find_error_status(error: Any) -> int | None:
-    """The status that an error names, 400 to 599; ``None``: it names none."""
-    error = _first(error)
-    levels = list(_levels(error))
-    named = [level[key] for level in levels for key in _PLACES if key in level]
-    named += [error] if isinstance(error, str | int) else []
-    numbers = (status for each in named if (status := _number(each)))
-    return next(numbers, None) or next(filter(None, map(_of_word, named)), None)
+    """Return the status that an error names, 400 to 599, or ``None`` if it names none."""
+    error = _first_item(error)
+    errors = list(_nested_errors(error))
+    candidates = [level[key] for level in errors for key in _STATUS_KEYS if key in level]
+    candidates += [error] if isinstance(error, str | int) else []
+    numbers = (status for each in candidates if (status := _parse_status(each)))
+    return next(numbers, None) or next(filter(None, map(_status_of_word, candidates)), None)
 
 
 def find_error(document: Any) -> Any:
-    """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
-    document = _first(document)
+    """Return the error that a reply, or a stream event, holds instead of an answer, or ``None``."""
+    document = _first_item(document)
     if not isinstance(document, Mapping):
         return None
     choices = document.get("choices")
-    inner = None if choices else document.get("response")  # of an event; beside an answer it is the agent's
-    held = (each for each in (document, _first(choices), inner) if isinstance(each, Mapping))
-    found = first_nonempty(("error",), *held)
-    if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words
+    inner = None if choices else document.get("response")  # an event's; next to choices, the agent's
+    holders = (each for each in (document, _first_item(choices), inner) if isinstance(each, Mapping))
+    found = first_nonempty(("error",), *holders)
+    if isinstance(found, str) and found is document.get("error"):  # the status is next to the text
         return dict(document)
-    return document if found is None and _is_error_itself(document) else found
+    return document if found is None and _is_bare_error(document) else found
 
 
 def find_error_in_texts(texts: Iterable[str]) -> Any:
-    """The first error in the texts of a reply: its body, or the payloads of its events."""
-    likely = (text for text in texts if any(word in text for word in _WORDS))
+    """Return the first error in the texts of a reply: its body, or the payloads of its events."""
+    likely = (text for text in texts if any(word in text for word in _ERROR_MARKERS))
     return next(filter(None, map(find_error, map(parse_or, likely))), None)
 
 
-def _first(value: Any) -> Any:
-    """The first of a list, as Google's streams begin; anything else as it is."""
+def _first_item(value: Any) -> Any:
+    """Return the first element of a list (Google's streams begin with one), or any other value unchanged."""
     return value[0] if value and isinstance(value, list) else value
 
 
-def _is_error_itself(document: Mapping[str, Any]) -> bool:
+def _is_bare_error(document: Mapping[str, Any]) -> bool:
     if "error" in (document.get("type"), document.get("object")):
         return True
-    has_answer = any(not isinstance(document.get(key), str | None) for key in _ANSWERS)
-    names = any(_number(document.get(key)) for key in _PLACES)
-    return not has_answer and (names or _of_word(document.get("__type")) is not None)
+    has_answer = any(not isinstance(document.get(key), str | None) for key in _ANSWER_KEYS)
+    names = any(_parse_status(document.get(key)) for key in _STATUS_KEYS)
+    return not has_answer and (names or _status_of_word(document.get("__type")) is not None)
 
 
-def _levels(error: Any) -> Iterator[Mapping[str, Any]]:
+def _nested_errors(error: Any) -> Iterator[Mapping[str, Any]]:
     while isinstance(error, Mapping):
         yield error
-        error = next((error[key] for key in _INNER if isinstance(error.get(key), Mapping)), None)
+        error = next((error[key] for key in _INNER_KEYS if isinstance(error.get(key), Mapping)), None)
 
 
-def _number(value: Any) -> int | None:
+def _parse_status(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) == len("503"):
         value = int(value)
     is_status = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600
     return value if is_status else None
 
 
-def _of_word(value: Any) -> int | None:
-    # Amazon writes a name space before the name, or a link after it.
+def _status_of_word(value: Any) -> int | None:
+    # Amazon puts a namespace before the name, or a link after it.
     return _STATUSES.get(value.split("#")[-1].split(":")[0].lower()) if isinstance(value, str) else None

@@ -1,10 +1,10 @@
-"""What is known to hold no calls: fields of many libraries, each with the shape of what stands in it. Pure.
+"""Defines which fields are known to hold no calls. Pure.
 
-A name alone proves nothing: whoever writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value is
-of a shape if each object in it is: it has one of the keys that such objects are known by, it says it is of
-one of their kinds (or of none), and objects stand below no other keys than theirs. Where anything may stand,
-nothing in it is a call in a form that is known (``calls_in``).
-"""
+They are fields of many libraries, each with the shape of its value. A name alone proves nothing: an author
+who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if every object in it
+does: the object has one of the shape's marks, its type (if it has one) is one of the shape's kinds, and it
+contains objects only below the shape's places. For a shape that allows anything, the value must only not
+contain a call in a known form (``calls_in``)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agenteval.messages.json_fields import first_text, json_in
+from agenteval.messages.json_fields import first_text, parse_json_container
 from agenteval.messages.reported_usage import USAGE_KEYS
 
 PLAIN_TYPES = (str, int, float, bool, type(None), bytes)
 
 
 class FieldShape(NamedTuple):
-    """``marks``: the keys that its objects are known by; an object needs one if a text is in it (``None``:
-    anything may stand there). ``places``: the keys below which there are more such objects. ``kinds``: what
-    they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the keys below which there
-    are values, as tools take and give them."""
+    """The shape of a value that holds no calls."""
 
     marks: frozenset[str] | None
+    """Keys that identify the shape's objects. An object that contains text needs one of them. ``None``: any
+    value fits."""
     places: frozenset[str] | None = frozenset()
+    """Keys below which there are more such objects. ``None``: below any key."""
     kinds: frozenset[str] | None = None
+    """The types that the objects may have; one that ends in ``*`` is a prefix. ``None``: any type."""
     values: frozenset[str] = frozenset()
+    """Keys of arbitrary values, such as the inputs and outputs of tools."""
 
     def fits(self, value: Any) -> bool:
-        """Whether there is nothing else in a value."""
+        """Check whether a value contains nothing but objects of this shape."""
         if self.marks is None:
             return not calls_in(value)
         level = [value]
@@ -44,36 +46,40 @@ class FieldShape(NamedTuple):
                 level += item
                 continue
             found = item if isinstance(item, Mapping) else public_fields(item)
-            if not self._is_one(found):
+            if not self._fits_object(found):
                 return False
             level += [
                 each
                 for key, each in found.items()
-                if key not in self.values and (key not in METADATA_OF_AUTHORS or not _is_flat(each))
+                if key not in self.values and (key not in METADATA_KEYS or not _is_flat(each))
             ]
         return True
 
-    def _is_one(self, item: Mapping[str, Any]) -> bool:
-        given = _GIVEN.intersection(item).difference(self.places or (), self.values)
-        if any(_is_given(item[key]) for key in given):
+    def _fits_object(self, item: Mapping[str, Any]) -> bool:
+        argument_keys = _ARGUMENT_KEY_SET.intersection(item).difference(self.places or (), self.values)
+        if any(_may_be_arguments(item[key]) for key in argument_keys):
             return False
         if any(calls_in(item[key], is_typed_call) for key in self.values.intersection(item)):
             return False
-        return self._is_known(item.get("type")) and self._is_marked(item) and self._is_in_places(item)
+        return (
+            self._has_known_kind(item.get("type"))
+            and self._has_mark(item)
+            and self._nests_in_places_only(item)
+        )
 
-    def _is_known(self, kind: Any) -> bool:
+    def _has_known_kind(self, kind: Any) -> bool:
         if not isinstance(kind, str):
             return True
-        return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
+        return not is_call_kind(kind) and (self.kinds is None or _matches_kind(kind, self.kinds))
 
-    def _is_marked(self, item: Mapping[str, Any]) -> bool:
+    def _has_mark(self, item: Mapping[str, Any]) -> bool:
         has_text = any(isinstance(each, str) for each in item.values())
         return not has_text or not item.keys().isdisjoint(self.marks or ())
 
-    def _is_in_places(self, item: Mapping[str, Any]) -> bool:
+    def _nests_in_places_only(self, item: Mapping[str, Any]) -> bool:
         if self.places is None:
             return True
-        known = METADATA_OF_AUTHORS.union(self.places, self.values)
+        known = METADATA_KEYS.union(self.places, self.values)
         return not any(holds_objects(each) for key, each in item.items() if key not in known)
 
 
@@ -83,74 +89,81 @@ ARGUMENT_KEYS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-"""Where calls have their arguments: the first that is there counts."""
+"""Keys of a call's arguments; the first that is present counts."""
 TOOL_NAME_KEYS = (
     "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
 )  # fmt: skip
-"""Where they have the name of the tool."""
+"""Keys of the tool's name in a call."""
 CALL_ID_KEYS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
-_GIVEN = frozenset(ARGUMENT_KEYS)
+_ARGUMENT_KEY_SET = frozenset(ARGUMENT_KEYS)
 APPROVAL_REQUEST = "mcp_approval_request"
-"""The kind of an item with a call that waits for an approval."""
-_WITHIN = (
+"""The type of an item with a call that waits for approval."""
+_INNER_CALL_KEYS = (
     "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
     "tool_call",
 )  # fmt: skip
-"""The keys below which a call may stand within its object."""
-_DECLARED = ("function", "custom")
-"""Those of them below which tools are declared and chosen, too."""
-_WITH_NAME = ("action", "tool")
-_DECLARING = frozenset(("description", "strict"))
-_OF_SCHEMAS = frozenset(("properties", "type", "$ref", "anyOf"))
-_MOST_VALUES = 100_000
+"""Keys below which an object may contain its call."""
+_DECLARABLE_KEYS = ("function", "custom")
+"""The inner keys that also hold tool declarations and tool choices."""
+_NAMED_OBJECT_KEYS = ("action", "tool")
+_DECLARATION_MARKS = frozenset(("description", "strict"))
+_SCHEMA_KEYS = frozenset(("properties", "type", "$ref", "anyOf"))
+_MAX_VALUES = 100_000
 
 
 def is_call_kind(kind: str) -> bool:
-    """Whether parts and items of that kind are calls of the agent's."""
+    """Check whether parts and items of this type are calls of the agent."""
     return kind.endswith(("tool_use", "tool_call", "tool-call")) or kind == "function_call"
 
 
 def is_typed_call(value: Any) -> bool:
-    """Whether an object is a call by its kind, or has one below a key that names the kind."""
+    """Check whether an object is a call by its type, or contains one below a key such as ``function``."""
     if not isinstance(value, Mapping):
         return False
     kind = first_text(value, "type", "part_kind")
     if is_call_kind(kind) or kind.endswith("_call") or kind == APPROVAL_REQUEST:
         return True
     return any(
-        _is_named(inner) and (key not in _DECLARED or not _declares(inner, value))
-        for key in _WITHIN
+        _has_tool_name(inner) and (key not in _DECLARABLE_KEYS or not _is_declaration(inner, value))
+        for key in _INNER_CALL_KEYS
         if isinstance(inner := value.get(key), Mapping)
     )
 
 
 def is_call(value: Any) -> bool:
-    """Whether an object is a call of the agent's in a form that is known: it says so, or it has a name and
-    what is given to what is named so."""
+    """Check whether an object is an agent's call in a known form.
+
+    It has the type of a call, or a tool name with arguments."""
     if not isinstance(value, Mapping):
         return False
-    is_given = any(_is_given(value[key]) for key in _GIVEN.intersection(value))
-    if is_typed_call(value) or (is_given and _is_named(value) and not _declares(value, value)):
+    has_arguments = any(_may_be_arguments(value[key]) for key in _ARGUMENT_KEY_SET.intersection(value))
+    if is_typed_call(value) or (
+        has_arguments and _has_tool_name(value) and not _is_declaration(value, value)
+    ):
         return True
-    return any(isinstance(inner := value.get(key), Mapping) and _is_named(inner) for key in _WITH_NAME)
+    return any(
+        isinstance(inner := value.get(key), Mapping) and _has_tool_name(inner) for key in _NAMED_OBJECT_KEYS
+    )
 
 
 def calls_in(
-    value: Any, is_one: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
+    value: Any, is_match: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """The calls that stand anywhere in a value, none of which is within another, and none below the keys
-    ``without`` any. A value of very many others is not looked through: it counts as one."""
+    """Return the calls anywhere in a value.
+
+    Calls inside other calls and those below the keys ``without`` are omitted. A value with too many elements
+    is not searched; it counts as one call."""
     found: list[Any] = []
     level, seen = [value], set()
-    for _ in range(_MOST_VALUES):
+    for _ in range(_MAX_VALUES):
         if not level:
             return tuple(found)
         item = level.pop()
         if isinstance(item, PLAIN_TYPES) or id(item) in seen:
             continue
-        seen.add(id(item))  # an object of a library may hold itself
+        seen.add(id(item))  # a library's object may contain itself
         inside = item if isinstance(item, Mapping) or is_collection(item) else public_fields(item)
-        if isinstance(inside, Mapping) and is_one(inside):
+        if isinstance(inside, Mapping) and is_match(inside):
             found.append(inside)
         else:
             keyed = inside.items() if isinstance(inside, Mapping) else (("", each) for each in inside)
@@ -158,27 +171,30 @@ def calls_in(
     return (value,)
 
 
-def _is_named(value: Mapping[str, Any]) -> bool:
+def _has_tool_name(value: Mapping[str, Any]) -> bool:
     return bool(first_text(value, *TOOL_NAME_KEYS))
 
 
-def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
-    """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
-    such a form is without an id."""
-    if not _GIVEN.intersection(value) <= {"parameters"} or any(outer.get(key) for key in CALL_ID_KEYS):
+def _is_declaration(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+    """Check whether a tool is declared or chosen, not called: it has a schema in place of arguments.
+
+    A call in such a form always has an id."""
+    if not _ARGUMENT_KEY_SET.intersection(value) <= {"parameters"} or any(
+        outer.get(key) for key in CALL_ID_KEYS
+    ):
         return False
-    if outer.get("type") in _DECLARED or not _DECLARING.isdisjoint(value):
+    if outer.get("type") in _DECLARABLE_KEYS or not _DECLARATION_MARKS.isdisjoint(value):
         return True
     schema = value.get("parameters")
-    return isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
+    return isinstance(schema, Mapping) and not _SCHEMA_KEYS.isdisjoint(schema)
 
 
-def _is_among(kind: str, kinds: Collection[str]) -> bool:
+def _matches_kind(kind: str, kinds: Collection[str]) -> bool:
     return kind in kinds or any(each.endswith("*") and kind.startswith(each[:-1]) for each in kinds)
 
 
-def _is_given(value: Any) -> bool:
-    """Whether a value may be the arguments of a call: an object, or one as a text."""
+def _may_be_arguments(value: Any) -> bool:
+    """Check whether a value may be a call's arguments: an object, or its text."""
     return not isinstance(value, int | float | None)
 
 
@@ -192,7 +208,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def holds_objects(value: Any) -> bool:
-    """Whether there is an object: the value itself, with something in it, or any within lists."""
+    """Check whether a value is a non-empty object, or contains any object within lists."""
     level, is_inside = [value], False
     while level:
         item = level.pop()
@@ -210,49 +226,56 @@ def holds_objects(value: Any) -> bool:
 
 
 def is_collection(value: Any) -> bool:
-    """Whether a value is a list of others, in any of Python's forms."""
+    """Check whether a value is a list, tuple or set (a named tuple is none)."""
     return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
 
 
 def public_fields(value: Any) -> dict[str, Any]:
-    """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
+    """Return the public fields of a library's object by name.
+
+    They are empty for plain values, functions and classes."""
     if isinstance(value, tuple):
         return dict(value._asdict()) if hasattr(value, "_asdict") else {}
     if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
         return {}
     found = dict(getattr(value, "__dict__", {}))
-    if is_dataclass(value):  # they may have slots
+    if is_dataclass(value):  # which may have slots
         found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
     return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
 
 
 # ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
 
-_TEXT = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
-_BEGINS = re.compile(
-    rf"[\s\[]*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
+_QUOTED_STRING = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
+_MESSAGE_START = re.compile(
+    rf"[\s\[]*+\{{\s*(?:{_QUOTED_STRING}\s*:\s*(?:{_QUOTED_STRING}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )
-"""How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
+"""The beginning of messages in JSON or Python notation: one of their keys, or plain values before it."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Whether a text begins as a message, a response, or a list of such or of parts, and cannot be read as
-    one: it was cut off."""
-    return text.lstrip()[:1] in ("[", "{") and bool(_BEGINS.match(text)) and json_in(text) is None
+    """Check whether a text begins like JSON of messages but was cut off, so that it does not parse.
+
+    It may be a message, a response, or a list of these or of parts."""
+    return (
+        text.lstrip()[:1] in ("[", "{")
+        and bool(_MESSAGE_START.match(text))
+        and parse_json_container(text) is None
+    )
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────
 
-METADATA_OF_AUTHORS = frozenset(
+METADATA_KEYS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )
-"""What authors fill as they like: a mapping of plain values in it is no call."""
-_TYPED = ("type", "kind", "id", "index", "name", "title")
+"""Fields that authors fill freely; a mapping of plain values in them is no call."""
+_IDENTITY_KEYS = ("type", "kind", "id", "index", "name", "title")
 
 NOTHING = FieldShape(frozenset(), frozenset())
-"""A text, a number: no object is a part of it."""
+"""The shape of a plain text or number: no object fits."""
 ANYTHING = FieldShape(None)
 NUMBERS = FieldShape(
     frozenset(
@@ -267,7 +290,7 @@ NUMBERS = FieldShape(
     ),
     None,
 )
-"""Counts of tokens, times, costs."""
+"""The shape of token counts, times and costs."""
 _THOUGHT_WORDS = (
     *("text", "thinking", "thought", "thoughts", "reasoning", "reasoning_content", "reasoning_details"),
     *("reasoningText", "reasoning_text", "reasoningContent", "thinking_blocks", "summary", "content"),
@@ -330,7 +353,7 @@ RATINGS = FieldShape(
     ),
     None,
 )
-"""What filters of content found."""
+"""The shape of what content filters report."""
 _SOURCE_PLACES = (
     *("web", "maps", "image", "retrievedContext", "retrieved_context", "ragChunk", "rag_chunk", "pageSpan"),
     *("page_span", "segment", "searchEntryPoint", "search_entry_point", "groundingChunks"),
@@ -363,7 +386,7 @@ SOURCES = FieldShape(
     frozenset(("tool_output",)),
 )
 SPEAKER = FieldShape(
-    frozenset((*_TYPED, "role", "email", "username", "user_name", "display_name", "label", "value"))
+    frozenset((*_IDENTITY_KEYS, "role", "email", "username", "user_name", "display_name", "label", "value"))
 )
 CONTROL = FieldShape(
     frozenset(
@@ -374,19 +397,19 @@ CONTROL = FieldShape(
     ),
     frozenset(("skills", "applied_edits", "usage", "status")),
 )
-JUDGEMENT = FieldShape(
+JUDGMENTS = FieldShape(
     frozenset(
         (
-            *_TYPED,
+            *_IDENTITY_KEYS,
             *("key", "score", "value", "label", "comment", "text", "message", "rating", "code", "result"),
             *("reason", "explanation", "passed", "correct", "category", "verdict", "error", "feedback"),
         )
     ),
     None,
 )
-"""What somebody said of an entry or of a record, later or elsewhere."""
-STATED = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
-"""The text of a part: the Assistants API has it as an object."""
+"""The shape of assessments of an entry or a record that were made later or elsewhere."""
+TEXT_OBJECT = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
+"""The shape of a part's text where it is an object, as in the Assistants API."""
 DEFINITIONS = FieldShape(
     frozenset(
         ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
@@ -399,12 +422,12 @@ DEFINITIONS = FieldShape(
         )
     ),
 )
-"""Tools as they are declared, and not as they are called."""
+"""The shape of tool declarations, as opposed to calls."""
 TEXTS = FieldShape(
     frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
     frozenset(("HTTPHeaders",)),
 )
-"""Texts under names: the headers of a response, a delta."""
+"""The shape of texts below names: the headers of a response, a delta."""
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -453,18 +476,18 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
     ),
     **dict.fromkeys(("node_info", "nodeInfo"), FieldShape(frozenset(("path",)))),
     **dict.fromkeys(SPEAKER_FIELDS, SPEAKER),
-    **dict.fromkeys(JUDGMENT_FIELDS, JUDGEMENT),
+    **dict.fromkeys(JUDGMENT_FIELDS, JUDGMENTS),
     "refusal": NOTHING,
     "tools": DEFINITIONS,
-    "graph_data": FieldShape(frozenset(("status",))),  # of Writer
+    "graph_data": FieldShape(frozenset(("status",))),  # Writer's
     "prompt_cache_breakpoint": CONTROL,
     **dict.fromkeys(("lc_attributes", "lc_secrets"), ANYTHING),
-    # What the provider sent, of which the message is made.
+    # The provider's data that the message was made from.
     **dict.fromkeys(
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),
 }
-"""Fields of messages, of their parts and of calls, in the words of many libraries."""
+"""The shapes of fields of messages, parts and calls, by the names that many libraries use."""
 
 METADATA_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),
@@ -479,4 +502,4 @@ METADATA_SHAPES: Mapping[str, FieldShape] = {
         ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
     ),
 }
-"""What is known of the places in which authors and providers put what they like, in lower case."""
+"""The shapes of known fields, in lower case, within the places that authors and providers fill freely."""

@@ -1,4 +1,4 @@
-"""What was found in a log: a record and its place, or why there is none. Values."""
+"""The entries of a log: a record and its place, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from agenteval.messages.record_paths import MISSING
 from agenteval.messages.unplaced_entries import Unplaced
 
 IMPORTER_REMEDY = "write an importer of its format (docs/importers.md)"
-"""What to do about a form that is not built in."""
+"""The remedy for a format that is not built in."""
 
 
 class Record(NamedTuple):
-    """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was
-    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it.
-    ``around``: what stands around it in its document and nobody could place."""
+    """A JSON value of a log."""
 
     value: Any
     where: str
+    """The place in the log, ``file:line``."""
     logged: Any = MISSING
+    """The logged value that an importer converted into this one; ``MISSING`` if it converted none, or several
+    lines."""
     outcome: Any = MISSING
+    """The outcome that the importer states."""
     notes: tuple[str, ...] = ()
+    """The remarks that the importer makes."""
     around: tuple[Unplaced, ...] = ()
+    """Fields around the value in its document that could not be placed."""
 
     @property
     def as_logged(self) -> Any:
@@ -29,11 +33,12 @@ class Record(NamedTuple):
 
 
 class UnreadableRecord(NamedTuple):
-    """What could not be read, and why. ``hides_rest``: further records may follow that nobody can count."""
+    """A record that could not be read, and the reason."""
 
     where: str
     reason: str
     hides_rest: bool = False
+    """True if an unknown number of records may follow it."""
 
 
 LogEntry: TypeAlias = Record | UnreadableRecord

@@ -1,8 +1,8 @@
-"""Messages that an agent returns in shapes of other libraries, as OpenAI's: with the reader of recorded ones.
+"""Converts messages that an agent returns in other libraries' shapes to OpenAI's.
 
-What stands in OpenAI's shape stays as it is. Of all else nothing is lost unseen: a call in a known form that
-cannot be read is the agent's failure, what nobody can place stands in the list as such.
-"""
+It uses the parser of recorded messages; messages in OpenAI's shape stay unchanged. Nothing else is lost
+silently: a call in a known form that cannot be parsed is the agent's failure, and what cannot be placed is in
+the resulting list as such."""
 
 from __future__ import annotations
 
@@ -28,109 +28,117 @@ from agenteval.messages.texts import is_silent_kind
 from agenteval.messages.unplaced_entries import Unplaced, quote_json
 
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
-_USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
-_OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
-_OF_NO_KIND = _OF_MESSAGES.union((
+_OPENAI_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
+_CHAT_FIELDS = frozenset(("content", "tool_calls", "function_call", "refusal"))
+_FIELDS_WITHOUT_ROLE = _CHAT_FIELDS.union((
     "role", "id", "name", "agent", "model", "finish_reason", "stop_reason", "index", "messages",
     *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
     "response_metadata",
 ))  # fmt: skip
-"""The fields of a message by which it is known where it names neither a role nor a kind."""
-_OTHER = "other fields"
-_CALLS = "calls"
-"""Of what nobody could place: the calls that it may hold."""
-_AS_THEY_ARE = frozenset((*_OF_MESSAGES, "parts", "role", "type", "agent", *USAGE_KEYS))
-"""The fields of a message that their readers take as any object."""
+"""The fields that are known in a message with neither a role nor a type."""
+_OTHER_FIELDS_KEY = "other fields"
+_POSSIBLE_CALLS_KEY = "calls"
+"""The key, in a message for something unplaced, of the calls that it may contain."""
+_UNCONVERTED_FIELDS = frozenset((*_CHAT_FIELDS, "parts", "role", "type", "agent", *USAGE_KEYS))
+"""The fields of a message whose parsers accept any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 
 
 def as_message(value: Any) -> Message:
-    """A message as a mapping, from one or from another library's object (pydantic's ``model_dump``, or
-    attributes). Its role is OpenAI's where it is known. Raises ``AgentError`` for anything else."""
-    message = _fields_in(value)
+    """Return a message as a mapping, from a mapping or a library's object.
+
+    Objects are converted by pydantic's ``model_dump``, or by their attributes. The role is OpenAI's if it is
+    known. Raises ``AgentError`` for anything else."""
+    message = _message_fields(value)
     if role := _role_of(message):
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
         message["agent"] = read_agent_name(message["agent"])
     for key in ("content", "parts"):
         if role != "tool" and isinstance(message.get(key), list | tuple):
-            message[key] = [_part(part) for part in message[key]]
-    for key in message.keys() - _AS_THEY_ARE:
-        message[key] = _with_fields(message[key])
+            message[key] = [_to_mapping(part) for part in message[key]]
+    for key in message.keys() - _UNCONVERTED_FIELDS:
+        message[key] = _expand_objects(message[key])
     return message
 
 
-def _fields_in(value: Any) -> Message:
+def _message_fields(value: Any) -> Message:
     if isinstance(value, Mapping):
         return unwrap_message(dict(value)) if value.get("role") is None else dict(value)
     if hasattr(value, "model_dump"):
         dumped: Message = value.model_dump(exclude_none=True)
         return dumped
     if fields := public_fields(value):
-        names = dict.fromkeys((*_ATTRIBUTES, *AGENT_KEYS, *USAGE_KEYS))  # which may be properties
+        names = dict.fromkeys((*_ATTRIBUTES, *AGENT_KEYS, *USAGE_KEYS))  # these may be properties
         more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
         return {**fields, **more}
     raise AgentError(f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol")
 
 
 def is_like_message(value: Any) -> bool:
-    """Whether it has what a message has, as fields or otherwise."""
+    """Check whether an object has a message's attributes, as fields or otherwise."""
     return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
 
 
 def message_remedy(value: Any) -> str:
-    """What is accepted as a message, and what to write instead of ``value``."""
+    """Return what is accepted as a message, and what to write instead of ``value``."""
     accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
-            f"{accepted}; this object has no fields (its attributes are slots, properties or of its"
-            " class) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
+            f"{accepted}; this object has no fields (its attributes are slots, properties or class"
+            " attributes) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
         )
-    more = ", or return one text" if isinstance(value, str) else ""
+    more = ", or return a single string" if isinstance(value, str) else ""
     return f"{accepted} — write {{'role': 'assistant', 'content': …}}{more}"
 
 
-def _with_fields(value: Any) -> Any:
-    """A value in which objects of libraries are their fields: as a text, one would be taken for a plain value
-    where a reply is recorded."""
+def _expand_objects(value: Any) -> Any:
+    """Return a value with library objects replaced by their fields.
+
+    Recorded as text, an object would pass for a plain value."""
     if isinstance(value, str | int | float | None):
         return value
     try:
-        return chat.jsonable(value, _fields_of)
+        return chat.jsonable(value, _object_fields)
     except ValueError:
         return value
 
 
 def _role_of(message: Message) -> str:
-    """Empty where a message names none, and its kind is none of a chat's: an item or an event."""
+    """Return the role of a message, or an empty string for an item or an event.
+
+    A message without a role has the role of its type, or the assistant's if it has neither but a chat
+    message's fields."""
     role, kind = (_enum_text(message.get(key)) for key in ("role", "type"))
     if role:
         return _ROLES.get(role, role)
     kind = kind.lower().removesuffix("chunk").removesuffix("message")
     known = _ROLES.get(kind, kind)
-    if known in _USUAL_ROLES:
+    if known in _OPENAI_ROLES:
         return known
-    return "assistant" if not kind and not message.keys().isdisjoint(_OF_MESSAGES) else ""
+    return "assistant" if not kind and not message.keys().isdisjoint(_CHAT_FIELDS) else ""
 
 
 def as_entry(value: Any) -> Message:
-    """An element of a list of messages as one. What one without a role says besides may be what was done: it
-    stands together, since there a plain value does not show that no call is told of."""
+    """Return an element of a message list as a message.
+
+    Unknown fields of an element without a role may be a record of what was done. They are moved into one
+    object, because a plain value there does not prove that no call is reported."""
     message = as_message(value)
     is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
     if is_named or not isinstance(value, Mapping) or "role" not in message:
         return message
-    others = {key: message[key] for key in message if key not in _OF_NO_KIND}
-    known = {key: message[key] for key in message if key in _OF_NO_KIND}
-    return {**known, _OTHER: others} if others else known
+    unknown = {key: message[key] for key in message if key not in _FIELDS_WITHOUT_ROLE}
+    known = {key: message[key] for key in message if key in _FIELDS_WITHOUT_ROLE}
+    return {**known, _OTHER_FIELDS_KEY: unknown} if unknown else known
 
 
 def _enum_text(value: Any) -> str:
     return str((value.value if isinstance(value, Enum) else value) or "")
 
 
-def _part(part: Any, depth: int = 3) -> Any:
-    """A part of a content as a mapping, if it is an object of a library."""
+def _to_mapping(part: Any, depth: int = 3) -> Any:
+    """Return a content part as a mapping if it is a library's object."""
     if part is None or isinstance(part, str | bytes | int | float | list | type):
         return part
     if isinstance(part, Mapping):
@@ -140,74 +148,84 @@ def _part(part: Any, depth: int = 3) -> Any:
     fields = public_fields(part)
     if not fields or not depth:
         raise AgentError(f"a part of a message's content is {type(part).__name__}", kind="protocol")
-    return {key: _part(value, depth - 1) for key, value in fields.items()}
+    return {key: _to_mapping(value, depth - 1) for key, value in fields.items()}
 
 
 # ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
-_LISTS_OF_FRAMEWORKS = (pydantic_ai.importer, google_adk.importer)
+_FRAMEWORK_IMPORTERS = (pydantic_ai.importer, google_adk.importer)
 
 
 def parse_entries(listed: Sequence[Any]) -> list[Message]:
-    """The elements of a list as messages. One of a framework's own is read as a log of it is."""
-    entries = [_as_logged(each) for each in listed]
-    importer = next((each for each in _LISTS_OF_FRAMEWORKS if each.matches(entries)), None)
+    """Return the elements of a list as messages.
+
+    A framework's own message list is read like a log of that framework."""
+    entries = [_to_logged(each) for each in listed]
+    importer = next((each for each in _FRAMEWORK_IMPORTERS if each.matches(entries)), None)
     if importer is None:
         return [as_entry(each) for each in listed]
     return [each for record in importer.read(entries) for each in record["messages"]]
 
 
-def _as_logged(value: Any) -> Any:
-    """An element as the framework that it is of would log it."""
+def _to_logged(value: Any) -> Any:
+    """Return an element as its framework would log it."""
     if isinstance(value, Mapping):
         return dict(value)
     dumped = value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else public_fields(value)
-    return _with_fields(dumped)
+    return _expand_objects(dumped)
 
 
 def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
-    """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
-    ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
-    read."""
-    looks = [_inspect_message(message) for message in _usage_once(map(as_entry, messages))]
+    """Return the messages in OpenAI's shape.
+
+    Anything that could not be placed becomes a message with the role ``UNPLACED`` and a phrase as its
+    content. Raises ``AgentError`` for a call in a known form that cannot be parsed."""
+    inspected = [_inspect_message(message) for message in _drop_repeated_usage(map(as_entry, messages))]
     read: list[Message] = []
-    for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
+    for is_foreign, some in groupby(inspected, key=lambda look: look.is_foreign):
         if is_foreign:
-            read += map(_as_plain, parse_messages([_bare(look.message) for look in some]))
+            read += map(_to_openai, parse_messages([_to_json_message(look.message) for look in some]))
         else:
             read += [each for look in some for each in (look.message, *map(_unplaced_entry, look.unplaced))]
     return drop_repeats(read)
 
 
 def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
-    """The messages without what was not placed for calls that are among them, or ``known``."""
-    if not any(each.get(_CALLS) for each in messages):
+    """Return the messages without unplaced ones whose calls are all in other messages or in ``known``."""
+    if not any(each.get(_POSSIBLE_CALLS_KEY) for each in messages):
         return list(messages)
-    given = (
+    raw_calls = (
         raw for each in messages if each.get("role") == "assistant" for raw in chat.collect_tool_calls(each)
     )
-    calls = [call for raw in given if (call := parse_raw_call(raw))]
+    calls = [call for raw in raw_calls if (call := parse_raw_call(raw))]
     calls += [ParsedCall(call.name, call.args, call.raw_args, call.id) for call in known]
     read = ReadCallIndex(calls, ids=(each.get("id") for each in messages))
-    return [each for each in messages if not (each.get(_CALLS) and all(map(read.contains, each[_CALLS])))]
+    return [
+        each
+        for each in messages
+        if not (unread := each.get(_POSSIBLE_CALLS_KEY)) or not all(map(read.contains, unread))
+    ]
 
 
 def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
-    """As ``plain``, of what was recorded: a call in a known form that cannot be read is one more thing that
-    nobody could place, and the others stand."""
+    """Convert recorded messages like ``to_openai_messages``, but without raising errors.
+
+    A call in a known form that cannot be parsed counts as unplaced, and the other messages are kept."""
     try:
         read = to_openai_messages(messages)
         chat.parse_steps(read)
     except AgentError:
-        entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
-        return list(map(_as_plain, parse_messages(entries)))
+        entries = [
+            _to_json_message(as_entry(each)) if isinstance(each, Mapping) else each for each in messages
+        ]
+        return list(map(_to_openai, parse_messages(entries)))
     return read
 
 
 def describe_unread_list(messages: Sequence[Message]) -> str:
-    """How a list begins of which nobody knows any entry; empty if it holds one that is known."""
-    if not messages or any(each.get("role") in _USUAL_ROLES for each in messages):
+    """Return how a list begins if none of its entries is known, or an empty string if one is."""
+    if not messages or any(each.get("role") in _OPENAI_ROLES for each in messages):
         return ""
     read = to_openai_messages(messages)
     return (
@@ -216,92 +234,94 @@ def describe_unread_list(messages: Sequence[Message]) -> str:
 
 
 def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
-    """What nobody could place of messages in OpenAI's shape."""
+    """Return the phrases for what could not be placed in messages of OpenAI's shape."""
     return tuple(str(each["content"]) for each in messages if each.get("role") == UNPLACED)
 
 
-def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, those without their usage that tell what the one before them told of both."""
+def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages, without a usage that repeats the one of the message before."""
     usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")
-        is_spoken = role != "user" or _has_text(message)
-        is_again = is_spoken and usages.is_repeated(role, message)
+        may_report_usage = role != "user" or _has_text(message)
+        is_again = may_report_usage and usages.is_repeated(role, message)
         yield {**message, "usage": {}} if is_again else message
 
 
 class ReplyMessage(NamedTuple):
-    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but
-    for what is ``unplaced``."""
+    """The only message of a reply."""
 
     message: Message
     is_plain: bool
+    """True if it is the agent's and OpenAI's fields hold all of it, except for what is ``unplaced``."""
     unplaced: tuple[str, ...]
 
 
 def parse_reply_message(value: Any) -> ReplyMessage:
-    """The one message of a reply. A role, or a kind, that nobody knows is then the agent's own. Raises
-    ``AgentError`` as above."""
+    """Parse the only message of a reply. An unknown role or type then means the agent's own.
+
+    Raises ``AgentError`` for a call in a known form that cannot be parsed, and for anything that is no
+    message."""
     message = as_message(value)
-    if message.get("role") not in _USUAL_ROLES and all(
+    if message.get("role") not in _OPENAI_ROLES and all(
         each.role == UNPLACED for each in _parse_probed_message(message)
     ):
         message["role"] = "assistant"
     look = _inspect_message(message)
     content = message.get("content")
     if isinstance(content, Mapping) and any(each.entry == content for each in look.unplaced):
-        chat.text_of(content)  # an object of no known kind is no answer to anybody: raises
+        chat.text_of(content)  # raises, because an unknown object is no answer
     is_plain = message.get("role") == "assistant" and not look.is_foreign
     return ReplyMessage(message, is_plain, tuple(each.phrase for each in look.unplaced) if is_plain else ())
 
 
 class _InspectedMessage(NamedTuple):
-    """A message, and whether the reader of recorded ones is to read it, or OpenAI's fields hold all that it
-    says; what of it nobody could place then."""
+    """A message and how to convert it."""
 
     message: Message
     is_foreign: bool
+    """True if the parser of recorded messages has to read it; false if OpenAI's fields hold all of it."""
     unplaced: Sequence[Unplaced] = ()
+    """What could not be placed in a message that is not foreign."""
 
 
 def _inspect_message(message: Message) -> _InspectedMessage:
-    said = _parse_probed_message(message)
-    unplaced = [each.value for each in said if each.role == UNPLACED]
+    parsed = _parse_probed_message(message)
+    unplaced = [each.value for each in parsed if each.role == UNPLACED]
     if broken := next((each for each in unplaced if each.is_broken_call), None):
         _require_calls(message)
         text = f"{broken.what}: {quote_json(message)}"
         raise AgentError(f"unreadable message in the agent's reply: {text}", kind="protocol")
-    is_foreign = not _is_usual(message, [each for each in said if each.role != UNPLACED])
+    is_foreign = not _is_openai_message(message, [each for each in parsed if each.role != UNPLACED])
     return _InspectedMessage(message, is_foreign, unplaced)
 
 
 def _require_calls(message: Message) -> None:
-    """Raises ``AgentError`` with what is wrong with calls where OpenAI has them."""
+    """Raise ``AgentError`` with what is wrong with the calls in OpenAI's fields."""
     for call in chat.collect_tool_calls(message) if message.get("role") == "assistant" else ():
-        if not isinstance(call, Mapping) or not parse_raw_call(_shallow(call)):
+        if not isinstance(call, Mapping) or not parse_raw_call(_truncate_depth(call)):
             chat.read_tool_call(call)
 
 
-def _is_usual(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
-    """Whether OpenAI's fields hold all that a message says. What is wrong with those is told by whoever reads
-    them."""
+def _is_openai_message(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
+    """Check whether OpenAI's fields hold all of a message. Their parsers report what is wrong with them."""
     role, content = message.get("role"), message.get("content")
-    if role not in _USUAL_ROLES or message.get("parts"):
+    if role not in _OPENAI_ROLES or message.get("parts"):
         return False
     if role == "tool":
-        return all(map(_is_usual_part, list_of(content)))
+        return all(map(_is_openai_part, list_of(content)))
     if role == "assistant":
-        return _is_usual_answer(message, parsed)
+        return _is_openai_answer(message, parsed)
     return role != "user" or all(each.role == "user" for each in parsed)
 
 
-def _is_usual_answer(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
-    given = chat.collect_tool_calls(message)
+def _is_openai_answer(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
+    raw_calls = chat.collect_tool_calls(message)
     calls = [call for each in parsed for call in each.calls]
-    if not all(map(_is_plain_call, given)) or len(calls) != len(given):
+    if not all(map(_is_openai_call, raw_calls)) or len(calls) != len(raw_calls):
         return False
-    is_apart = not isinstance(message.get("content"), str | None)
-    texts = [each for each in parsed if each.text and (is_apart or not each.is_unread)]
+    is_structured = not isinstance(message.get("content"), str | None)
+    texts = [each for each in parsed if each.text and (is_structured or not each.is_unread)]
     return all(each.role == "assistant" for each in parsed) and (_has_text(message) or not texts)
 
 
@@ -310,84 +330,87 @@ def _has_text(message: Message) -> bool:
     return bool(find_refusal(message)) or (not isinstance(content, Mapping) and bool(chat.text_of(content)))
 
 
-def _is_usual_part(part: Any) -> bool:
+def _is_openai_part(part: Any) -> bool:
     kind = first_text(part, "type") if isinstance(part, Mapping) else ""
     return not kind or kind in chat.PART_TYPES or is_silent_kind(kind)
 
 
-def _is_plain_call(raw: Any) -> bool:
-    """Whether a call is OpenAI's, or what is wrong with it is for its reader to tell."""
+def _is_openai_call(raw: Any) -> bool:
+    """Check whether a call is OpenAI's, or broken so that OpenAI's parser reports the reason."""
     if not isinstance(raw, Mapping):
         return True
     function = raw.get("function")
     inner = function if isinstance(function, Mapping) else raw
     if first_text(inner, "name") and any(inner.get(key) is not None for key in chat.OPENAI_ARGUMENT_KEYS):
         return True
-    call = parse_raw_call(_bare(raw))
+    call = parse_raw_call(_to_json_message(raw))
     return call is None or (bool(first_text(inner, "name")) and call.args == {})
 
 
 def as_call(raw: Any) -> Any:
-    """A call that is to be carried out in OpenAI's shape, if it is in another that is known. Raises
-    ``AgentError`` for one whose arguments nobody knows."""
-    if _is_plain_call(raw):
+    """Return a call that is to be executed in OpenAI's shape, if it has another known one.
+
+    Raises ``AgentError`` if its arguments are unknown."""
+    if _is_openai_call(raw):
         return raw
-    call = parse_raw_call(_bare(raw))
+    call = parse_raw_call(_to_json_message(raw))
     assert call
     if call.args is None and call.raw_args is None:
         what = f"the arguments of a tool call are unknown: {quote_json(raw)}"
         raise AgentError(f"unreadable call in the agent's reply: {what}", kind="protocol")
-    return _as_plain_call(call)
+    return _to_openai_call(call)
 
 
-# ── the reader of recorded messages ──────────────────────────────────────────────────────────────
+# ── use of the parser of recorded messages ───────────────────────────────────────────────────────
 
 
 def _parse_probed_message(message: Message) -> list[ParsedMessage]:
-    return list(parse_messages([_probe(message)]))
+    return list(parse_messages([_probe_message(message)]))
 
 
-def _bare(message: Mapping[str, Any]) -> Message:
+def _to_json_message(message: Mapping[str, Any]) -> Message:
     try:
-        bare: Message = chat.jsonable(dict(message), _fields_of)
+        bare: Message = chat.jsonable(dict(message), _object_fields)
     except ValueError as error:
-        raise AgentError(f"a message of the agent's is not JSON: {error}", kind="protocol") from None
+        raise AgentError(f"a message in the agent's reply is not JSON: {error}", kind="protocol") from None
     return bare
 
 
-def _fields_of(value: Any) -> Any:
-    """An object of a library as its fields, that it is not taken for a text."""
+def _object_fields(value: Any) -> Any:
+    """Return a library's object as its fields, so that it does not pass for a text."""
     fields = public_fields(value)
     return {key: str(each) for key, each in fields.items()} if fields else str(value)
 
 
-def _probe(message: Message) -> Message:
-    """A message to look at: without the result of a tool, which may be any value, and with what is not JSON
-    as what it is not."""
-    made: Message = {}
+def _probe_message(message: Message) -> Message:
+    """Return a copy of a message for inspection.
+
+    It omits the result of a tool, which may be any value; a field that is not JSON becomes an object with the
+    reason."""
+    probe: Message = {}
     for key, value in message.items():
         is_result = key == "content" and message.get("role") == "tool" and not isinstance(value, list)
         try:
-            made[key] = "" if is_result else chat.jsonable(value, _fields_of)
+            probe[key] = "" if is_result else chat.jsonable(value, _object_fields)
         except ValueError as error:
-            made[key] = _shallow(value) if key in _OF_MESSAGES else {"not JSON": str(error)}
-    return made
+            probe[key] = _truncate_depth(value) if key in _CHAT_FIELDS else {"not JSON": str(error)}
+    return probe
 
 
-def _shallow(value: Any, depth: int = 4) -> Any:
-    """What there is of a value that JSON cannot hold, as deep as the name of a call stands."""
+def _truncate_depth(value: Any, depth: int = 4) -> Any:
+    """Return what JSON can hold of a value, down to the depth at which a call's name is."""
     if isinstance(value, Mapping):
-        return {str(key): _shallow(each, depth - 1) for key, each in value.items()} if depth else {}
+        return {str(key): _truncate_depth(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list | tuple):
-        return [_shallow(each, depth - 1) for each in value] if depth else []
-    return value if isinstance(value, str | int | float | None) else _fields_of(value)
+        return [_truncate_depth(each, depth - 1) for each in value] if depth else []
+    return value if isinstance(value, str | int | float | None) else _object_fields(value)
 
 
 def _unplaced_entry(unplaced: Unplaced) -> Message:
-    return {"role": UNPLACED, "content": unplaced.phrase, _CALLS: unplaced.calls}
+    return {"role": UNPLACED, "content": unplaced.phrase, _POSSIBLE_CALLS_KEY: unplaced.calls}
 
 
-def _as_plain(parsed: ParsedMessage) -> Message:
+def _to_openai(parsed: ParsedMessage) -> Message:
     if parsed.role == UNPLACED:
         return _unplaced_entry(parsed.value)
     if parsed.role == "tool":
@@ -399,18 +422,18 @@ def _as_plain(parsed: ParsedMessage) -> Message:
             "content": parsed.value,
             **failed,
         }
-    own = {"content": parsed.text, **drop_none({"name": parsed.agent or None, "usage": parsed.usage})}
+    fields = {"content": parsed.text, **drop_none({"name": parsed.agent or None, "usage": parsed.usage})}
     if parsed.calls:
-        return {"role": "assistant", **own, "tool_calls": [_as_plain_call(call) for call in parsed.calls]}
-    return {"role": parsed.role, **own}
+        return {"role": "assistant", **fields, "tool_calls": [_to_openai_call(call) for call in parsed.calls]}
+    return {"role": parsed.role, **fields}
 
 
-def _as_plain_call(call: ParsedCall) -> dict[str, Any]:
+def _to_openai_call(call: ParsedCall) -> dict[str, Any]:
     arguments = call.args if call.raw_args is None else call.raw_args
-    made = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    openai_call = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
     marks = {
         chat.ARGUMENTS_UNKNOWN: arguments is None,
         chat.ATTEMPTED: call.is_attempt,
         chat.APPROVED: call.is_approved,
     }
-    return made | drop_empty(marks)
+    return openai_call | drop_empty(marks)

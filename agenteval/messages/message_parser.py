@@ -1,8 +1,7 @@
-"""Recorded messages, in any of the shapes that logs have, as what somebody said, called or got back.
+"""Parses recorded messages of all known shapes into texts, calls and results.
 
-Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, LangChain's
-messages. What is not known is unplaced (``agenteval.messages.unplaced_entries``), never guessed at.
-"""
+Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, and LangChain's
+messages. What is unknown becomes unplaced (``agenteval.messages.unplaced_entries``); nothing is guessed."""
 
 from __future__ import annotations
 
@@ -52,81 +51,89 @@ from agenteval.messages.roles import role_of, unwrap_message
 from agenteval.messages.texts import is_silent_kind, text_in, unplaced_in_part
 from agenteval.messages.unplaced_entries import UNKNOWN_KIND, Unplaced, make_unplaced, unplaced_fields
 
-_REFERENCE = "item_reference"
-_APPROVED_BY = "approval_request_id"
+_REFERENCE_KIND = "item_reference"
+_APPROVAL_ID_KEY = "approval_request_id"
 
 
 def _ignore_warning(_: str) -> None:
-    """What would be told is known otherwise."""
+    """Ignore a warning, for callers that learn of it otherwise."""
 
 
-# ── a list of messages ───────────────────────────────────────────────────────────────────────────
+# ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
 def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -> list[ParsedMessage]:
-    """What was said, in order; what a message of several parts took, once, and what says once more what was
-    read, not at all."""
+    """Return the parsed messages in order.
+
+    The usage of a message with several parts counts once, and repetitions of what was read are dropped."""
     messages = list(messages)
     each_alone = ((message, parsed) for message in messages for parsed in _parse_message(message, warn))
-    parsed = list(_with_usage_once(_with_results_once(each_alone)))
-    return _without_repeats(_without_granted(parsed, messages), messages)
+    parsed = list(_drop_repeated_usage(_drop_repeated_results(each_alone)))
+    return _drop_repeated_unplaced(_drop_approved_requests(parsed, messages), messages)
 
 
-def _with_results_once(
+def _drop_repeated_results(
     parsed: Iterable[tuple[Any, ParsedMessage]],
 ) -> Iterator[tuple[Any, ParsedMessage]]:
-    """A result that stands beside its call is often told once more in a message of its own."""
-    beside: set[str] = set()
+    """Yield the messages without a separate one for a result that was already next to its call."""
+    inline_ids: set[str] = set()
     for message, each in parsed:
-        if beside and each.calls:
-            beside -= {call.id for call in each.calls}
+        if inline_ids and each.calls:
+            inline_ids -= {call.id for call in each.calls}
         if each.is_inline_result and each.id:
-            beside.add(each.id)
-        elif each.id in beside:
-            beside.discard(each.id)
+            inline_ids.add(each.id)
+        elif each.id in inline_ids:
+            inline_ids.discard(each.id)
             continue
         yield message, each
 
 
-def _with_usage_once(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterator[ParsedMessage]:
+def _drop_repeated_usage(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterator[ParsedMessage]:
     usages = UsageDeduplicator()
     for message, each in parsed:
         yield each._replace(usage=None) if usages.is_repeated(each.role, message) else each
 
 
-def _without_granted(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Without the requests for an approval of calls that were made then: the question is no call."""
-    items = (each for each in objects_of(messages) if each.get(_APPROVED_BY))
-    made = {str(each[_APPROVED_BY]) for each in items if first_text(each, "type").endswith("_call")}
-    if not made:
+def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
+    """Return the messages without approval requests whose calls were made later.
+
+    Such a request is not a call of its own."""
+    items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
+    approved_ids = {
+        str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")
+    }
+    if not approved_ids:
         return parsed
-    left = []
+    kept = []
     for each in parsed:
-        calls = tuple(call for call in each.calls if not (call.is_attempt and call.id in made))
+        calls = tuple(call for call in each.calls if not (call.is_attempt and call.id in approved_ids))
         if calls or not each.calls:
-            left.append(each._replace(calls=calls))
-    return left
+            kept.append(each._replace(calls=calls))
+    return kept
 
 
-def _without_repeats(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
+def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
+    """Return the messages without unplaced ones whose calls were read.
+
+    They were read if their ids occur anywhere, or they are in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
-    ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE]
+    ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
     turns = list(accumulate(each.role == "user" for each in parsed))
-    calls: dict[int, list[ParsedCall]] = {turn: [] for turn in turns}
+    calls_by_turn: dict[int, list[ParsedCall]] = {turn: [] for turn in turns}
     for turn, each in zip(turns, parsed, strict=True):
-        calls[turn] += each.calls
-    every = [call for each in parsed for call in each.calls]
+        calls_by_turn[turn] += each.calls
+    all_calls = [call for each in parsed for call in each.calls]
     return [
         each
         for turn, each in zip(turns, parsed, strict=True)
-        if each.role != UNPLACED or not is_already_read(each.value, ReadCallIndex(calls[turn], every, ids))
+        if each.role != UNPLACED
+        or not is_already_read(each.value, ReadCallIndex(calls_by_turn[turn], all_calls, ids))
     ]
 
 
 def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
-    """Whether all that something may hold of calls was read."""
+    """Check whether all calls that something unplaced may contain were read."""
     return bool(unplaced.calls) and all(map(read.contains, unplaced.calls))
 
 
@@ -135,24 +142,24 @@ def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
 
 def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
     if not isinstance(message, dict):
-        what = f"a message that is {describe_json_type(message)} and not an object"
+        what = f"a message that is {describe_json_type(message)} instead of an object"
         return [unplaced_message(Unplaced(what, (), message), is_whole_message=True)]
-    if plain := plain_message(message):
-        return [plain]
+    if simple := plain_message(message):
+        return [simple]
     if unplaced := unplaced_in(message):
         return [unplaced_message(unplaced)]
     message = unwrap_message(message) if message.get("role") is None else message
     parsed = list(_parse_entry(message, warn))
-    own = [at for at, each in enumerate(parsed) if each.role == "assistant"]
-    for at in own:
-        # What a message took stands with the last that it says, and there alone.
-        usage = usage_in(message) if at == own[-1] else None
+    agent_places = [at for at, each in enumerate(parsed) if each.role == "assistant"]
+    for at in agent_places:
+        # The usage of a message goes to its last part only.
+        usage = usage_in(message) if at == agent_places[-1] else None
         parsed[at] = parsed[at]._replace(agent=agent_of(message), usage=usage)
     return parsed
 
 
 def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMessage]:
-    """An item that names its kind and no role, or a message."""
+    """Parse an item that has a type and no role, or a message."""
     kind = first_text(message, "type") if message.get("role") is None else ""
     match kind:
         case _ if is_call_kind(kind) or kind == APPROVAL_REQUEST:
@@ -162,7 +169,7 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
         case _ if kind.endswith(("_call_output", "_call_result")):
             return _result_item(message, kind)
         case _ if kind.endswith("_call"):
-            return _served_item(message)
+            return _provider_item(message)
         case _ if is_silent_kind(kind):
             return map(unplaced_message, unplaced_in_part(message))
     match role_of(message):
@@ -171,30 +178,39 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
         case "tool":
             return _tool_message(message)
         case role:
-            return _spoken_message(role, message, warn)
+            return _content_message(role, message, warn)
 
 
 def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "function_call", "call_id": "1", "name": "find", …}``."""
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "function_call", "call_id": "1", "name": "find", …}``"""
     called = parse_calls([item])
     yield from called.messages
     yield from (unplaced_message(each, is_whole_message=not called.messages) for each in called.unplaced)
 
 
 def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "item_reference", "id": "fc_1"}``."""
-    yield unplaced_message(Unplaced("an item that is only referred to", (_REFERENCE,), item, calls=(item,)))
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "item_reference", "id": "fc_1"}``"""
+    yield unplaced_message(
+        Unplaced("an item given only by reference", (_REFERENCE_KIND,), item, calls=(item,))
+    )
 
 
 def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``."""
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``"""
     yield result_message(item, item.get("output"))
-    yield from map(unplaced_message, unread_in_result(item, f"an item of the kind '{kind[:40]}'"))
+    yield from map(unplaced_message, unread_in_result(item, f"an item of type '{kind[:40]}'"))
 
 
-def _served_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses, of a tool that the provider runs: ``{"type": "mcp_call", "name": "find",
-    "arguments": "{}", "output": "3 found"}``."""
+def _provider_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
+    """Parse an item of OpenAI's Responses API for a provider-executed tool.
+
+    ``{"type": "mcp_call", "name": "find", "arguments": "{}", "output": "3 found"}``"""
     call, result = parse_provider_call(item)
     yield ParsedMessage("assistant", calls=(call,))
     if result is not None:
@@ -210,15 +226,17 @@ def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
     return unplaced_message(make_unplaced(message, of_role), is_whole_message=True)
 
 
-# ── what a user, an agent or an instruction says ─────────────────────────────────────────────────
+# ── messages of users, agents and system prompts ─────────────────────────────────────────────────
 
 
-def _spoken_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
-    """OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
+def _content_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
+    """Parse a message of a user, an agent or a system prompt.
+
+    OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
     "content": [{"type": "text", …}]}``; Google: ``{"role": "model", "parts": [{"text": "Yes."}]}``;
     LangChain, unwrapped: ``{"type": "ai", "content": "Yes."}``."""
     key, content = _find_content(message)
-    calls, lost = parse_calls(collect_raw_calls(message) if role == "assistant" else [])
+    calls, unplaced = parse_calls(collect_raw_calls(message) if role == "assistant" else [])
     if not content and role == "assistant" and not calls and message.get("output"):
         key, content = "output", message["output"]
     match content:
@@ -230,14 +248,14 @@ def _spoken_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Ite
         case list() | _:
             parts = content if isinstance(content, list) else [content]
             yield from _join_calls(role, with_citations(list(parse_parts(role, parts)), parts), calls)
-    yield from map(unplaced_message, (*lost, *_unread_in(role, message, key)))
+    yield from map(unplaced_message, (*unplaced, *_unread_fields(role, message, key)))
 
 
-_NOTHING: tuple[Any, ...] = (None, "", [])
+_EMPTY_VALUES: tuple[Any, ...] = (None, "", [])
 
 
 class _Content(NamedTuple):
-    """What a message says, and the key below which it stands."""
+    """The content of a message, and its key."""
 
     key: str
     value: Any
@@ -246,30 +264,30 @@ class _Content(NamedTuple):
 def _find_content(message: Mapping[str, Any]) -> _Content:
     parts, content = message.get("parts"), message.get("content")
     if isinstance(parts, list) and (not content or any(map(_holds_call, parts))):
-        # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-        is_left_out = isinstance(content, str) and not any(map(_is_spoken_part, parts))
+        # Vercel's AI SDK repeats the text of the parts, without the calls between them.
+        is_left_out = isinstance(content, str) and not any(map(_is_text_part, parts))
         return _Content("parts", [*parts, content] if is_left_out else parts)
     keys = [key for key in CONTENT_KEYS if key in message] or ["content"]
     key = keys[0]
-    if message.get(key) in _NOTHING:
+    if message.get(key) in _EMPTY_VALUES:
         key = next((each for each in keys if message.get(each)), key)
     return _Content(key, message.get(key))
 
 
 def _holds_call(part: Any) -> bool:
-    """Whether a part is a call of which there is anything."""
+    """Check whether a part is a call that is not empty."""
     call = parse_call(part)
     return call is not None and bool(call.raw)
 
 
-def _is_spoken_part(part: Any) -> bool:
+def _is_text_part(part: Any) -> bool:
     return parse_part(part) is None and bool(text_in(part))
 
 
 def _parse_text(
     role: Role, message: Mapping[str, Any], text: str | None, warn: OnWarning, *, has_calls: bool
 ) -> ParsedMessage:
-    """A message whose content is one text, or whose text may stand where nobody looks."""
+    """Return a message with a single text; if it has none, warn of a field that may hold its text."""
     has_words = has_calls or role == "system" or (text and text.strip())
     hidden = "" if has_words else find_nested_text_key(message)[:40]
     if not hidden:
@@ -279,46 +297,47 @@ def _parse_text(
 
 
 def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """What parts say and the calls beside them. LangChain writes a call in both places."""
+    """Return the parsed parts with the calls outside the content. LangChain writes a call in both places."""
     if all(each.role == UNPLACED for each in parsed):
         parsed = [ParsedMessage(role, "" if role == "user" else None), *parsed]
-    within = [call for each in parsed for call in each.calls]
-    if not within:
+    inline_calls = [call for each in parsed for call in each.calls]
+    if not inline_calls:
         return _with_calls(parsed, called)
-    more = drop_copies((call for each in called for call in each.calls), within)
+    more = drop_copies((call for each in called for call in each.calls), inline_calls)
     return [*parsed, ParsedMessage("assistant", calls=tuple(more))] if more else parsed
 
 
 def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """What was said, and the calls beside it. Who writes results beside calls writes what came of all of them
-    as the text."""
+    """Return the parsed content with the calls next to it.
+
+    If results are next to the calls as well, the text is what came of all of them, so it follows."""
     if not called:
         return parsed
     if len(called) > 1:
         return [*called, *(each for each in parsed if each.text or each.role in ("tool", UNPLACED))]
-    own = [at for at, each in enumerate(parsed) if each.role == "assistant"]
-    if not own:
+    agent_places = [at for at, each in enumerate(parsed) if each.role == "assistant"]
+    if not agent_places:
         return [*parsed, *called]
-    parsed[own[-1]] = parsed[own[-1]]._replace(calls=called[0].calls, is_unread=False)
+    parsed[agent_places[-1]] = parsed[agent_places[-1]]._replace(calls=called[0].calls, is_unread=False)
     return parsed
 
 
-def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """What of a message nobody read. ``key``: where its content stands."""
+def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
+    """Yield the fields of a message that were not read. ``key`` is the key of its content."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
-        # LangChain keeps the pieces of the calls, too.
-        has_pieces = _CHUNKS in message and collect_raw_calls(message)
-        read.update(CALL_KEYS, (_CHUNKS,) if has_pieces else ())
+        # LangChain also keeps the pieces of the calls.
+        has_pieces = _CHUNKS_KEY in message and collect_raw_calls(message)
+        read.update(CALL_KEYS, (_CHUNKS_KEY,) if has_pieces else ())
     yield from unplaced_fields(message, read, owner="a message")
     yield from _unread_contents(message, key)
 
 
-_CHUNKS = "tool_call_chunks"
+_CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Of what stands in the other places for a content: only what says the same once more is placed."""
+    """Yield what other content keys of a message hold, unless it repeats the content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):
@@ -327,50 +346,54 @@ def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]
             if parse_part(part) is None:
                 yield from unplaced_in_part(part)
             else:
-                yield make_unplaced(part, f"what stands in '{other}' beside '{key}'")
+                yield make_unplaced(part, f"the value of '{other}' next to '{key}'")
 
 
-# ── what a tool gives back ───────────────────────────────────────────────────────────────────────
+# ── messages of tools ────────────────────────────────────────────────────────────────────────────
 
-_OF_TOOLS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
+_TOOL_FIELDS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
+    """Parse the message of a tool.
+
+    OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
     "content": [{"type": "tool-result", …}]}``."""
     content = _find_content(message).value
-    if content in _NOTHING:  # then the result may stand beside it
-        content = next((message[key] for key in RESULT_VALUES if message.get(key) not in _NOTHING), content)
+    if content in _EMPTY_VALUES:  # then another key may hold the result
+        content = next(
+            (message[key] for key in RESULT_VALUES if message.get(key) not in _EMPTY_VALUES), content
+        )
     is_passage = first_text(message, "type") == PASSAGES
     yield from _results_in(message, content) or [
         result_message(message, content)._replace(is_passage=is_passage)
     ]
     yield from map(unplaced_message, calls_in_result(message))
-    yield from map(unplaced_message, unplaced_fields(message, _OF_TOOLS, owner="a message of a tool"))
+    yield from map(unplaced_message, unplaced_fields(message, _TOOL_FIELDS, owner="a tool message"))
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]:
-    """The results that a message of a tool has as parts, and what of its other parts nobody could place."""
+    """Return the results that are parts of a tool's message, and what could not be placed of other parts."""
     if not isinstance(content, list):
         return []
-    named = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
+    inherited = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
     results: list[ParsedMessage] = []
-    lost: list[Unplaced] = []
-    for part in [{**named, **each} if isinstance(each, dict) else each for each in content]:
+    unplaced: list[Unplaced] = []
+    for part in [{**inherited, **each} if isinstance(each, dict) else each for each in content]:
         if isinstance(result := parse_part(part), ParsedMessage):
             results.append(result)
-            lost += unread_in_result(part)
+            unplaced += unread_in_result(part)
         else:
-            lost += unplaced_in_part(part)
-    return [*results, *map(unplaced_message, lost)] if results else []
+            unplaced += unplaced_in_part(part)
+    return [*results, *map(unplaced_message, unplaced)] if results else []
 
 
-_KINDS: dict[type, str] = {
-    **{type(None): "null", str: "a text", bool: "a truth value", int: "a number", float: "a number"},
+_TYPE_NAMES: dict[type, str] = {
+    **{type(None): "null", str: "a string", bool: "a boolean", int: "a number", float: "a number"},
     **{list: "a list", dict: "an object"},
 }
 
 
 def describe_json_type(value: Any) -> str:
-    """What kind of JSON a value is, in words."""
-    return _KINDS.get(type(value), type(value).__name__)
+    """Return the JSON type of a value in words."""
+    return _TYPE_NAMES.get(type(value), type(value).__name__)

@@ -1,9 +1,7 @@
-"""What the requests to models within one turn show of it: the calls that models asked for, their results, the
-tokens; and what of that is known otherwise. Pure.
+"""Derives tool calls, results and token usage of one turn from its recorded model requests. Pure.
 
-A call is what a model asked for; its result is what a later request brings for it. What the models said is
-no answer to the user: what the agent answered is its own to say.
-"""
+A call is what a model asked for; its result is what a later request sends for it. Text of the models is no
+answer to the user: the agent itself states its answer."""
 
 from __future__ import annotations
 
@@ -43,15 +41,16 @@ from agenteval.messages.streams import assemble_partial_response, assemble_respo
 
 
 class ModelToolCall(NamedTuple):
-    """A call that a model asked for. ``call``: in OpenAI's format, always with an id."""
+    """A tool call that a model asked for."""
 
     call: Message
+    """The call in OpenAI's format, always with an id."""
     result: Message | None
-    """The tool message with what a later request brought for it."""
+    """The tool message with the result that a later request sent."""
     framework: str = ""
-    """The hooked framework that asked the model; empty for a plain loop."""
+    """The hooked framework that sent the request; empty for a plain loop."""
     is_form: bool = False
-    """The request left the model no choice: so clients ask for an answer of a certain form."""
+    """True if the request forced this tool, as clients do to get an answer of a certain form."""
 
     @property
     def name(self) -> str:
@@ -64,82 +63,87 @@ class ModelToolCall(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelTurn:
-    """What was heard in one turn."""
+    """The calls and the usage in the model requests of one turn."""
 
     rounds: tuple[tuple[ModelToolCall, ...], ...] = ()
-    """The calls, those of one reply together."""
+    """The calls, grouped by reply."""
     usage: Usage | None = None
-    """Of all requests; ``None``: that of one is not known, or there was none."""
+    """The usage of all requests; ``None`` if that of one is unknown, or there was no request."""
     unreadable: tuple[str, ...] = ()
-    """What could not be understood."""
+    """What could not be parsed."""
     offered_tools: bool = False
-    """Whether a request that was answered, and whose answer the agent read, told its model of tools."""
+    """True if an answered request, whose answer the agent read, offered tools to its model."""
     forked: tuple[str, ...] = ()
-    """That a process was forked, which nobody hears."""
+    """Reports of forked processes, whose requests are not recorded."""
 
 
 class KnownCalls(NamedTuple):
-    """What is known of the calls of a turn besides."""
+    """What is known of a turn's calls from other sources."""
 
     scenario_calls: Sequence[RequestedCall] = ()
-    """Those that the scenario was asked for."""
+    """Calls that reached the scenario."""
     intercepted_tools: Collection[str] = ()
-    """The tools that are met where they run: what did not come there was refused before."""
+    """Tools that are intercepted where they run: a call that did not arrive there was refused earlier."""
     scenario_tools: Collection[str] = ()
-    """The tools that the scenario knows."""
+    """The tools that the scenario names."""
     all_scenario_calls: Sequence[RequestedCall] = ()
-    """All calls for which the scenario was asked."""
+    """All calls that reached the scenario, including those that were reported elsewhere."""
     has_intercepted_tools: bool = False
-    """Calls of a framework's tools are met where they run."""
+    """True if calls of a framework's tools are intercepted where they run."""
     is_framework_object: bool = False
-    """The agent is an object of a framework: its adapter lists its calls and says what it could not place."""
+    """True if the agent is a framework's object: its adapter lists its calls and reports what it could not
+    place."""
 
 
 def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
-    """``exchanges``: as ``agentside.model_requests`` notes them, as JSON."""
+    """Parse the exchanges of one turn, as ``agentside.model_requests`` records them, as JSON."""
     forked = tuple(str(each["unread"]) for each in exchanges if each.get("forked"))
     exchanges = [each for each in exchanges if not each.get("forked")]
     unread: list[str] = []
     responses = [_response_or_none(each, unread) for each in exchanges]
-    brought = [_tool_messages(each) for each in exchanges]
-    offered = any(
+    results = [_tool_messages(each) for each in exchanges]
+    offered_tools = any(
         response and each.get("offers_tools") for each, response in zip(exchanges, responses, strict=True)
     )
     rounds: list[tuple[ModelToolCall, ...]] = []
-    fetched_again = _fetched_again(exchanges, responses)
-    once = [(at, response) for at, response in enumerate(responses) if at not in fetched_again]
-    for at, response in once:
+    refetched = _refetched_places(exchanges, responses)
+    unique = [(at, response) for at, response in enumerate(responses) if at not in refetched]
+    for at, response in unique:
         try:
-            calls, unplaced = _calls(response, exchanges[at], brought[at + 1 :], f"asked_{at}")
+            calls, unplaced = _parse_calls(response, exchanges[at], results[at + 1 :], f"asked_{at}")
         except (UnreadableResponseError, AuthorError, AgentError) as error:
-            unread.append(_worded(error))
+            unread.append(_error_text(error))
             continue
         rounds += [calls] if calls else []
         unread += unplaced
-    answered = [response for at, response in once if not exchanges[at].get("failed")]
-    return ModelTurn(tuple(rounds), _usage(answered), tuple(dict.fromkeys(unread)), offered, forked)
+    answered = [response for at, response in unique if not exchanges[at].get("failed")]
+    return ModelTurn(
+        tuple(rounds), _sum_usages(answered), tuple(dict.fromkeys(unread)), offered_tools, forked
+    )
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
-    """The response; empty where there is none, or, which goes to ``unread``, it cannot be read."""
+    """Return the response, or an empty mapping if there is none or it cannot be parsed.
+
+    The reason why it cannot be parsed is added to ``unread``."""
     if exchange.get("unread"):
         unread.append(str(exchange["unread"]))
         return {}
     try:
-        return _response(str(exchange.get("dialect")), str(exchange.get("reply") or "").strip())
+        return _parse_response_text(str(exchange.get("dialect")), str(exchange.get("reply") or "").strip())
     except (UnreadableResponseError, AuthorError, AgentError, RecursionError) as error:
-        unread.append(_worded(error))
+        unread.append(_error_text(error))
         return {}
 
 
-def _worded(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"a reply of a model {error}" if isinstance(error, UnreadableResponseError) else str(error)
 
 
-def _fetched_again(
+def _refetched_places(
     exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """The places of the responses that were fetched once more later, by their ids: each is one."""
+    """Return the places of responses that were fetched again later, by their ids, because they count once."""
     last = {
         response["id"]: at
         for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
@@ -148,203 +152,215 @@ def _fetched_again(
     return {at for at, each in enumerate(responses) if at < last.get(each.get("id"), -1)}
 
 
-# ── with what the agent itself shows ─────────────────────────────────────────────────────────────
+# ── merging with the agent's reply ───────────────────────────────────────────────────────────────
 
 
 def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
-    """Return a reply of the agent with what its models asked for, each call once: the reply may show it, and
-    the scenario may have been asked for it."""
-    own = [
+    """Return the agent's reply with the calls that its models asked for.
+
+    A call counts once, even if the reply shows it or it reached the scenario."""
+    reply_calls = [
         *chat.validate_tool_calls(reply.tool_calls),
         *(call for m in reply.messages for call in _calls_of(m)),
     ]
-    matches = _Matches(turn.rounds, own, known.scenario_calls)
-    kept = list(_kept(turn.rounds, matches, known, lists=bool(reply.messages)))
+    matches = _Matches(turn.rounds, reply_calls, known.scenario_calls)
+    added = list(_unmatched_messages(turn.rounds, matches, known, lists_calls=bool(reply.messages)))
     unread = () if known.is_framework_object else turn.unreadable
     forked = () if known.is_framework_object or reply.messages else turn.forked
     shows_all = turn.offered_tools and not (known.is_framework_object and turn.unreadable)
     evidence = CallEvidence.RECORDED if shows_all else reply.evidence
     return replace(
         reply,
-        messages=_with_kept(reply, kept),
-        usage=_larger(turn.usage, reply),
+        messages=_insert_messages(reply, added),
+        usage=_larger_usage(turn.usage, reply),
         evidence=evidence,
         unplaced=(*reply.unplaced, *unread, *forked),
-        apart=matches.unmet_ids,
+        apart=matches.unmatched_ids,
     )
 
 
-def _with_kept(reply: ReadReply, kept: list[Message]) -> list[Any]:
-    """The messages of a reply, with those that nothing else shows before its last."""
+def _insert_messages(reply: ReadReply, added: list[Message]) -> list[Any]:
+    """Return the messages of a reply with ``added`` before its last one."""
     if reply.messages:
-        return [*reply.messages[:-1], *kept, reply.messages[-1]]
-    # What is not answered by now is nobody's to answer any more.
-    is_open = bool(kept) and not (reply.text or reply.tool_calls)
-    return [*kept, {"role": "assistant", "content": ""}] if is_open else kept
+        return [*reply.messages[:-1], *added, reply.messages[-1]]
+    # The empty answer shows that nobody will answer the open calls any more.
+    is_open = bool(added) and not (reply.text or reply.tool_calls)
+    return [*added, {"role": "assistant", "content": ""}] if is_open else added
 
 
 def _calls_of(message: Any) -> Iterator[Any]:
     yield from chat.collect_tool_calls(foreign.as_message(message))
 
 
-def _kept(
-    rounds: Iterable[Sequence[ModelToolCall]], matches: _Matches, known: KnownCalls, *, lists: bool
+def _unmatched_messages(
+    rounds: Iterable[Sequence[ModelToolCall]], matches: _Matches, known: KnownCalls, *, lists_calls: bool
 ) -> Iterator[Message]:
-    """The messages of the calls that nothing else shows. ``lists``: the agent lists its calls, and those that
-    the scenario was asked for are recorded anyway."""
+    """Yield messages for the calls that have no match.
+
+    ``lists_calls``: the agent lists its calls, and those that reached the scenario are recorded anyway."""
     for calls in rounds:
-        kept: list[Message] = []
+        calls_kept: list[Message] = []
         results: list[Message] = []
-        for heard in calls:
-            if matches.is_own(heard):
+        for model_call in calls:
+            if matches.is_in_reply(model_call):
                 continue
-            asked = matches.asked(heard)
-            if asked is not None:
-                if not lists:  # it is found by the arguments with which the scenario was asked
-                    function = {**heard.call["function"], "arguments": asked.arguments}
-                    kept.append({**heard.call, "function": function})
-            elif (call := _unmet(heard, known)) is not None:
-                kept.append(call)
-                results += [heard.result] if heard.result else []
-        if kept:
-            yield {"role": "assistant", "content": None, "tool_calls": kept}
+            scenario_call = matches.find_scenario_call(model_call)
+            if scenario_call is not None:
+                if not lists_calls:  # it is found by the arguments that reached the scenario
+                    function = {**model_call.call["function"], "arguments": scenario_call.arguments}
+                    calls_kept.append({**model_call.call, "function": function})
+            elif (call := _call_outside_scenario(model_call, known)) is not None:
+                calls_kept.append(call)
+                results += [model_call.result] if model_call.result else []
+        if calls_kept:
+            yield {"role": "assistant", "content": None, "tool_calls": calls_kept}
             yield from results
 
 
-def _unmet(heard: ModelToolCall, known: KnownCalls) -> Message | None:
-    """A call that did not reach the scenario, as it counts; ``None``: it is none of a tool. In a framework
-    that is known only of the tools that the scenario names: hand-offs and forms of answers look the same."""
-    if heard.name in known.intercepted_tools:
-        return {**heard.call, chat.ATTEMPTED: True}
-    if heard.name in known.scenario_tools:
-        return heard.call
-    is_of_framework = bool(heard.framework) or known.is_framework_object
-    return None if is_of_framework or (heard.is_form and heard.result is None) else heard.call
+def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Message | None:
+    """Return a call that did not reach the scenario, as it counts, or ``None`` if it is no tool's.
+
+    In a framework only the tools that the scenario names are certain: hand-offs and answer forms look the
+    same."""
+    if model_call.name in known.intercepted_tools:
+        return {**model_call.call, chat.ATTEMPTED: True}
+    if model_call.name in known.scenario_tools:
+        return model_call.call
+    is_of_framework = bool(model_call.framework) or known.is_framework_object
+    return None if is_of_framework or (model_call.is_form and model_call.result is None) else model_call.call
 
 
 class _Matches:
-    """For each heard call what is the same: one that the reply shows, or one that the scenario was asked for.
-    By id, else by name and arguments, else by name."""
+    """Matches recorded calls with those that the reply shows or that reached the scenario.
+
+    They match by id, else by name and arguments, else by name."""
 
     def __init__(
-        self, rounds: Iterable[Sequence[ModelToolCall]], own: Sequence[Any], asked: Sequence[RequestedCall]
+        self,
+        rounds: Iterable[Sequence[ModelToolCall]],
+        reply_calls: Sequence[Any],
+        scenario_calls: Sequence[RequestedCall],
     ) -> None:
-        heard = [call for calls in rounds for call in calls]
-        shown = [_Shown.of(call) for call in own]
-        # What the reply shows and the scenario was asked for is one call.
-        made = [each for each in shown if not each.is_attempt]
-        both = match_pairs([*map(_Shown.asked, asked)], made, *_SAME)
-        left = [each for at, each in enumerate(asked) if at not in both]
-        candidates = [*shown, *map(_Shown.asked, left)]
-        found = match_pairs([_Shown.of(each.call) for each in heard], candidates, *_SAME)
-        self._found = {id(heard[at]): candidates[place] for at, place in found.items()}
-        self.unmet_ids = frozenset(str(each.call["id"]) for at, each in enumerate(heard) if at not in found)
+        model_calls = [call for calls in rounds for call in calls]
+        in_reply = [_CallKey.of(call) for call in reply_calls]
+        # A call that is in the reply and reached the scenario counts once.
+        executed = [each for each in in_reply if not each.is_attempt]
+        in_both = match_pairs([*map(_CallKey.of_scenario_call, scenario_calls)], executed, *_MATCH_TESTS)
+        remaining = [each for at, each in enumerate(scenario_calls) if at not in in_both]
+        candidates = [*in_reply, *map(_CallKey.of_scenario_call, remaining)]
+        found = match_pairs([_CallKey.of(each.call) for each in model_calls], candidates, *_MATCH_TESTS)
+        self._found = {id(model_calls[at]): candidates[place] for at, place in found.items()}
+        self.unmatched_ids = frozenset(
+            str(each.call["id"]) for at, each in enumerate(model_calls) if at not in found
+        )
 
-    def is_own(self, heard: ModelToolCall) -> bool:
-        """Whether the reply shows it."""
-        found = self._found.get(id(heard))
-        return found is not None and found.of_asked is None
+    def is_in_reply(self, model_call: ModelToolCall) -> bool:
+        """Check whether the reply shows the call."""
+        found = self._found.get(id(model_call))
+        return found is not None and found.scenario_call is None
 
-    def asked(self, heard: ModelToolCall) -> RequestedCall | None:
-        """The call with which the scenario was asked, and which the reply does not show."""
-        found = self._found.get(id(heard))
-        return found.of_asked if found else None
+    def find_scenario_call(self, model_call: ModelToolCall) -> RequestedCall | None:
+        """Return the matching call that reached the scenario and is not in the reply, or ``None``."""
+        found = self._found.get(id(model_call))
+        return found.scenario_call if found else None
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class _CallKey:
     id: str
     name: Any
     arguments: str
     is_attempt: bool = False
-    of_asked: RequestedCall | None = None
+    scenario_call: RequestedCall | None = None
 
     @classmethod
-    def of(cls, call: Any) -> _Shown:
+    def of(cls, call: Any) -> _CallKey:
         fields = call if isinstance(call, Mapping) else {}
         function = fields.get("function")
         inner = function if isinstance(function, Mapping) else fields
-        given = next((inner[key] for key in chat.OPENAI_ARGUMENT_KEYS if key in inner), None)
+        arguments = next((inner[key] for key in chat.OPENAI_ARGUMENT_KEYS if key in inner), None)
         identity = fields.get("id") if fields else getattr(call, "id", None)
         name = inner.get("name") if fields else getattr(call, "name", None)
-        return cls(str(identity or ""), name, _key(given), fields.get(chat.ATTEMPTED) is True)
+        return cls(str(identity or ""), name, _arguments_key(arguments), fields.get(chat.ATTEMPTED) is True)
 
     @classmethod
-    def asked(cls, call: RequestedCall) -> _Shown:
-        return cls(call.call_id, call.name, _key(call.arguments), of_asked=call)
+    def of_scenario_call(cls, call: RequestedCall) -> _CallKey:
+        return cls(call.call_id, call.name, _arguments_key(call.arguments), scenario_call=call)
 
 
-def _key(arguments: Any) -> str:
-    """Arguments as they are compared."""
+def _arguments_key(arguments: Any) -> str:
+    """Return arguments in the form in which they are compared."""
     args, raw = chat.read_arguments(arguments, lenient=True)
     return json.dumps(args, sort_keys=True, default=str) if args is not None else str(raw)
 
 
-def _has_id(one: _Shown, other: _Shown) -> bool:
+def _has_id(one: _CallKey, other: _CallKey) -> bool:
     return bool(one.id) and one.id == other.id
 
 
-def _has_arguments(one: _Shown, other: _Shown) -> bool:
+def _has_arguments(one: _CallKey, other: _CallKey) -> bool:
     return bool(one.name == other.name and one.arguments == other.arguments)
 
 
-def _has_name(one: _Shown, other: _Shown) -> bool:
+def _has_name(one: _CallKey, other: _CallKey) -> bool:
     return bool(one.name == other.name)
 
 
-_SAME = (_has_id, _has_arguments, _has_name)
+_MATCH_TESTS = (_has_id, _has_arguments, _has_name)
 
 
-def _larger(heard: Usage | None, reply: ReadReply) -> Any:
-    """The usage of a turn: what was heard, unless the agent knows of more, which was asked where nobody
-    hears."""
-    if heard is None:
+def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
+    """Return the recorded usage of a turn, or the agent's own if that is larger.
+
+    It is larger if the agent made requests that were not recorded."""
+    if recorded is None:
         return reply.usage
-    reported = _reported(reply)
+    reported = _reported_usage(reply)
     if reported is None:
-        return heard
-    if reported.tokens >= heard.tokens:
+        return recorded
+    if reported.tokens >= recorded.tokens:
         return reply.usage
-    has_price = heard.cost is None and reported.cost is not None
-    return heard.model_copy(update={"cost": reported.cost}) if has_price else heard
+    has_price = recorded.cost is None and reported.cost is not None
+    return recorded.model_copy(update={"cost": reported.cost}) if has_price else recorded
 
 
-def _reported(reply: ReadReply) -> Usage | None:
-    """What a reply reports of its tokens, or its messages where it does not itself."""
+def _reported_usage(reply: ReadReply) -> Usage | None:
+    """Return the usage that a reply reports or, if it reports none, the sum of its messages'."""
     if reply.usage is not None:
         return read_usage(reply.usage)
     each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
     return sum_usage(usage for usage in each if usage) if any(each) else None
 
 
-# ── what came back ───────────────────────────────────────────────────────────────────────────────
+# ── responses ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _response(dialect: str, text: str) -> Mapping[str, Any]:
-    """What a reply amounts to, as far as the agent has read it: a call of which it has not all was none.
-    Raises ``Unreadable``."""
+def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
+    """Return the response as far as the agent has read it; an incomplete call does not count.
+
+    Raises ``UnreadableResponseError``."""
     if not text:
         return {}
     if dialect == "ollama":
-        return _of_ollama(list(_objects(text)))
+        return _ollama_completion(list(_parse_objects(text)))
     if text.startswith("{"):
         return parse_object(text)
     if not (text.startswith("[") or looks_like_sse(text)):
         raise UnreadableResponseError(describe_non_json(text), text)
-    pieces = list(_objects(text)) if text.startswith("[") else _events(text)
+    pieces = list(_parse_objects(text)) if text.startswith("[") else _parse_events(text)
     if not pieces:
         return {}
     if dialect == "chat":
-        return _completion(pieces)
+        return _partial_completion(pieces)
     try:
         return assemble_response(pieces)
     except UnreadableResponseError:
-        return _broken_off(dialect, pieces)
+        return _partial_response(dialect, pieces)
 
 
-def _broken_off(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response of a stream that was not read to its end."""
-    if dialect == "gemini":  # each piece holds whole parts
+def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the response of a stream that was not read to its end."""
+    if dialect == "gemini":  # each piece holds complete parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
         return assemble_partial_response(pieces) if any(map(_is_item, pieces)) else {}
@@ -357,7 +373,7 @@ def _broken_off(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[st
     return assemble_partial_response(kept)
 
 
-def _completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _partial_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     found = assemble_partial_completion([json.dumps(piece) for piece in pieces])
     for choice in found.get("choices") or ():
         message = choice.get("message") or {}
@@ -366,8 +382,8 @@ def _completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return found
 
 
-def _events(text: str) -> list[Mapping[str, Any]]:
-    """The objects that the events of a stream hold. The last one may be cut off."""
+def _parse_events(text: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a stream's events. The last one may be cut off."""
     parser = SseParser()
     payloads = [str(each) for each in parser.feed(text.encode())]
     *_, last = parser.feed(b"\n", final=True) or [""]
@@ -380,8 +396,8 @@ def _events(text: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list, or one a line, as far as they are there."""
+def _parse_objects(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a list, or of lines, up to the first that is incomplete."""
     decoder = json.JSONDecoder(object_pairs_hook=chat.keep_duplicate_keys)
     place = 0
     while place < len(text):
@@ -395,8 +411,8 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
         yield found
 
 
-def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Ollama's pieces as a completion."""
+def _ollama_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return Ollama's pieces as a completion."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
@@ -420,74 +436,84 @@ def _is_whole(call: Mapping[str, Any]) -> bool:
     return not arguments or is_json(arguments)
 
 
-# ── the calls in it ──────────────────────────────────────────────────────────────────────────────
+# ── the calls of a response ──────────────────────────────────────────────────────────────────────
 
 
-def _calls(
+def _parse_calls(
     response: Mapping[str, Any],
     exchange: Mapping[str, Any],
     later: Sequence[Sequence[Message]],
-    unnamed: str,
+    id_prefix: str,
 ) -> tuple[tuple[ModelToolCall, ...], tuple[str, ...]]:
-    """The calls that a response asks for, and what of it nobody could place. ``later``: the results that each
-    later request brought; ``unnamed``: how ids begin that are made up."""
-    if any(map(_asks, list_at(response, "choices")[1:])):
-        raise UnreadableResponseError("is a completion with several choices that ask for tools")
+    """Return the calls that a response asks for, and phrases for what could not be placed in it.
+
+    ``later`` is the results that each later request sent; ``id_prefix`` is the beginning of generated ids."""
+    if any(map(_asks_for_tools, list_at(response, "choices")[1:])):
+        raise UnreadableResponseError("is a completion with several choices that call tools")
     if not response or response.get("error"):
         return (), ()
     messages = parse_response((), response).messages
-    unplaced = tuple(left.phrase for left in map(unplaced_in, messages) if left is not None)
+    unplaced = tuple(
+        unplaced_entry.phrase for unplaced_entry in map(unplaced_in, messages) if unplaced_entry is not None
+    )
     read = to_openai_messages([each for each in messages if unplaced_in(each) is None])
-    ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
-    asked = _with_ids(read, unnamed)
-    results = _results(asked, later)
-    heard = (_heard(call, ran.get(call["id"]) or results.get(at), exchange) for at, call in enumerate(asked))
-    return tuple(heard), (*unplaced, *unplaced_phrases(read))
+    results_by_id = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
+    calls = _with_ids(read, id_prefix)
+    results = _match_results(calls, later)
+    model_calls = (
+        _model_call(call, results_by_id.get(call["id"]) or results.get(at), exchange)
+        for at, call in enumerate(calls)
+    )
+    return tuple(model_calls), (*unplaced, *unplaced_phrases(read))
 
 
-def _heard(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> ModelToolCall:
+def _model_call(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> ModelToolCall:
     forced, framework = exchange.get("forced"), str(exchange.get("framework") or "")
     is_form = bool(forced) and call["function"].get("name") == forced
-    return ModelToolCall(call, _result_of(call, result), framework, is_form)
+    return ModelToolCall(call, _result_message(call, result), framework, is_form)
 
 
-def _with_ids(read: Iterable[Message], unnamed: str) -> list[Message]:
-    """The calls in messages, those without an id with one that is made up."""
-    given = [
+def _with_ids(read: Iterable[Message], id_prefix: str) -> list[Message]:
+    """Return the calls in messages, with a generated id for those without one."""
+    raw_calls = [
         call for each in read if each.get("role") == "assistant" for call in chat.collect_tool_calls(each)
     ]
-    return [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
+    return [
+        call if call.get("id") else {**call, "id": f"{id_prefix}_{at}"} for at, call in enumerate(raw_calls)
+    ]
 
 
-def _asks(choice: Any) -> bool:
+def _asks_for_tools(choice: Any) -> bool:
     message = object_at(object_of(choice), "message")
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
-    """The results of tools that a request brings."""
+    """Return the tool results that a request sends."""
     try:
         read = to_openai_messages(exchange.get("results") or ())
-    except AgentError:  # no result can be read: then it is not known
+    except AgentError:  # an unreadable result is an unknown one
         return []
     return [each for each in read if each.get("role") == "tool"]
 
 
-def _results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> dict[int, Message]:
-    """What the first request brought for each call that brought anything, by its place: the last of what has
-    its id, since a server may give an id once more; of a dialect without ids, the next of its name."""
+def _match_results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> dict[int, Message]:
+    """Return, by the place of its call, the result that the first later request sent for it.
+
+    Of several results with its id the last one counts, because a server may reuse an id. In a dialect without
+    ids it is the next result with the tool's name."""
     found: dict[int, Message] = {}
-    for brought in later:
-        left = [each for each in brought if not each.get("tool_call_id")]
+    for request_results in later:
+        unnamed_results = [each for each in request_results if not each.get("tool_call_id")]
         for at, call in enumerate(calls):
             if at in found:
                 continue
             names = ("", call["function"].get("name"))
-            alike = [each for each in brought if each.get("tool_call_id") == call["id"]]
-            alike = alike or [each for each in left if _name_of(each) in names][:1]
+            alike = [each for each in request_results if each.get("tool_call_id") == call["id"]]
+            alike = alike or [each for each in unnamed_results if _name_of(each) in names][:1]
             if alike:
                 found[at] = alike[-1]
-                left = [each for each in left if each is not alike[-1]]
+                unnamed_results = [each for each in unnamed_results if each is not alike[-1]]
     return found
 
 
@@ -495,15 +521,15 @@ def _name_of(result: Message) -> str:
     return str(result.get("name") or result.get("tool_name") or "")
 
 
-def _result_of(call: Message, result: Message | None) -> Message | None:
+def _result_message(call: Message, result: Message | None) -> Message | None:
     if result is None:
         return None
-    made: Message = {key: result[key] for key in ("content", "status") if key in result}
-    return {**made, "role": "tool", "tool_call_id": call["id"]}
+    fields: Message = {key: result[key] for key in ("content", "status") if key in result}
+    return {**fields, "role": "tool", "tool_call_id": call["id"]}
 
 
-def _usage(responses: Iterable[Mapping[str, Any]]) -> Usage | None:
-    """The tokens of all requests that were answered; ``None`` where one does not tell."""
+def _sum_usages(responses: Iterable[Mapping[str, Any]]) -> Usage | None:
+    """Return the usage of all answered requests, or ``None`` if one reports none."""
     total = Usage()
     for response in responses:
         usage = read_usage(usage_in(response))

@@ -1,4 +1,4 @@
-"""Texts of a message that stand where nobody looks for them: what was said is then not known. Pure."""
+"""Finds texts in fields of a message that no parser reads; what was said is then unknown. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agenteval.messages.json_fields import first_text, object_at
 from agenteval.messages.texts import is_silent_kind
 
 CONTENT_KEYS = ("content", "parts", "text")
-"""Where a message may have what it says; the first that holds something counts."""
+"""Keys of a message's content; the first that is not empty counts."""
 _ANSWER_KEY_PATTERN = re.compile(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|contents?|messages?|display|segments|chunks|blocks|items",
     re.IGNORECASE,
 )
-"""What is in the name of a key beside an empty content if an answer stands there."""
-_ABOUT_AT_THE_END = frozenset((
+"""Matches keys that hold an answer if the content next to them is empty."""
+_METADATA_SUFFIXES = frozenset((
     "id", "ids", "uuid", "guid", "key", "role", "type", "kind", "name", "title", "model", "engine",
     "provider", "vendor", "version", "object", "reason", "status", "state", "error", "errors", "code",
     "timestamp", "date", "time", "datetime", "at", "on", "created", "updated", "usage", "token", "tokens",
@@ -34,46 +34,48 @@ _ABOUT_AT_THE_END = frozenset((
     "rationale", "thought", "thoughts", "plan", "scratchpad", "chain_of_thought", "cot", "debug", "log",
     "logs", "encrypted_content",
 ))  # fmt: skip
-_ABOUT_AT_THE_START = frozenset((
+_METADATA_PREFIXES = frozenset((
     "error", "status", "user", "prompt", "system", "input", "context", "original", "request", "query",
     "question", "previous", "reason", "think", "thought", "stop", "finish", "scratch", "raw_prompt",
     "tool", "function",
 ))  # fmt: skip
-"""Names of what is told about a message, and of what was given to the agent or thought by it."""
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_INSIDE = ("text", "content", "transcript", "value")
-_DEEPEST = 3
+"""First words of keys that describe a message, or hold what the agent was given or thought."""
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_TEXT_KEYS = ("text", "content", "transcript", "value")
+_MAX_DEPTH = 3
 
 
 def find_content_substitute(message: Mapping[str, Any]) -> str:
-    """What stands for a content that is empty: why it was refused, or the words of a recording."""
+    """Return the text that replaces an empty content: a refusal, or the transcript of a recording."""
     return first_text(message, "refusal") or first_text(object_at(message, "audio"), "transcript")
 
 
 def find_nested_text_key(message: Mapping[str, Any]) -> str:
-    """The key of a text in a message without any that is read; empty if there is none. Beside a content that
-    is there and empty, and of one word, it is one whose name tells of an answer."""
+    """Return the key of a text in a message that has no other text, or an empty string.
+
+    If the message has an empty content, or the text is a single word, the key's name must suggest an answer.
+    """
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():
-        if key in CONTENT_KEYS or not _has_text(value, _DEEPEST):
+        if key in CONTENT_KEYS or not _has_text(value, _MAX_DEPTH):
             continue
-        name = _HUMPS.sub("_", key)
-        if is_silent_kind(name.lower()) or _is_about(name.lower()) or key in CALL_KEYS:
+        name = _CAMEL_CASE_BOUNDARY.sub("_", key)
+        if is_silent_kind(name.lower()) or _is_metadata_name(name.lower()) or key in CALL_KEYS:
             continue
-        if _ANSWER_KEY_PATTERN.search(name) or not (has_place or _is_word(value)):
+        if _ANSWER_KEY_PATTERN.search(name) or not (has_place or _is_single_word(value)):
             return key
     return ""
 
 
-def _is_about(name: str) -> bool:
+def _is_metadata_name(name: str) -> bool:
     words = name.split("_")
     starts = ("_".join(words[:count]) for count in (1, 2))
     ends = ("_".join(words[-count:]) for count in (1, 2, 3))
-    return not (_ABOUT_AT_THE_START.isdisjoint(starts) and _ABOUT_AT_THE_END.isdisjoint(ends))
+    return not (_METADATA_PREFIXES.isdisjoint(starts) and _METADATA_SUFFIXES.isdisjoint(ends))
 
 
-def _is_word(value: Any) -> bool:
-    """Whether a value is one word, which mostly tells of a kind."""
+def _is_single_word(value: Any) -> bool:
+    """Check whether a value is a single word, which is mostly a type or a name."""
     return isinstance(value, str) and len(value.split()) < 2
 
 
@@ -83,5 +85,5 @@ def _has_text(value: Any, depth: int) -> bool:
     if isinstance(value, list):
         return depth > 0 and any(_has_text(each, depth - 1) for each in value[:20])
     if isinstance(value, dict) and depth > 0:
-        return any(_has_text(value.get(key), depth - 1) for key in _INSIDE)
+        return any(_has_text(value.get(key), depth - 1) for key in _TEXT_KEYS)
     return False

@@ -1,4 +1,4 @@
-"""Which call a result is of, and which calls are the same told twice. Pure."""
+"""Pairs results with calls, and calls with their repetitions. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Other = TypeVar("_Other")
 
 @dataclass(eq=False, slots=True)
 class _PendingStep(Generic[_Step]):
-    """The calls of a step that wait: their ids and names by their places, and the names again by ids."""
+    """The calls of a step that have no result yet: their ids and names by place, and the names by id."""
 
     step: _Step
     ids: dict[int, str]
@@ -22,13 +22,13 @@ class _PendingStep(Generic[_Step]):
 
 
 class WaitingCalls(Generic[_Step]):
-    """The calls that have no result yet, by the steps that they stand in."""
+    """The calls that have no result yet, grouped by step."""
 
     def __init__(self) -> None:
         self._steps: list[_PendingStep[_Step]] = []
 
     def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
-        """``calls``: the id and the name of each that waits, by its place in the step."""
+        """Add the waiting calls of a step: the id and the name of each by its place in the step."""
         if not calls:
             return
         by_id: dict[str, dict[int, Any]] = {}
@@ -38,12 +38,11 @@ class WaitingCalls(Generic[_Step]):
         self._steps.append(_PendingStep(step, ids, names, by_id))
 
     def take(self, call_id: str, name: Any) -> tuple[_Step, int] | None:
-        """The step and the place of the call that a result is of, which waits no longer; ``None``: none does.
+        """Remove the call that a result belongs to and return its step and place; ``None`` if none waits.
 
-        It is the first of that id, in the latest step that has one: real logs use ids again, so a map from
-        ids to calls would mix results up. Without such a call it is the first of the latest step. Of several
-        it is rather one of that name.
-        """
+        It is the first call with that id, in the latest step that has one: real logs reuse ids, so a map from
+        ids to calls would mix results up. If there is no such call, it is the first of the latest step. Among
+        several, one with that name is preferred."""
         if not self._steps:
             return None
         with_id = (each for each in reversed(self._steps) if call_id and each.by_id.get(call_id))
@@ -58,16 +57,17 @@ class WaitingCalls(Generic[_Step]):
 
 
 def match_pairs(
-    wanted: Sequence[_One], given: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
+    items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
-    """By their places, which of ``wanted`` is the same as which of ``given``, each once. What one test finds
-    is taken before the next is tried."""
-    left = dict(enumerate(given))
+    """Return which of ``wanted`` equals which of ``candidates``, as a map of places; each is matched once.
+
+    All pairs that one test finds are taken before the next test is tried."""
+    remaining = dict(enumerate(candidates))
     found: dict[int, int] = {}
     for is_same in tests:
-        for at in [at for at in range(len(wanted)) if at not in found]:
-            same = (place for place, other in left.items() if is_same(wanted[at], other))
-            if (place := next(same, None)) is not None:
+        for at in [at for at in range(len(items)) if at not in found]:
+            matching = (place for place, other in remaining.items() if is_same(items[at], other))
+            if (place := next(matching, None)) is not None:
                 found[at] = place
-                del left[place]
+                del remaining[place]
     return found

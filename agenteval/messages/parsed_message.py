@@ -1,4 +1,4 @@
-"""What a recorded message comes to, and the plain shapes that nearly all of them have. Pure."""
+"""Defines a parsed message, and parses the plain shapes that nearly all messages have. Pure."""
 
 from __future__ import annotations
 
@@ -14,23 +14,27 @@ Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
 
 class ParsedMessage(NamedTuple):
-    """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result;
-    ``is_inline_result``: it stood beside its call; ``is_passage``: it is of a source, and no call is missed.
-    ``is_unread``: parts are all that there is of it, and none could be read. ``agent``: which of a
-    multi-agent system says it. Of the role ``unplaced``, ``value`` says what nobody could place."""
+    """A message in its plain form."""
 
     role: Role
     text: str | None = None
     calls: tuple[ParsedCall, ...] = ()
     value: Any = None
+    """The value of a tool's result; for the role ``unplaced``, what could not be placed."""
     id: str = ""
+    """The id of the call that a result belongs to."""
     name: str = ""
+    """The name of the tool that a result is from."""
     is_error: bool = False
     usage: Any = None
     is_inline_result: bool = False
+    """True for a result that was next to its call."""
     is_passage: bool = False
+    """True for a retrieved passage, which needs no call."""
     is_unread: bool = False
+    """True if the message consists of parts that could not be read."""
     agent: str = ""
+    """The agent of a multi-agent system that wrote it."""
 
     @property
     def has_text(self) -> bool:
@@ -38,27 +42,29 @@ class ParsedMessage(NamedTuple):
 
     @property
     def is_of_user(self) -> bool:
-        """Whether a user says something."""
+        """True if a user says something."""
         return self.role == "user" and self.has_text
 
 
 UNPLACED: Literal["unplaced"] = "unplaced"
-_ENTRY = "entry"
+_ENTRY_KEY = "entry"
 
 
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
-    """What stands in the place of what nobody could place. ``whole``: nothing of its message was read."""
+    """Return the message that replaces something unplaced.
+
+    ``is_whole_message``: nothing of its message was read."""
     return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
 def mark_unplaced(unplaced: Unplaced) -> dict[str, Any]:
-    """The same among messages: what a reader of a dialect hands on in their place."""
-    return {"role": UNPLACED, _ENTRY: unplaced}
+    """Return something unplaced as an entry of a message list, for dialects to pass on."""
+    return {"role": UNPLACED, _ENTRY_KEY: unplaced}
 
 
 def unplaced_in(message: Any) -> Unplaced | None:
-    """What a message stands for that was marked so; ``None`` for any other."""
-    found = message.get(_ENTRY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
+    """Return what a message marks as unplaced, or ``None`` for any other message."""
+    found = message.get(_ENTRY_KEY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
     return found if isinstance(found, Unplaced) else None
 
 
@@ -66,7 +72,9 @@ def unplaced_in(message: Any) -> Unplaced | None:
 
 
 def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
-    """A message of one text, and a result of one, which are most of a log: without the detour of others."""
+    """Return a message or a result that is a single text, or ``None`` for any other.
+
+    This is a shortcut, because most of a log consists of these."""
     role, content = message.get("role"), message.get("content")
     if (
         not isinstance(content, str)
@@ -75,7 +83,7 @@ def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
         or "type" in message
     ):
         return None
-    if role == "tool" and all(key == "content" or _is_word(each) for key, each in message.items()):
+    if role == "tool" and all(key == "content" or _is_plain_text(each) for key, each in message.items()):
         return result_message(message, content)
     return (
         ParsedMessage(role, content)
@@ -84,22 +92,22 @@ def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
     )
 
 
-def _is_word(value: Any) -> bool:
-    """Whether a value is a text, and no JSON in which a call may be."""
+def _is_plain_text(value: Any) -> bool:
+    """Check whether a value is a text and not JSON that may contain a call."""
     return isinstance(value, str) and not value.lstrip().startswith(("[", "{"))
 
 
 def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
-    """What a tool gave back; ``message``: the message or part that holds the ``content``."""
+    """Return the result of a tool. ``message`` is the message or part that holds the ``content``."""
     if isinstance(content, str) and message.keys() <= UNFLAGGED_KEYS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return ParsedMessage("tool", None, (), content, str(identity), str(name))
-    identity, name = first_nonempty(RESULT_IDS, message) or "", first_nonempty(_NAMES, message) or ""
+    identity, name = first_nonempty(RESULT_IDS, message) or "", first_nonempty(_NAME_KEYS, message) or ""
     value, failed = parse_outcome(message, content)
     return ParsedMessage("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 
 
-_NAMES = ("name", "toolName", "tool_name")
+_NAME_KEYS = ("name", "toolName", "tool_name")
 PASSAGES = "passages"
-"""The type of a tool's message with what was looked up before the agent was asked."""
+"""The type of a tool message with passages that were retrieved before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")

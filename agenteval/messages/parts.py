@@ -1,8 +1,7 @@
-"""The parts of a message's content, as texts, calls and results. Pure.
+"""Parses the parts of a message's content into texts, calls and results. Pure.
 
-``parse_part`` knows the calls and the results of each format, one function a form; what is neither is a text
-(``agenteval.messages.texts``) or what nobody can place.
-"""
+``parse_part`` knows the calls and results of each format, with one function for each form; any other part is
+a text (``agenteval.messages.texts``) or unplaced."""
 
 from __future__ import annotations
 
@@ -27,11 +26,12 @@ from agenteval.messages.unplaced_entries import (
 
 
 class CallPart(NamedTuple):
-    """``raw``: a call as ``call_in`` reads it. ``is_within``: an object within the part, beside which there
-    may be more."""
+    """A call that is a part of a message's content."""
 
     raw: Mapping[str, Any]
+    """The call, in a form that ``parse_raw_call`` accepts."""
     is_within: bool = False
+    """True if the call is an object inside the part, which may have other fields."""
 
 
 _RESULT_KINDS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response")
@@ -40,11 +40,11 @@ _CALL_KEYS = frozenset(
     ("functionCall", "function_call", "toolUse", "toolInvocation", "toolCall", "executableCode")
 )
 RESULT_VALUES = ("content", "output", "result", "tool_result", "response", "outputs")
-"""Where a result may have its value."""
+"""Keys of a result's value."""
 
 
 def parse_part(part: Any) -> CallPart | ParsedMessage | None:
-    """The call or the result that a part is; ``None``: it is neither. What is both is a result."""
+    """Return the call or the result that a part is, or ``None``. A part that is both counts as a result."""
     return _parse_result(part) or parse_call(part)
 
 
@@ -66,7 +66,7 @@ def _parse_result(part: Any) -> ParsedMessage | None:
 
 
 def parse_call(part: Any) -> CallPart | None:
-    """The call that a part is, whether or not it is a result, too; ``None``: it is none."""
+    """Return the call that a part is, even if it is a result, too; ``None`` if it is none."""
     kind = first_text(object_of(part), "type")
     match part:
         case {"type": _, "state": _} if kind.startswith(("tool-", "dynamic-tool")):
@@ -80,58 +80,73 @@ def parse_call(part: Any) -> CallPart | None:
             | {"toolInvocation": dict(inner)}
         ):
             return _keyed_call(inner)
-        case {"toolCall": dict(served)} if first_text(served, "toolType"):
-            return _google_served_call(served)
+        case {"toolCall": dict(inner)} if first_text(inner, "toolType"):
+            return _google_provider_call(inner)
         case {"executableCode": dict(code)}:
             return _google_code(code)
     return None
 
 
 def _typed_call(part: Mapping[str, Any]) -> CallPart:
-    """Anthropic, LangChain, OpenTelemetry: ``{"type": "tool_use", "id": "1", "name": "find", …}``."""
+    """Parse a call of Anthropic, LangChain or OpenTelemetry.
+
+    ``{"type": "tool_use", "id": "1", "name": "find", …}``"""
     return CallPart(object_at(part, "tool_call") or part)
 
 
 def _ai_sdk_call(part: Mapping[str, Any], kind: str) -> CallPart:
-    """Vercel's AI SDK: ``{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {},
-    "output": 1}``."""
+    """Parse a call of Vercel's AI SDK.
+
+    ``{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {}, "output": 1}``"""
     return CallPart({"toolName": kind.removeprefix("tool-"), **part})
 
 
 def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
-    """Google: ``{"functionCall": {"name": "find", "args": {}}}``; Bedrock: ``{"toolUse":
-    {"name": "find", "input": {}}}``; the AI SDK: ``{"toolInvocation": {"toolName": "find", "args": {}}}``."""
+    """Parse a call below a key.
+
+    Google: ``{"functionCall": {"name": "find", "args": {}}}``; Bedrock: ``{"toolUse": {"name": "find",
+    "input": {}}}``; the AI SDK: ``{"toolInvocation": {"toolName": "find", "args": {}}}``."""
     return CallPart(inner, is_within=True)
 
 
-def _google_served_call(served: Mapping[str, Any]) -> CallPart:
-    """Google, of a tool of its own: ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``."""
-    call = {"type": "server_tool_use", "name": first_text(served, "toolType").lower(), **served}
-    return CallPart({**call, "input": served.get("args", {})}, is_within=True)
+def _google_provider_call(inner: Mapping[str, Any]) -> CallPart:
+    """Parse a call of a tool that Google runs.
+
+    ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``"""
+    call = {"type": "server_tool_use", "name": first_text(inner, "toolType").lower(), **inner}
+    return CallPart({**call, "input": inner.get("args", {})}, is_within=True)
 
 
 def _google_code(code: Mapping[str, Any]) -> CallPart:
-    """Google's interpreter: ``{"executableCode": {"language": "PYTHON", "code": "1 + 1"}}``."""
+    """Parse a call of Google's interpreter.
+
+    ``{"executableCode": {"language": "PYTHON", "code": "1 + 1"}}``"""
     return CallPart({"type": "server_tool_use", "name": "code_execution", "input": code}, is_within=True)
 
 
 def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
-    """Anthropic, the AI SDK: ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. The parts
-    of OpenTelemetry (``tool_call_response``) have the id of their call as their own."""
-    named = {"call_id": part.get("id")} if kind.endswith("response") else {}
+    """Parse a result of Anthropic or the AI SDK.
+
+    ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. In parts of OpenTelemetry
+    (``tool_call_response``), ``id`` is the id of the call."""
+    call_id = {"call_id": part.get("id")} if kind.endswith("response") else {}
     failed = {"is_error": True} if kind == "tool-error" else {}
-    return result_message({**named, **part, **failed}, first_present(RESULT_VALUES, part))
+    return result_message({**call_id, **part, **failed}, first_present(RESULT_VALUES, part))
 
 
 def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
-    """Google: ``{"functionResponse": {"name": "find", "response": {}}}``; Bedrock: ``{"toolResult":
+    """Parse a result below a key.
+
+    Google: ``{"functionResponse": {"name": "find", "response": {}}}``; Bedrock: ``{"toolResult":
     {"toolUseId": "1", "content": [{"text": "3 found"}]}}``."""
     value = inner.get("response", unwrap_untyped_parts(inner.get("content")))
     return result_message({"call_id": inner.get("id"), **inner}, value)
 
 
 def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
-    """Google's interpreter: ``{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}``."""
+    """Parse a result of Google's interpreter.
+
+    ``{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}``"""
     failed = {"is_error": first_text(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
     return result_message({"name": "code_execution", **failed}, inner.get("output"))
 
@@ -140,36 +155,36 @@ def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
 
 
 def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
-    """Texts and calls that stand together are one reply, up to a result."""
+    """Yield the messages that parts form: texts and calls up to a result are one reply."""
     reply = _ReplyBuilder(role)
-    lost: list[Unplaced] = []
+    unplaced: list[Unplaced] = []
     for part in parts:
         match parse_part(part):
             case ParsedMessage() as result:
-                yield from reply.messages(even_blank=False)
+                yield from reply.messages(keep_blank=False)
                 reply = _ReplyBuilder(role)
                 yield result
-                lost += unread_in_result(part)
+                unplaced += unread_in_result(part)
             case CallPart() if role != "assistant":
-                lost.append(make_unplaced(part, f"a call in a message of the {role}"))
+                unplaced.append(make_unplaced(part, f"a call in a {role} message"))
             case CallPart(raw, is_within):
                 called = parse_calls([raw])
                 reply.add_calls(called.messages)
-                lost += called.unplaced
+                unplaced += called.unplaced
                 if is_within:
-                    lost += unplaced_fields(part, _CALL_KEYS, owner="a part with a call")
+                    unplaced += unplaced_fields(part, _CALL_KEYS, owner="a part with a call")
             case None:
                 if reply.results:
                     yield from reply.messages()
                     reply = _ReplyBuilder(role)
                 reply.add_text(part)
-                lost += unplaced_in_part(part)
+                unplaced += unplaced_in_part(part)
     yield from reply.messages()
-    yield from map(unplaced_message, lost)
+    yield from map(unplaced_message, unplaced)
 
 
 class _ReplyBuilder:
-    """Texts and calls that stand together, the calls with the results that stand beside them."""
+    """Collects texts and calls that form one reply, and the results next to the calls."""
 
     def __init__(self, role: Role) -> None:
         self._role = role
@@ -184,7 +199,9 @@ class _ReplyBuilder:
             self.results += [each] if each.role == "tool" else []
 
     def add_text(self, part: Any) -> None:
-        """Google writes one text in pieces that have no type, and joins them without anything between."""
+        """Add the text of a part.
+
+        Google splits one text into parts without a type; they are joined with nothing between."""
         was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
@@ -197,23 +214,26 @@ class _ReplyBuilder:
             self._texts.append(text)
 
     def _placeholder(self, kind: str) -> str:
-        """That something was there, a picture or a file, is part of what was said."""
+        """Return a placeholder for a part that is no text.
+
+        That there was a picture or a file is part of the message."""
         if is_media_kind(kind):
             self._is_read = True
         else:
             self._is_unread = True
         return f"[{kind or 'part'}]"
 
-    def messages(self, *, even_blank: bool = True) -> Iterator[ParsedMessage]:
-        if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
+    def messages(self, *, keep_blank: bool = True) -> Iterator[ParsedMessage]:
+        if self._calls or "".join(self._texts).strip() or (self._texts and keep_blank):
             is_unread = self._is_unread and not (self._is_read or self._calls)
             yield ParsedMessage(self._role, join_texts(self._texts), tuple(self._calls), is_unread=is_unread)
             yield from self.results
 
 
 def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[ParsedMessage]:
-    """With the passages that texts cite in the latest result of the message: a search may have given its
-    pages sealed. Without such a result, they are one."""
+    """Return the messages with the passages that their texts cite added to the latest result.
+
+    A search may have returned encrypted pages. If there is no such result, the passages become one."""
     cited = passages_in(parts)
     if not cited:
         return parsed
@@ -227,28 +247,32 @@ def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[Pa
 
 
 class CallsWithResults(NamedTuple):
-    """Calls as one reply with the results that stand beside them, and what of them was lost."""
+    """Calls as one reply, with the results next to them."""
 
     messages: list[ParsedMessage]
     unplaced: list[Unplaced]
+    """What could not be placed of the calls."""
 
 
 def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
+    """Parse raw calls and the results next to them."""
     calls: list[ParsedCall] = []
     results: list[ParsedMessage] = []
-    lost: list[Unplaced] = []
+    unplaced: list[Unplaced] = []
     for each in raw:
         if call := parse_raw_call(each):
             calls.append(call)
             results += _parse_inline_result(each, call)
-            lost += unplaced_in_call(each, call)
+            unplaced += unplaced_in_call(each, call)
         elif not _is_empty(each):
-            lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
-    return CallsWithResults([ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], lost)
+            unplaced.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
+    return CallsWithResults(
+        [ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], unplaced
+    )
 
 
 def _is_empty(raw: Any) -> bool:
-    """Whether a call has an empty name and nothing that is given to it, as some servers write for none."""
+    """Check whether a call has an empty name and no input, which some servers send for no call."""
     call = object_at(object_of(raw), "function") or object_of(raw)
     return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
@@ -261,29 +285,32 @@ def _parse_inline_result(raw: Any, call: ParsedCall) -> Iterator[ParsedMessage]:
         )
 
 
-# ── what nobody reads of a result ────────────────────────────────────────────────────────────────
+# ── unread fields of a result ────────────────────────────────────────────────────────────────────
 
 RESULT_FIELDS = frozenset((
     *RESULT_VALUES, *ERROR_FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts",
     "text", "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content",
     ADDITIONAL_KWARGS,
 ))  # fmt: skip
-"""What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
-_ASIDE = ("artifact", "artifacts")
+"""The fields of a result. Whatever a tool returned is a value and holds no call of the agent."""
+_ARTIFACT_KEYS = ("artifact", "artifacts")
 
 
 def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterator[Unplaced]:
+    """Yield the fields of a result that were not read."""
     for each in (part, *(part[key] for key in _RESULT_KEYS if isinstance(part.get(key), dict))):
         yield from unplaced_fields(each, RESULT_FIELDS, owner=owner)
         yield from calls_in_result(each)
 
 
 def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """What a tool gave back is a value, whatever is in it: a call is what stands among its parts as one. What
-    stands beside it for the program may be what another agent did."""
+    """Yield the calls in a result.
+
+    Whatever a tool returned is a value; only a part that is a call by its type counts. Artifacts, which a
+    result holds for the program, may record what another agent did."""
     for key, value in fields.items():
-        if key in _ASIDE:
-            yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
+        if key in _ARTIFACT_KEYS:
+            yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)
         elif key not in ARGUMENT_KEYS:
             for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):
                 yield make_unplaced(part, "a call in a result")._replace(calls=(part,))

@@ -1,42 +1,43 @@
-"""How many tokens a reply took, in the words of many libraries.
+"""Parses the token usage that providers and frameworks report.
 
 Where each name is from, and what it counts:
 
 - ``prompt_tokens``, ``completion_tokens``, ``total_tokens``, ``prompt_tokens_details.cached_tokens``:
-  OpenAI's chat completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
-  Groq's streams have the first within ``x_groq`` of the last chunk (``completion`` takes it from there).
-  LiteLLM writes the first for all providers and puts what was cached into ``prompt_tokens``; DeepSeek has
-  ``prompt_cache_hit_tokens`` in it.
+  OpenAI's Chat Completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
+  Groq's streams have the former in ``x_groq`` of the last chunk (``completion`` takes it from there).
+  LiteLLM uses the former for all providers and includes cached tokens in ``prompt_tokens``; so does
+  DeepSeek with ``prompt_cache_hit_tokens``.
 - ``cache_creation_input_tokens``, ``cache_read_input_tokens`` (Anthropic), ``cacheReadInputTokens``,
-  ``cacheWriteInputTokens`` (Bedrock's Converse): beside ``input_tokens``, which are the others alone.
-- ``usage_metadata`` of LangChain: ``input_tokens`` is the sum of all kinds,
-  ``input_token_details.cache_read`` one.
+  ``cacheWriteInputTokens`` (Bedrock's Converse): not included in ``input_tokens``.
+- ``usage_metadata`` of LangChain: ``input_tokens`` is the sum of all kinds, including
+  ``input_token_details.cache_read``.
 - ``prompt_token_count``, ``candidates_token_count``, ``cached_content_token_count`` (Google; ADK): the
-  prompt holds what was cached; ``thoughts_token_count`` and ``tool_use_prompt_token_count`` stand beside.
+  prompt includes cached tokens, but not ``tool_use_prompt_token_count``; the candidates do not include
+  ``thoughts_token_count``.
 - ``request_tokens``, ``response_tokens`` (Pydantic AI before 1.0), ``input_tokens``, ``output_tokens``,
-  ``cache_read_tokens`` within the first, ``requests`` (``RunUsage`` since; ``requests`` in OpenAI's Agents
-  SDK, too).
+  ``requests`` (``RunUsage`` since; ``requests`` in OpenAI's Agents SDK, too); ``input_tokens`` includes
+  ``cache_read_tokens``.
 - ``input_token_count``, ``output_token_count``, ``total_token_count`` (Microsoft's agent framework, Java's
-  LangChain4j); of Anthropic's models the former adds ``anthropic.cache_read_input_tokens``, beside them.
-- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): the former are
-  all.
+  LangChain4j); for Anthropic's models the former adds ``anthropic.cache_read_input_tokens``, not included.
+- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): the former
+  counts all tokens.
 - ``prompt_eval_count``, ``eval_count``: Ollama.
-- ``promptTokens``, ``completionTokens`` (AI SDK 4), ``inputTokens``, ``outputTokens``,
-  ``cachedInputTokens`` within (AI SDK 5), ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
+- ``promptTokens``, ``completionTokens`` (AI SDK 4); ``inputTokens``, ``outputTokens`` and the included
+  ``cachedInputTokens`` (AI SDK 5) or ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
   providers ``inputTokens: {total, noCache, cacheRead, …}`` and ``outputTokens: {total, text, reasoning}``.
-- ``cached_prompt_tokens``, ``successful_requests`` beside OpenAI's names: CrewAI's ``UsageMetrics``.
+- ``cached_prompt_tokens``, ``successful_requests`` next to OpenAI's names: CrewAI's ``UsageMetrics``.
 - smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` have the names above.
 - ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
   OpenInference, the AI SDK).
 
-**Each token counts once, and the total decides what stands beside what.** Reasoning and cached tokens are
-part of the count that they are a detail of; ``_Name.excluded`` lists the exceptions by name. Where prompt and
-completion are less than the total (xAI, Gemini's compatible endpoint: 1,100 of 1,000 and 40) and what is
-reported besides explains the gap (60 of reasoning), the gap is counted with its kind. A gap that nothing
-explains was used nevertheless: it counts as output, the dearer kind, and the usage is marked as estimated,
-since nobody reported that split. A total alone is a count, too: of the sum, and of nothing else
-(``Usage.unsplit``). A detail that is larger than its whole cannot be part of it. A total that is
-less than its parts says nothing of them.
+**Each token counts once, and the total decides which counts include which.** Reasoning and cached tokens are
+part of the count that they are a detail of; ``_CountName.excluded`` lists the exceptions by name. If prompt
+and completion are less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100) and other
+reported counts explain the gap (60 of reasoning), the gap is counted with its kind. An unexplained gap was
+used nevertheless: it counts as output, the more expensive kind, and the usage is marked as estimated, because
+that split was not reported. A total alone is a count, too, but only of the sum (``Usage.unsplit``). A detail
+that is larger than its count cannot be part of it. A total that is less than its parts proves nothing about
+them.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ from agenteval.core.trajectory import Step, Usage
 from agenteval.messages.json_fields import drop_empty, first_present
 
 
-class _Name(NamedTuple):
-    """A name of a count, and the names of what is not in it and stands beside."""
+class _CountName(NamedTuple):
+    """A name of a token count."""
 
     name: str
     excluded: tuple[str, ...] = ()
+    """Names of counts that are reported next to it and not included in it."""
 
 
 _SEPARATE_CACHE_COUNTS = (
@@ -64,32 +66,35 @@ _SEPARATE_CACHE_COUNTS = (
     "cache_read_input_tokens",
     "cache_write_input_tokens",
 )
-_IN = (
-    _Name("input_tokens", _SEPARATE_CACHE_COUNTS),
-    _Name("prompt_tokens"),
-    _Name("input_token_count", tuple(f"anthropic.{name}" for name in _SEPARATE_CACHE_COUNTS)),
-    _Name("prompt_token_count", ("tool_use_prompt_token_count",)),
-    _Name("prompt_eval_count"),
-    _Name("request_tokens"),
+_INPUT_NAMES = (
+    _CountName("input_tokens", _SEPARATE_CACHE_COUNTS),
+    _CountName("prompt_tokens"),
+    _CountName("input_token_count", tuple(f"anthropic.{name}" for name in _SEPARATE_CACHE_COUNTS)),
+    _CountName("prompt_token_count", ("tool_use_prompt_token_count",)),
+    _CountName("prompt_eval_count"),
+    _CountName("request_tokens"),
 )
-_OUT = (
-    _Name("output_tokens"),
-    _Name("completion_tokens"),
-    _Name("output_token_count"),
-    _Name("candidates_token_count", ("thoughts_token_count",)),
-    _Name("eval_count"),
-    _Name("response_tokens"),
+_OUTPUT_NAMES = (
+    _CountName("output_tokens"),
+    _CountName("completion_tokens"),
+    _CountName("output_token_count"),
+    _CountName("candidates_token_count", ("thoughts_token_count",)),
+    _CountName("eval_count"),
+    _CountName("response_tokens"),
 )
-_TOTAL = ("total_tokens", "total_token_count")
-_CALLS = ("calls", "requests", "successful_requests")
+_TOTAL_KEYS = ("total_tokens", "total_token_count")
+_CALL_COUNT_KEYS = ("calls", "requests", "successful_requests")
 
 
 class _Detail(NamedTuple):
-    """A kind of tokens within a count: its names, and within which mappings it has which names."""
+    """A kind of tokens within a count."""
 
     names: tuple[str, ...]
+    """Its names next to the count."""
     mappings: tuple[str, ...]
+    """The mappings that may contain it."""
     names_within: tuple[str, ...]
+    """Its names within these mappings."""
 
 
 _CACHED = _Detail(
@@ -112,72 +117,77 @@ _REASONING = _Detail(
     ),
     ("reasoning_tokens", "reasoning"),
 )  # fmt: skip
-_NESTED = ("tokens", "billed_units")
-_ON_MESSAGES = ("usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage",
-                "totalUsage")  # fmt: skip
-_AROUND = ("response_metadata", "meta", "_meta", "metadata")
-"""Where LangChain (before ``usage_metadata``), Haystack and the AI SDK keep what is known of a message."""
-USAGE_KEYS = frozenset(_ON_MESSAGES)
-_SHOWN = 120
-_MOST = 10**18
+_NESTED_KEYS = ("tokens", "billed_units")
+_MESSAGE_USAGE_KEYS = (
+    "usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage", "totalUsage",
+)  # fmt: skip
+_METADATA_KEYS = ("response_metadata", "meta", "_meta", "metadata")
+"""Keys of a message's metadata in LangChain (before ``usage_metadata``), Haystack and the AI SDK."""
+USAGE_KEYS = frozenset(_MESSAGE_USAGE_KEYS)
+_MAX_SHOWN = 120
+_MAX_COUNT = 10**18
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Read usage in the words of a provider (``prompt_tokens``, ``promptTokens``, …) or ours
-    (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where neither
-    the tokens that went in and those that came out nor their sum were reported."""
+    """Return usage that is reported with a provider's field names or agenteval's, or ``None``.
+
+    A provider's are ``prompt_tokens``, ``promptTokens``, …, agenteval's ``input_tokens``. The value may be a
+    mapping, an object, or a list of these with one for each reply. It is ``None`` if neither input and output
+    tokens nor their sum are reported."""
     if isinstance(value, Usage):
         return value if _is_possible(value) else None
     if _is_list(value):
         each = [read_usage(one) for one in value]
         return sum(filter(None, each), Usage()) if each and None not in each else None
     payload = _payload_of(value)
-    counts = _counts_of(payload)
+    counts = _find_counts(payload)
     if counts is None:
         return None
     return Usage(
-        calls=next(filter(None, (_count(payload.get(name)) for name in _CALLS)), 1),
+        calls=next(filter(None, (_parse_count(payload.get(name)) for name in _CALL_COUNT_KEYS)), 1),
         input_tokens=counts.tokens_in,
         output_tokens=counts.tokens_out,
-        cached_tokens=min(_detail(payload, _CACHED), counts.tokens_in),
+        cached_tokens=min(_largest_detail(payload, _CACHED), counts.tokens_in),
         estimated=bool(payload.get("estimated")) or not counts.is_split,
-        cost=_cost(payload.get("cost")),
+        cost=_parse_cost(payload.get("cost")),
         unsplit=bool(counts.is_sum or payload.get("unsplit")),
     )
 
 
-def _counts_of(payload: Mapping[str, Any]) -> _Counts | None:
-    """The tokens that a usage reports itself, or in an object of its own; or their sum and nothing else."""
-    for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED)):
-        if counts := _counts(each):
+def _find_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
+    """Return the tokens that a usage reports, itself or in a nested object, or else only their sum."""
+    for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED_KEYS)):
+        if counts := _parse_counts(each):
             return counts
-    total = _total(payload)
-    return _Counts(0, total, is_sum=True) if total and not _has_parts(payload) else None
+    total = _parse_total(payload)
+    return _UsageCounts(0, total, is_sum=True) if total and not _has_parts(payload) else None
 
 
-def _cost(value: Any) -> float | None:
+def _parse_cost(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 <= value < inf else None
 
 
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
-    """Of a usage that is not whole, the tokens that went in and those that came out; ``None`` for which of
-    them it does not report."""
+    """Return the input and the output tokens of an incomplete usage, each ``None`` if it is not reported."""
     payload = _payload_of(value)
-    counts = (_counted(payload, names, 0) for names in (_IN, _OUT))
-    asked, answered = (each.all if each and each.own >= 0 else None for each in counts)
-    return asked, answered
+    counts = (_parse_token_count(payload, names, 0) for names in (_INPUT_NAMES, _OUTPUT_NAMES))
+    tokens_in, tokens_out = (each.total if each and each.reported >= 0 else None for each in counts)
+    return tokens_in, tokens_out
 
 
 def usage_in(message: Mapping[str, Any]) -> Any:
-    """What a message, or a reply with its messages, tells of its tokens, as it stands there; ``None`` if
-    nothing. LangChain writes it twice: it counts once."""
-    places = (message, *(inner for key in _AROUND if isinstance(inner := message.get(key), Mapping)))
-    return first_present(_ON_MESSAGES, *places)
+    """Return the usage of a message, or of a reply with its messages, as it is reported there, or ``None``.
+
+    LangChain reports it twice; it counts once."""
+    places = (message, *(inner for key in _METADATA_KEYS if isinstance(inner := message.get(key), Mapping)))
+    return first_present(_MESSAGE_USAGE_KEYS, *places)
 
 
 class UsageDeduplicator:
-    """Knows the messages of an agent that repeat the usage of the one before: Anthropic's blocks, as some log
-    and give them one by one, are of one message, by its ``id``, and each reports what all of it took."""
+    """Recognizes messages of an agent that repeat the usage of the one before.
+
+    Some agents log and return the blocks of one Anthropic message one by one, with its ``id``; each reports
+    the usage of the whole message."""
 
     def __init__(self) -> None:
         self._before: Mapping[str, Any] = {}
@@ -191,7 +201,7 @@ class UsageDeduplicator:
 
 
 def attach_usage(step: Step, reported: Any) -> Step:
-    """A step with what was reported of its own tokens."""
+    """Return a step with the usage that was reported for it."""
     if reported is None:
         return step
     usage, unread = read_usage(reported), unread_usage(reported)
@@ -200,36 +210,36 @@ def attach_usage(step: Step, reported: Any) -> Step:
 
 
 def unread_usage(value: Any) -> str:
-    """A reported usage that ``read_usage`` does not understand, quoted; empty if there is none."""
+    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string."""
     if _is_list(value):
         return next(filter(None, map(unread_usage, value)), "")
     payload = _payload_of(value)
-    if read_usage(value) is not None or all(map(_is_nothing, payload.values() if payload else (value,))):
+    if read_usage(value) is not None or all(map(_is_empty, payload.values() if payload else (value,))):
         return ""
-    shown = {name: _shown(each) for name, each in payload.items()} if payload else _shown(value)
+    shown = {name: _show_value(each) for name, each in payload.items()} if payload else _show_value(value)
     quoted = json.dumps(shown)
-    return quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
+    return quoted if len(quoted) <= _MAX_SHOWN else f"{quoted[:_MAX_SHOWN]}…"
 
 
 def _is_possible(usage: Usage) -> bool:
     counts = (usage.calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-    return all(0 <= count < _MOST for count in counts) and (usage.cost is None or 0 <= usage.cost < inf)
+    return all(0 <= count < _MAX_COUNT for count in counts) and (usage.cost is None or 0 <= usage.cost < inf)
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple) and not hasattr(value, "_asdict")
 
 
-def _is_nothing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str | int | float | list | tuple | Mapping) and not value)
 
 
-def _shown(value: Any) -> Any:
+def _show_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
 
 def _payload_of(value: Any) -> dict[str, Any]:
-    """What a usage tells, by names as Python writes them; empty for what has no fields."""
+    """Return the fields of a usage with names in snake case, or an empty dict if it has no fields."""
     if isinstance(value, type):
         return {}
     if hasattr(value, "model_dump"):
@@ -245,97 +255,105 @@ def _payload_of(value: Any) -> dict[str, Any]:
     return {re.sub("(?<=[a-z])(?=[A-Z])", "_", str(name)).lower(): each for name, each in value.items()}
 
 
-class _Counted(NamedTuple):
-    """``own``: the count itself. ``beside``: what by its name is not in it. ``detail``: what is reported of
-    it besides, and is part of it unless something proves the contrary."""
+class _TokenCount(NamedTuple):
+    """A token count and the counts that may have to be added to it."""
 
-    own: int
+    reported: int
+    """The count itself."""
     excluded: int = 0
+    """Tokens that, by the count's name, are not in it."""
     detail: int = 0
+    """A reported part of the count; part of it unless the numbers prove the contrary."""
 
     @property
-    def all(self) -> int:
-        return self.own + self.excluded
+    def total(self) -> int:
+        return self.reported + self.excluded
 
     @property
-    def least(self) -> int:
-        """What it is if no total says so: a detail that is larger than the count cannot be part of it."""
-        return max(self.all, self.own + self.detail if self.detail > self.own else 0)
+    def minimum(self) -> int:
+        """The count if no total is reported: a detail that is larger than the count cannot be part of it."""
+        return max(self.total, self.reported + self.detail if self.detail > self.reported else 0)
 
 
-class _Counts(NamedTuple):
-    """``is_split``: false where a part of them was reported in the total alone; ``is_sum``: all of them."""
+class _UsageCounts(NamedTuple):
+    """The input and the output tokens of a usage."""
 
     tokens_in: int
     tokens_out: int
     is_split: bool = True
+    """False if a part of them was reported only in the total."""
     is_sum: bool = False
+    """True if all of them were reported only as a sum."""
 
 
-def _counts(payload: Mapping[str, Any]) -> _Counts | None:
-    """Tokens in and out; one of them may be what is left of the total."""
-    asked = _counted(payload, _IN, _detail(payload, _CACHED))
-    answered = _counted(payload, _OUT, _detail(payload, _REASONING))
-    total = _total(payload)
-    if total is not None and answered:
-        asked = asked or _Counted(total - answered.least)
-    elif total is not None and asked:
-        answered = _Counted(total - asked.least)
-    if asked is None or answered is None or min(asked.own, answered.own) < 0:
+def _parse_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
+    """Return the input and output tokens; one of them may be the rest of the total."""
+    tokens_in = _parse_token_count(payload, _INPUT_NAMES, _largest_detail(payload, _CACHED))
+    tokens_out = _parse_token_count(payload, _OUTPUT_NAMES, _largest_detail(payload, _REASONING))
+    total = _parse_total(payload)
+    if total is not None and tokens_out:
+        tokens_in = tokens_in or _TokenCount(total - tokens_out.minimum)
+    elif total is not None and tokens_in:
+        tokens_out = _TokenCount(total - tokens_in.minimum)
+    if tokens_in is None or tokens_out is None or min(tokens_in.reported, tokens_out.reported) < 0:
         return None
-    if total is None or total < asked.own + answered.own:
-        return _Counts(asked.least, answered.least)
-    return _of_total(asked, answered, total)
+    if total is None or total < tokens_in.reported + tokens_out.reported:
+        return _UsageCounts(tokens_in.minimum, tokens_out.minimum)
+    return _fit_to_total(tokens_in, tokens_out, total)
 
 
-def _total(payload: Mapping[str, Any]) -> int | None:
-    return next(filter(_is_count, (_count(payload.get(name)) for name in _TOTAL)), None)
+def _parse_total(payload: Mapping[str, Any]) -> int | None:
+    return next(filter(_is_count, (_parse_count(payload.get(name)) for name in _TOTAL_KEYS)), None)
 
 
 def _has_parts(payload: Mapping[str, Any]) -> bool:
-    """Whether it reports anything of what went in or came out, be it unreadable."""
-    return any(_whole_of(payload.get(name)) is not None for name, _ in (*_IN, *_OUT)) or any(
-        map(payload.get, _NESTED)
-    )
+    """Check whether a usage reports input or output tokens, even unreadable ones."""
+    counts = (_unwrap_total(payload.get(name)) for name, _ in (*_INPUT_NAMES, *_OUTPUT_NAMES))
+    return any(count is not None for count in counts) or any(map(payload.get, _NESTED_KEYS))
 
 
-def _of_total(asked: _Counted, answered: _Counted, total: int) -> _Counts:
-    gap = total - asked.own - answered.own
-    if gap == 0 and _may_be_within(asked, answered):
-        return _Counts(asked.own, answered.own)
-    explanations = (asked.excluded, answered.excluded), (0, answered.detail), (asked.detail, 0), (
-        asked.detail, answered.detail,
+def _fit_to_total(tokens_in: _TokenCount, tokens_out: _TokenCount, total: int) -> _UsageCounts:
+    gap = total - tokens_in.reported - tokens_out.reported
+    if gap == 0 and _may_include_excluded(tokens_in, tokens_out):
+        return _UsageCounts(tokens_in.reported, tokens_out.reported)
+    explanations = (tokens_in.excluded, tokens_out.excluded), (0, tokens_out.detail), (tokens_in.detail, 0), (
+        tokens_in.detail, tokens_out.detail,
     )  # fmt: skip
     for more_in, more_out in explanations if gap else ():
         if more_in + more_out == gap:
-            return _Counts(asked.own + more_in, answered.own + more_out)
-    unexplained = max(total - asked.all - answered.all, 0)
-    return _Counts(asked.all, answered.all + unexplained, is_split=not unexplained)
+            return _UsageCounts(tokens_in.reported + more_in, tokens_out.reported + more_out)
+    unexplained = max(total - tokens_in.total - tokens_out.total, 0)
+    return _UsageCounts(tokens_in.total, tokens_out.total + unexplained, is_split=not unexplained)
 
 
-def _may_be_within(*counted: _Counted) -> bool:
-    """Whether what elsewhere stands beside a count can be part of it: some frameworks take a provider's names
-    for the parts of their own sums, which the total tells."""
-    return all(each.excluded <= each.own for each in counted)
+def _may_include_excluded(*counted: _TokenCount) -> bool:
+    """Check whether counts may include what their names exclude.
+
+    Some frameworks use a provider's names for the parts of their own sums, which only the total reveals."""
+    return all(each.excluded <= each.reported for each in counted)
 
 
-def _counted(payload: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:
-    for name, beside in names:
-        if (count := _count(_whole_of(payload.get(name)))) is not None:
-            return _Counted(count, sum(max(_count(payload.get(each)) or 0, 0) for each in beside), detail)
+def _parse_token_count(
+    payload: Mapping[str, Any], names: tuple[_CountName, ...], detail: int
+) -> _TokenCount | None:
+    for name, excluded in names:
+        if (count := _parse_count(_unwrap_total(payload.get(name)))) is not None:
+            return _TokenCount(
+                count, sum(max(_parse_count(payload.get(each)) or 0, 0) for each in excluded), detail
+            )
     return None
 
 
-def _whole_of(value: Any) -> Any:
-    """The count of what is reported with its details, as a mapping."""
+def _unwrap_total(value: Any) -> Any:
+    """Return the total of a count that is a mapping with its details, or the value unchanged."""
     return value.get("total") if isinstance(value, Mapping) else value
 
 
-def _detail(payload: Mapping[str, Any], kind: _Detail) -> int:
-    """The largest of the counts of a kind: several names stand for the same."""
-    counts = [_count(payload.get(name)) for name in kind.names]
+def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
+    """Return the largest count of a kind, because several names mean the same."""
+    counts = [_parse_count(payload.get(name)) for name in kind.names]
     for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
-        counts += [_count(mapping.get(name)) for name in kind.names_within]
+        counts += [_parse_count(mapping.get(name)) for name in kind.names_within]
     return max(filter(_is_count, counts), default=0)
 
 
@@ -343,10 +361,10 @@ def _is_count(value: int | None) -> TypeGuard[int]:
     return value is not None and value >= 0
 
 
-def _count(value: Any) -> int | None:
-    """A whole number of a size that tokens may have, however it is written."""
+def _parse_count(value: Any) -> int | None:
+    """Return a token count as a whole number, however it is written, or ``None``."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_COUNT:
         return None
     return int(value) if value == value // 1 else None

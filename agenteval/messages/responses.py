@@ -1,8 +1,7 @@
-"""What came back to a logged request: the messages of a response, or why there is none. Pure.
+"""Parses the response to a logged request: its messages, or why there are none. Pure.
 
-Known are the responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, whole or streamed,
-as objects or as text, in a body or not.
-"""
+Known are the responses of OpenAI (both APIs), Anthropic, Google and Bedrock: complete or streamed, as objects
+or text, with or without an enclosing body."""
 
 from __future__ import annotations
 
@@ -36,55 +35,61 @@ from agenteval.messages.roles import is_agent_message, is_message
 from agenteval.messages.unplaced_entries import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 
 BODY_KEYS = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
-"""Where a request or a response may have its content."""
-_DRESS = "__data__"
-_OF_HTTP = ("http_version", "status_code", "headers")
-_CODES = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
+"""Keys of the content of a request or a response."""
+_DATA_KEY = "__data__"
+_HTTP_KEYS = ("http_version", "status_code", "headers")
+_STATUS_KEYS = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
           "ResponseMetadata")  # fmt: skip
 _ERROR_LIMIT = 200
-_LISTS = ("choices", "candidates", "generations")
+_CHOICE_KEYS = ("choices", "candidates", "generations")
 
-CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
-FILTERED = "a reply was cut off by the provider's filter: what it would have said is unknown"
-BROKEN_OFF = "a reply broke off with an error: what it would have said is unknown"
+TOKEN_LIMIT_NOTE = "a reply was cut off by its token limit: the rest of it is unknown"
+FILTER_NOTE = "a reply was cut off by the provider's filter: the rest of it is unknown"
+ERROR_NOTE = "a reply broke off with an error: the rest of it is unknown"
 
 
 class ParsedResponse(NamedTuple):
-    """``messages``: those that are not in the request yet. ``lost``: why the request was not answered, as a
-    sentence. ``is_known``: false for a response in which nothing could be read."""
+    """The messages that a response adds to its request."""
 
     messages: list[Any]
+    """Messages that are not in the request."""
     body: Mapping[str, Any] = {}
+    """The part of the response that contains the messages."""
     failure: str = ""
+    """A sentence on why the request was not answered; empty if it was."""
     notes: tuple[str, ...] = ()
+    """Remarks on replies that were cut off or not read."""
     is_known: bool = True
+    """False if nothing in the response could be read."""
 
 
 def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
-    """What a response adds to the messages of its request. A plain text is an answer where one is missing.
-    Raises ``AuthorError`` (without a place) for a stream that cannot be put together."""
+    """Return what a response adds to the messages of its request.
+
+    Plain text is an answer if there is none yet. Raises ``AuthorError`` (without a place) for a stream that
+    cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
         return ParsedResponse([], failure="" if is_answered else "the request got no response")
     try:
-        return _reply(messages, response, is_answered=is_answered)
+        return _find_reply(messages, response, is_answered=is_answered)
     except AuthorError:
         if is_answered:
             return ParsedResponse([], is_known=False)
         raise
 
 
-def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> ParsedResponse:
-    read = opened(response)
+def _find_reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> ParsedResponse:
+    read = open_body(response)
     if isinstance(read, str):
-        return ParsedResponse([] if is_answered else _answer(read))
-    for level in _levels(read):
+        return ParsedResponse([] if is_answered else _answer_messages(read))
+    for level in _response_levels(read):
         if describe_response_error(level) or _has_failed(level):
             return ParsedResponse(
-                [], level, "" if is_answered else f"the response is an error: {_worded(read)}"
+                [], level, "" if is_answered else f"the response is an error: {_error_text(read)}"
             )
         reply = _reply_at(level, messages)
-        is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
+        is_echo = "messages" in level and len(level) > 1  # of the request; an answer would be elsewhere
         if reply and (reply.messages or is_answered or not is_echo):
             return reply
     is_answer = isinstance(response, str) and not is_answered
@@ -92,106 +97,117 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Pars
 
 
 def _json_answer(text: str, read: Any) -> ParsedResponse:
-    """An answer in JSON, as it was asked for; or a response of a kind that nobody knows."""
+    """Return an answer in JSON, as requested, or a response of an unknown kind."""
     unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
-    return ParsedResponse([*map(mark_unplaced, unknown), *_answer(text)])
+    return ParsedResponse([*map(mark_unplaced, unknown), *_answer_messages(text)])
 
 
 def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedResponse | None:
-    """What one level of a response adds; ``None``: no message is there."""
+    """Return what one level of a response adds, or ``None`` if it has no message."""
     found = _find_messages(level)
     if not found:
         return None
     is_there = bool(messages) and found == list(messages[-1:])
     added = [] if is_there else new_messages(messages, found)
-    lost = map(mark_unplaced, unplaced_in_response(level, messages)) if added else ()
-    return ParsedResponse([*lost, *added], level, notes=tuple(_notes(level)))
+    unplaced = map(mark_unplaced, unplaced_in_response(level, messages)) if added else ()
+    return ParsedResponse([*unplaced, *added], level, notes=tuple(_truncation_notes(level)))
 
 
 def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
-    """What of ``found`` is new: a graph gives back all of its messages, those that it was given first. They
-    are the same by what was said in them: ids and the like are added on the way."""
+    """Return the new messages in ``found``.
+
+    A graph returns all its messages, starting with those that it was given. They are compared by their
+    content, because ids and the like are added on the way."""
     known = filter(None, map(_core, messages))
     for at, message in enumerate(found):
-        said = _core(message)
-        if not said:
+        core = _core(message)
+        if not core:
             continue
         expected = next(known, None)
         if expected is None:
             return found[at:]
-        if said != expected:
+        if core != expected:
             return found
     return found if all(map(is_agent_message, found)) else []
 
 
 def _core(message: Any) -> list[Any]:
-    """What a message says, whatever its form; empty for policies, which are not given back."""
+    """Return the content of a message, independent of its form.
+
+    It is empty for system prompts, which are not returned."""
     return [
-        (said.role, said.text or "", [call[:3] for call in said.calls], said.value)
-        for said in parse_messages([message])
-        if said.role not in ("system", UNPLACED)
+        (each.role, each.text or "", [call[:3] for call in each.calls], each.value)
+        for each in parse_messages([message])
+        if each.role not in ("system", UNPLACED)
     ]
 
 
 def ends_with_answer(messages: Sequence[Any]) -> bool:
-    """Whether the last word is the agent's."""
+    """Check whether the last message is the agent's."""
     return bool(messages) and is_agent_message(messages[-1])
 
 
-def opened(value: Any) -> Any:
-    """What a JSON text holds, and what the pieces of a stream amount to; anything else as it is. Raises
-    ``AuthorError`` for a stream that cannot be put together."""
+def open_body(value: Any) -> Any:
+    """Return what a JSON text encodes or the pieces of a stream form, or any other value unchanged.
+
+    Raises ``AuthorError`` for a stream that cannot be assembled."""
     from agenteval.messages.completion import UnreadableResponseError
     from agenteval.messages.streams import assemble_response, parse_stream_pieces
 
-    read = _undressed(read_json(value))
+    read = _strip_class_names(read_json(value))
     try:
         pieces = parse_stream_pieces(read)
         return read if pieces is None else assemble_response(pieces)
     except UnreadableResponseError as error:
         if error.error is not None:
             return {"error": error.error}
-        why = f"the answer is unknown: log the complete response; else {IMPORTER_REMEDY}"
+        why = f"the answer is unknown: log the complete response, or {IMPORTER_REMEDY}"
         raise AuthorError(Problem(f"the response {error.what}", why)) from None
 
 
-def _undressed(value: Any) -> Any:
-    """Objects without the names of their classes, as a recorder writes them beside what they hold."""
-    if isinstance(value, list) and value and all(isinstance(each, dict) and _DRESS in each for each in value):
-        return [each[_DRESS] for each in value]
-    return value[_DRESS] if isinstance(value, dict) and _DRESS in value else value
+def _strip_class_names(value: Any) -> Any:
+    """Return objects without the class names that a recorder adds."""
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(each, dict) and _DATA_KEY in each for each in value)
+    ):
+        return [each[_DATA_KEY] for each in value]
+    return value[_DATA_KEY] if isinstance(value, dict) and _DATA_KEY in value else value
 
 
 def describe_response_error(fields: Mapping[str, Any]) -> str:
-    """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
-    error = fields.get("error") or _first(fields, "choices").get("error")
-    status = next((fields[key] for key in _CODES if _number(fields.get(key)) >= 400), None)
-    code = _number(status) or _number(object_of(error).get("code"))
+    """Return the error that a server reports instead of an answer, or an empty string."""
+    error = fields.get("error") or _first_object(fields, "choices").get("error")
+    status = next((fields[key] for key in _STATUS_KEYS if _parse_status(fields.get(key)) >= 400), None)
+    code = _parse_status(status) or _parse_status(object_of(error).get("code"))
     if isinstance(error, dict):
         error = first_nonempty(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
     error = error or first_nonempty(("message", "reason"), object_of(status))
-    words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
-    return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
+    text = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
+    return f"{text} ({code})" if text and code else text or (f"status {code}" if code else "")
 
 
 def _has_failed(response: Mapping[str, Any]) -> bool:
     return "output" in response and response.get("status") in ("failed", "cancelled")
 
 
-def _worded(response: Any) -> str:
-    """The error of a response in words; its body may tell more than its status."""
-    told = [words for level in _levels(response) if (words := describe_response_error(level))]
-    return ", ".join(dict.fromkeys(told)) or "it failed"
+def _error_text(response: Any) -> str:
+    """Return the error of a response. Its body may report more than its status."""
+    texts = [words for level in _response_levels(response) if (words := describe_response_error(level))]
+    return ", ".join(dict.fromkeys(texts)) or "it failed"
 
 
-def _number(value: Any) -> int:
-    """A status as a number, also out of the line or the object that it is written in; 0 where it is none."""
+def _parse_status(value: Any) -> int:
+    """Return a status as a number, also from a status line or an object; 0 if it is none."""
     if isinstance(value, dict):
-        return next((code for key in (*_CODES, "code") if (code := _plain_number(value.get(key)))), 0)
-    return _plain_number(value[0] if isinstance(value, list) and value else value)
+        return next(
+            (code for key in (*_STATUS_KEYS, "code") if (code := _parse_plain_status(value.get(key)))), 0
+        )
+    return _parse_plain_status(value[0] if isinstance(value, list) and value else value)
 
 
-def _plain_number(value: Any) -> int:
+def _parse_plain_status(value: Any) -> int:
     if isinstance(value, str):
         found = _STATUS_LINE.match(value)
         return int(found[1]) if found else 0
@@ -199,14 +215,14 @@ def _plain_number(value: Any) -> int:
 
 
 _STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
-"""``503``, ``503 Service Unavailable`` or the first line of a response."""
+"""Matches ``503``, ``503 Service Unavailable`` or the first line of a response."""
 
 
-# ── what is in it besides ────────────────────────────────────────────────────────────────────────
+# ── fields around the message ────────────────────────────────────────────────────────────────────
 
-_READ = ("choices", "candidates", "generations", "message", "error")
-_OF_RESPONSES: Mapping[str, FieldShape] = {
-    # What the request said, once more.
+_READ_FIELDS = ("choices", "candidates", "generations", "message", "error")
+_RESPONSE_SHAPES: Mapping[str, FieldShape] = {
+    # Repetitions of the request.
     **dict.fromkeys(("tools", "tool_choice", "text", "instructions", "input", "prompt"), ANYTHING),
     **dict.fromkeys(("response_format", "system_instruction", "generation_config"), ANYTHING),
     **dict.fromkeys(("billing", "metrics", "performanceConfig", "timings", "time_info"), NUMBERS),
@@ -219,77 +235,83 @@ _OF_RESPONSES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("headers", "ResponseMetadata", "additionalModelResponseFields"), TEXTS),
     "prompt_logprobs": TOKENS,
     "delta": TEXTS,
-    "__verbose": ANYTHING,  # of llama.cpp: what it was asked, and how long it took
+    "__verbose": ANYTHING,  # llama.cpp's: the request and timings
 }
-"""What the APIs of models say in a response beside its message."""
+"""The shapes of what model APIs put next to the message in a response."""
 
 
 def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ()) -> Iterator[Unplaced]:
-    """What stands around the message of a response and may be of calls. One that is its message has it
-    itself. ``known``: the messages that it answers."""
-    is_completion = any(_first(response, key) for key in _LISTS)
+    """Yield the fields around the message of a response that may hold calls.
+
+    A response that is itself the message is left to the message parser. ``known`` is the messages that the
+    response answers."""
+    is_completion = any(_first_object(response, key) for key in _CHOICE_KEYS)
     if "messages" in response and (not is_completion or response["messages"] == known):
-        # The state of a graph, or a record with its answer.
+        # A graph's state, or a record with its answer.
         yield from unplaced_in_record(response, {"messages", "choices"})
     elif "role" not in response:
         output = response.get("output")
         is_read = not is_completion and (isinstance(output, list) or "message" in object_of(output))
-        read = (*_READ, "output") if is_read else _READ
-        yield from unplaced_fields(response, read, owner="the response", shapes=_OF_RESPONSES)
+        read = (*_READ_FIELDS, "output") if is_read else _READ_FIELDS
+        yield from unplaced_fields(response, read, owner="the response", shapes=_RESPONSE_SHAPES)
         yield from unplaced_fields(object_of(output), ("message",), owner="the output of the response")
-        for key in _LISTS:
-            choice, others = _first(response, key), list_at(response, key)[1:]
-            read = (*_READ, "content")
-            yield from unplaced_fields(choice, read, owner="a choice of the response", shapes=_OF_RESPONSES)
-            for other in others:
-                if _may_call(other, key):
-                    yield Unplaced(f"another of the {key} of the response", (key,), other)
+        for key in _CHOICE_KEYS:
+            choice, other_choices = _first_object(response, key), list_at(response, key)[1:]
+            read = (*_READ_FIELDS, "content")
+            yield from unplaced_fields(
+                choice, read, owner="a choice of the response", shapes=_RESPONSE_SHAPES
+            )
+            for other in other_choices:
+                if _may_hold_calls(other, key):
+                    yield Unplaced(f"another of the response's {key}", (key,), other)
 
 
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
-    """The same, without what its message says itself."""
-    around = list(unplaced_in_response(response))
-    said = parse_messages([*map(mark_unplaced, around), *_find_messages(response)])
-    left = [each.value for each in said if each.role == UNPLACED]
-    return [each for each in around if any(each is other for other in left)]
+    """Return the same as ``unplaced_in_response``, without calls that are in the message, too."""
+    surrounding = list(unplaced_in_response(response))
+    parsed = parse_messages([*map(mark_unplaced, surrounding), *_find_messages(response)])
+    unplaced = [each.value for each in parsed if each.role == UNPLACED]
+    return [each for each in surrounding if any(each is other for other in unplaced)]
 
 
-def _may_call(other: Any, key: str) -> bool:
-    """Whether another choice than the first holds calls, or what nobody knows."""
+def _may_hold_calls(other: Any, key: str) -> bool:
+    """Check whether a choice other than the first has calls, or anything unknown."""
     found = _find_messages({key: [other]})
-    told = parse_messages(found)
-    return any(each.calls or each.role == UNPLACED for each in told) or (not found and holds_objects([other]))
+    parsed = parse_messages(found)
+    return any(each.calls or each.role == UNPLACED for each in parsed) or (
+        not found and holds_objects([other])
+    )
 
 
-# ── where the message is ─────────────────────────────────────────────────────────────────────────
+# ── the message in a response ────────────────────────────────────────────────────────────────────
 
 
-def _answer(text: str) -> list[Any]:
+def _answer_messages(text: str) -> list[Any]:
     return [{"role": "assistant", "content": text}]
 
 
-def _levels(response: Any) -> Iterator[Mapping[str, Any]]:
-    """A response, and what is in its body."""
+def _response_levels(response: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a response and what is in its body."""
     if isinstance(response, list):
         yield {"messages": response}
     if not isinstance(response, dict):
         return
     yield response
-    # A body as recorders of tests write it.
+    # HTTP recorders of test suites write a body like this.
     is_wrapped = response.get("type") == "json" or _is_http_with_content(response)
     for key in (*BODY_KEYS, "content") if is_wrapped else BODY_KEYS:
         inner = response.get(key)
         if inner:
-            inner = opened(inner)
+            inner = open_body(inner)
             if isinstance(inner, str):
                 yield {"role": "assistant", "content": inner}
             else:
-                yield from _levels(inner)
+                yield from _response_levels(inner)
 
 
 def _is_http_with_content(response: Mapping[str, Any]) -> bool:
     is_text = isinstance(response.get("content"), str)
-    return is_text and "role" not in response and any(key in response for key in _OF_HTTP)
+    return is_text and "role" not in response and any(key in response for key in _HTTP_KEYS)
 
 
 def _find_messages(response: Mapping[str, Any]) -> list[Any]:
@@ -297,7 +319,7 @@ def _find_messages(response: Mapping[str, Any]) -> list[Any]:
     listed = listed if all(map(is_message, listed)) else []
     if len(response) == 1 and response.get("messages"):
         return listed
-    if chosen := _chosen(response):
+    if chosen := _choice_messages(response):
         return chosen
     if isinstance(response.get("role"), str) and ("content" in response or "tool_calls" in response):
         return [response]
@@ -307,34 +329,34 @@ def _find_messages(response: Mapping[str, Any]) -> list[Any]:
     return output if isinstance(output, list) else listed
 
 
-def _chosen(response: Mapping[str, Any]) -> list[Any]:
-    """The message of the first choice, generation or candidate; empty: there is none."""
-    choice = _first(response, "choices")
-    for part in (choice, _first(response, "generations")):
+def _choice_messages(response: Mapping[str, Any]) -> list[Any]:
+    """Return the message of the first choice, generation or candidate, or an empty list."""
+    choice = _first_object(response, "choices")
+    for part in (choice, _first_object(response, "generations")):
         if isinstance(message := part.get("message"), dict):
             return [message if "kwargs" in message else {"role": "assistant", **message}]
-    if isinstance(content := _first(response, "candidates").get("content"), dict):
+    if isinstance(content := _first_object(response, "candidates").get("content"), dict):
         return [{"role": "model", **content}]
-    return _answer(text) if isinstance(text := choice.get("text"), str) else []
+    return _answer_messages(text) if isinstance(text := choice.get("text"), str) else []
 
 
-def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The first object of a list, or of the first list in it."""
+def _first_object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the first object of a list, or of the first list in it."""
     value = fields.get(key)
     while isinstance(value, list) and value:
         value = value[0]
     return object_of(value)
 
 
-def _notes(response: Mapping[str, Any]) -> Iterator[str]:
-    parts = (response, _first(response, "choices"), _first(response, "candidates"))
+def _truncation_notes(response: Mapping[str, Any]) -> Iterator[str]:
+    parts = (response, _first_object(response, "choices"), _first_object(response, "candidates"))
     ends = [part.get(key) for part in parts for key in FINISH_REASON_KEYS]
     if any(map(is_token_limit, (*ends, response.get("status")))):
-        yield CUT
+        yield TOKEN_LIMIT_NOTE
     if any(map(is_content_filter, ends)):
-        yield FILTERED
+        yield FILTER_NOTE
     if any(map(is_error_reason, ends)):
-        yield BROKEN_OFF
+        yield ERROR_NOTE
     for key in ("choices", "candidates"):
         if len(list_at(response, key)) > 1:
             yield f"a response with several {key}: only the first was read"

@@ -1,8 +1,7 @@
-"""What a tool gave back, in any of the wrappings that logs have: its value, and whether it is an error. Pure.
+"""Parses what a tool returned, in all known wrappings: its value, and whether it is an error. Pure.
 
-That a call failed is reported by a flag of the message, by its status, by the kind of what it wraps, or by an
-error in place of a value.
-"""
+A failure is shown by a flag of the message, its status, the type of what it wraps, or an error instead of a
+value."""
 
 from __future__ import annotations
 
@@ -17,28 +16,30 @@ from agenteval.messages.texts import is_text_part, join_texts
 
 ERROR_FLAGS = ("is_error", "isError", "error", "tool_call_error")
 UNFLAGGED_KEYS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
-_NO = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
-_FAILED = frozenset(("error", "errored", "failed", "failure"))
-_WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
-"""The kinds of output that Vercel's AI SDK has."""
+_FALSE_WORDS = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
+_FAILED_STATUSES = frozenset(("error", "errored", "failed", "failure"))
+_OUTPUT_KINDS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
+"""The types of output in Vercel's AI SDK."""
 _INLINE_RESULT_KEYS = ("result", "output", "tool_output", "toolOutput", "observation")
-_FAILED_ENDS = ("output-error", "output-denied")
-_ENDS = ("result", "output-available", *_FAILED_ENDS)
-"""The states of a call in that SDK that has its result."""
+_FAILED_STATES = ("output-error", "output-denied")
+_FINISHED_STATES = ("result", "output-available", *_FAILED_STATES)
+"""The states of that SDK in which a call has its result."""
 
 
 class ToolOutcome(NamedTuple):
+    """The value that a tool returned."""
+
     value: Any
     is_error: bool = False
 
 
 def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
-    """What a result comes to; ``fields``: the message or part that holds the ``content``."""
+    """Return the outcome of a result. ``fields`` is the message or part that holds the ``content``."""
     failed = not fields.keys() <= UNFLAGGED_KEYS and has_failed(fields)
     if isinstance(content, str):
         return ToolOutcome(content, failed)
     if isinstance(content, dict):
-        content, has_error = _unwrapped(content)
+        content, has_error = _unwrap_output(content)
         failed = failed or has_error
     if content is None and failed and isinstance(fields.get("error"), str | dict):
         content = {"error": fields["error"]}
@@ -46,21 +47,21 @@ def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
 
 
 def has_failed(fields: Mapping[str, Any]) -> bool:
-    """Whether what stands beside a result tells that it is an error."""
+    """Check whether the fields next to a result mark it as an error."""
     if (
-        any(_is_set(fields.get(key)) for key in ERROR_FLAGS)
-        or first_text(fields, "status").lower() in _FAILED
+        any(_is_flag_set(fields.get(key)) for key in ERROR_FLAGS)
+        or first_text(fields, "status").lower() in _FAILED_STATUSES
     ):
         return True
     further = object_at(fields, "additional_kwargs")
     return fields.get("success") is False or (bool(further) and has_failed(further))
 
 
-def _is_set(value: Any) -> bool:
-    """Whether a flag is up: logs write it as a truth value, as text, or as the error itself."""
+def _is_flag_set(value: Any) -> bool:
+    """Check whether a flag is set; logs write it as a boolean, as text, or as the error itself."""
     match value:
         case str():
-            return value.strip().lower() not in _NO
+            return value.strip().lower() not in _FALSE_WORDS
         case dict():
             return any(value.values()) and value.get("code", 1) not in (0, "0", 200)
         case list():
@@ -69,36 +70,36 @@ def _is_set(value: Any) -> bool:
 
 
 def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
-    """What stands beside a call as its result; ``None``: nothing."""
+    """Return the result next to a call, or ``None``."""
     inner = object_at(call, "function")
     if inner and call.keys() <= BARE_CALL_KEYS and len(inner) <= 2:
-        return None  # a name and arguments, as nearly all are
-    if first_text(call, "type") == "invalid_tool_call":  # its error tells of its arguments
+        return None  # only a name and arguments, like nearly all calls
+    if first_text(call, "type") == "invalid_tool_call":  # its error is about its arguments
         return None
     state, value = first_text(call, "state"), first_present(_INLINE_RESULT_KEYS, call, inner)
-    error = call.get("errorText") or (call.get("error") if _is_set(call.get("error")) else None)
+    error = call.get("errorText") or (call.get("error") if _is_flag_set(call.get("error")) else None)
     if value is None and error is not None:
         return ToolOutcome({"error": error}, True)
-    if value is None and state not in _ENDS:
+    if value is None and state not in _FINISHED_STATES:
         return None
     found = parse_outcome(call, value)
-    return found._replace(is_error=found.is_error or state in _FAILED_ENDS or error is not None)
+    return found._replace(is_error=found.is_error or state in _FAILED_STATES or error is not None)
 
 
-def _unwrapped(content: dict[str, Any]) -> ToolOutcome:
-    """A value without what tells only of its kind."""
+def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
+    """Return a value without a wrapping that only states its type."""
     kind = first_text(content, "type")
-    if kind in _WRAPPINGS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
+    if kind in _OUTPUT_KINDS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":
             return ToolOutcome({"error": content.get("reason") or "execution denied"}, True)
         if "value" in content:
             return ToolOutcome(content["value"], kind.startswith("error-"))
-    # Anthropic's servers write an error of a tool of theirs as an object with a kind of its own.
+    # Anthropic's servers return an error of their own tools as an object of a special type.
     return ToolOutcome(content, kind.endswith("_error") and "error_code" in content)
 
 
 def result_value(content: Any) -> Any:
-    """Text parts as one text, parts of JSON as what is in them; any other JSON value as it is."""
+    """Return text parts as one text and JSON parts as their contents, or any other JSON value unchanged."""
     if isinstance(content, str):
         return content
     if is_text_part(content):
@@ -106,14 +107,14 @@ def result_value(content: Any) -> Any:
     if isinstance(content, list) and content:
         if all(map(is_text_part, content)):
             return join_texts(part["text"] for part in content)
-        if any(map(_is_json, content)):
+        if any(map(_is_json_part, content)):
             content = unwrap_untyped_parts(content)
     return content if depth_of(content) <= MAX_DEPTH else json.dumps(content, ensure_ascii=False)
 
 
 def unwrap_untyped_parts(content: Any) -> Any:
-    """What is in parts that name no type, as Bedrock's do; anything else as it is."""
-    if not isinstance(content, list) or not content or not all(map(_is_untyped, content)):
+    """Return the contents of parts without a type, like Bedrock's, or any other value unchanged."""
+    if not isinstance(content, list) or not content or not all(map(_is_untyped_part, content)):
         return content
     inner = [part["json"] if "json" in part else part["text"] for part in content]
     if all(isinstance(each, str) for each in inner):
@@ -121,10 +122,10 @@ def unwrap_untyped_parts(content: Any) -> Any:
     return inner[0] if len(inner) == 1 else inner
 
 
-def _is_json(part: Any) -> bool:
+def _is_json_part(part: Any) -> bool:
     return isinstance(part, dict) and part.keys() == {"json"}
 
 
-def _is_untyped(part: Any) -> bool:
+def _is_untyped_part(part: Any) -> bool:
     is_bare_text = isinstance(part, dict) and part.keys() == {"text"} and isinstance(part["text"], str)
-    return is_bare_text or _is_json(part)
+    return is_bare_text or _is_json_part(part)

@@ -1,4 +1,4 @@
-"""Who speaks in a recorded message, and where in its wrappings the message is. Pure."""
+"""Determines the role of a recorded message, and unwraps the message. Pure."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ ROLES: dict[str, Role] = {
     **dict.fromkeys(("tool", "function"), "tool"),
     **dict.fromkeys(("system", "developer"), "system"),
 }
-_OF_TYPES: dict[str, Role] = {
+_ROLES_BY_TYPE: dict[str, Role] = {
     **dict.fromkeys(("human", "HumanMessageChunk"), "user"),
     **dict.fromkeys(("ai", "AIMessageChunk"), "assistant"),
     **dict.fromkeys(("tool", "ToolMessageChunk", "function", "FunctionMessageChunk"), "tool"),
     **dict.fromkeys(("system", "SystemMessageChunk", "developer"), "system"),
 }
-"""What LangChain's messages have for a role, in their ``type``."""
+"""The roles of LangChain's messages by their ``type``."""
 _MESSAGE_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "Function": "function", "System": "system"}
 
 
 def is_message(value: Any) -> bool:
-    """Whether a value looks like one message, and not like a whole conversation."""
+    """Check whether a value looks like a single message, not like a whole conversation."""
     return isinstance(value, dict) and (
         any(isinstance(value.get(key), str) for key in ("role", "type")) or "kwargs" in value
     )
 
 
 def is_agent_message(value: Any) -> bool:
-    """Whether a message is one of the agent's."""
+    """Check whether a message is the agent's."""
     return (
         isinstance(value, dict)
         and role_of(value if value.get("role") else unwrap_message(value)) == "assistant"
@@ -39,25 +39,25 @@ def is_agent_message(value: Any) -> bool:
 
 
 def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
-    """LangChain writes the fields of a message below ``data`` or ``kwargs``."""
+    """Return a message with the fields that LangChain puts below ``data`` or ``kwargs`` at the top level."""
     for key in ("data", "kwargs"):
         inner = message.get(key)
         if isinstance(inner, dict) and "content" in inner:
-            around = {name: value for name, value in message.items() if name != key}
-            return {**around, **inner, "type": message.get("type") if key == "data" else _class_of(message)}
+            outer = {name: value for name, value in message.items() if name != key}
+            return {**outer, **inner, "type": message.get("type") if key == "data" else _class_kind(message)}
     return message
 
 
-def _class_of(message: Mapping[str, Any]) -> str:
-    """The kind of a message by the path of its class."""
+def _class_kind(message: Mapping[str, Any]) -> str:
+    """Return the type of a message from the path of its class."""
     path = message.get("id")
     name = str(path[-1] if isinstance(path, list) and path else path or "")
     return next((kind for start, kind in _MESSAGE_CLASSES.items() if name.startswith(start)), name)
 
 
 def role_of(message: Mapping[str, Any]) -> Role | None:
-    """Who speaks, by the role of a message or, where it names none, its type; ``None``: neither is known."""
+    """Return the role of a message or, if it has none, the role of its type; ``None`` if neither is known."""
     role, kind = message.get("role"), message.get("type")
     if role is not None:
         return ROLES.get(str(role).lower())
-    return _OF_TYPES.get(kind) if isinstance(kind, str) else None
+    return _ROLES_BY_TYPE.get(kind) if isinstance(kind, str) else None

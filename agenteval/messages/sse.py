@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
+"""Parses server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ DONE = "[DONE]"
 
 
 class Payload(str):
-    """The ``data`` of an event, which may have a name."""
+    """The ``data`` of an event, with the event's name if it has one."""
 
     __slots__ = ("event",)
 
     event: str
 
     def __new__(cls, text: str, event: str = "") -> Payload:
-        made = super().__new__(cls, text)
-        made.event = event
-        return made
+        payload = super().__new__(cls, text)
+        payload.event = event
+        return payload
 
 
 class SseParser:
-    """Server-sent events, byte by byte: gives the ``data`` of each event (WHATWG HTML, section 9.2).
+    """Parses server-sent events byte by byte into the ``data`` of each event (WHATWG HTML, section 9.2).
 
-    Comments and ids are dropped; an event of the name ``error`` is given as an object with that key. An event
-    that the end of the stream cuts off is given too, since servers forget the last blank line; so is one that
-    has a name and no data, which says something by its name.
-    """
+    Comments and ids are dropped; an event named ``error`` becomes an object with that key. An event that the
+    end of the stream cuts off counts, too, because servers forget the last blank line; so does one with a
+    name and no data, because its name has a meaning."""
 
     def __init__(self) -> None:
         utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -44,16 +43,16 @@ class SseParser:
         self._event = ""
 
     def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
-        """The payloads that this chunk completes."""
+        """Return the payloads that this chunk completes."""
         first, *more = self._text.decode(chunk, final).split("\n")
         self._line.append(first)
         payloads: list[str] = []
         for text in [*more, "", ""] if final else more:
-            payloads += self._take("".join(self._line))
+            payloads += self._take_line("".join(self._line))
             self._line = [text]
         return payloads
 
-    def _take(self, line: str) -> list[str]:
+    def _take_line(self, line: str) -> list[str]:
         if line:
             name, _, value = line.partition(":")
             if name == "data":
@@ -64,32 +63,35 @@ class SseParser:
         payload, self._data = self._data, []
         event, self._event = self._event, ""
         if event.lower() == "error":
-            return [Payload(_as_error("\n".join(payload)), event)]
+            return [Payload(_error_payload("\n".join(payload)), event)]
         return [Payload("\n".join(payload), event)] if payload or event else []
 
 
-def _as_error(payload: str) -> str:
-    """What an event named ``error`` holds, as servers tell of it that give their events no names."""
-    told = parse_or(payload, payload)
-    if isinstance(told, dict) and told.get("error"):
+def _error_payload(payload: str) -> str:
+    """Return the data of an event named ``error`` in the form of servers that do not name their events."""
+    error = parse_or(payload, payload)
+    if isinstance(error, dict) and error.get("error"):
         return payload
-    return json.dumps({"error": told or "an event of the name 'error' without details"})
+    return json.dumps({"error": error or "an event of the name 'error' without details"})
 
 
 def texts_of(payloads: Iterable[str]) -> Iterator[str]:
-    """The JSON texts of events, without what ends the stream. Some servers leave out the blank line between
-    events: then each line is one."""
+    """Yield the JSON texts of events, without the end marker.
+
+    Some servers omit the blank line between events; then each line is an event."""
     for payload in payloads:
-        is_one = "\n" not in payload or is_json(payload)
-        lines = [payload] if is_one else payload.split("\n")
+        is_single_event = "\n" not in payload or is_json(payload)
+        lines = [payload] if is_single_event else payload.split("\n")
         yield from (line for line in lines if line.strip() and not ends_stream(line))
 
 
 def ends_stream(payload: str) -> bool:
-    """Whether the payload, or its last line where a server forgot the blank one, is ``[DONE]``."""
+    """Check whether the payload is ``[DONE]``, or its last line is because a server forgot the blank one."""
     return payload.rpartition("\n")[2].strip() == DONE
 
 
 def looks_like_sse(text: str) -> bool:
-    """For servers that forget the content type: no JSON begins like this."""
+    """Check whether a text begins like server-sent events, as no JSON does.
+
+    Some servers forget the content type."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

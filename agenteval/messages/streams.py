@@ -1,8 +1,7 @@
-"""A streamed response as it was logged, its pieces put together. Pure.
+"""Assembles a logged streamed response from its pieces. Pure.
 
-Known are the streams of OpenAI (both of its interfaces), Anthropic and Google: as server-sent events,
-as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
-"""
+Known are the streams of OpenAI (both APIs), Anthropic and Google: as server-sent events, as one JSON object
+per line, or as a list of such objects. A stream that cannot be assembled is no answer."""
 
 from __future__ import annotations
 
@@ -19,83 +18,86 @@ from agenteval.messages.json_fields import drop_none, first_nonempty, list_at, o
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is_signal, unplaced_fields
 
-_EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
-"""How server-sent events begin: nobody answers like this."""
-_OF_PIECES = frozenset((
+_SSE_START = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
+"""Matches the beginning of server-sent events; no answer begins so."""
+_PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
 ))  # fmt: skip
-"""The fields of a piece that are read, or that are read once more where they are whole."""
-_AFTER_THE_END = ("ping", DONE)
-"""What follows the end of a response; all else is of another, which nobody read."""
-_LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_ENDS = (*_LAST, "message_stop")
-_DONE = "response.output_item.done"
+"""The fields of a piece that are read, or repeated in a complete object that is read."""
+_TRAILING_KINDS = ("ping", DONE)
+"""Types of pieces that may follow the end of a response; any other belongs to another response, which is not
+read."""
+_FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_END_KINDS = (*_FINAL_EVENTS, "message_stop")
+_ITEM_DONE = "response.output_item.done"
 
 
 def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
-    """The pieces of a stream, or ``None`` for a value that is none. Raises ``completion.Unreadable``."""
+    """Return the pieces of a stream, or ``None`` if a value is none. Raises ``UnreadableResponseError``."""
     match value:
         case list():
             return value if value and all(map(_is_piece, value)) else None
         case str():
-            return _of_events(value) if _EVENTS.match(value) else _of_lines(value)
+            return _parse_events(value) if _SSE_START.match(value) else _parse_lines(value)
     return None
 
 
-def _of_lines(text: str) -> list[dict[str, Any]] | None:
-    """The pieces of a stream with one in each line."""
+def _parse_lines(text: str) -> list[dict[str, Any]] | None:
+    """Return the pieces of a stream with one piece per line, or ``None``."""
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith("{") else []
-    found = {line: _piece(line) for line in lines}
+    found = {line: _parse_piece(line) for line in lines}
     pieces = [piece for piece in found.values() if piece is not None]
     if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
     if broken := next((line for line, piece in found.items() if piece is None), ""):
-        raise UnreadableResponseError("is a stream with an event that is not JSON object", broken)
+        raise UnreadableResponseError("is a stream with an event that is not a JSON object", broken)
     return [json.loads(line) for line in lines]
 
 
 def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response that the pieces amount to; an error, if they tell of one. Raises ``completion.Unreadable``
-    where the stream ends too early, or is of no known kind."""
+    """Return the response that the pieces form, or the error that they report.
+
+    Raises ``UnreadableResponseError`` if the stream ends too early or is of an unknown kind."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
-        return _completion(pieces)
+        return _assemble_chunks(pieces)
     kinds = {str(piece.get("type")) for piece in pieces}
     if any(kind.startswith("response.") for kind in kinds):
-        response = _response(pieces)
-        return _with_unknown(response, pieces, list(_of_no_item(response, pieces)))
+        response = _find_final_response(pieces)
+        return _with_unknown_events(response, pieces, list(_stray_call_events(response, pieces)))
     if "message_start" in kinds:
-        return _with_unknown(_message(pieces), pieces)
+        return _with_unknown_events(_assemble_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
-        return _with_unknown(_candidate(pieces), pieces)
+        return _with_unknown_events(_assemble_candidate(pieces), pieces)
     raise UnreadableResponseError("is a stream of an unknown kind")
 
 
-def _with_unknown(
+def _with_unknown_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]], unread: Sequence[Any] = ()
 ) -> Mapping[str, Any]:
-    """The response with the pieces of its stream that are of no known kind: nobody knows what they tell.
-    ``unread``: others that are in nothing that is put together."""
-    end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _ENDS), len(pieces))
+    """Return the response together with the pieces of its stream that were not understood.
+
+    ``unread`` is further pieces that are in nothing that was assembled."""
+    end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece
         for at, piece in enumerate(pieces)
-        if (at > end and piece.get("type") not in _AFTER_THE_END)
+        if (at > end and piece.get("type") not in _TRAILING_KINDS)
         or _is_unread(piece)
         or any(piece is each for each in unread)
     ]
     return {**response, UNKNOWN_EVENTS_KEY: unknown} if unknown else response
 
 
-def _of_no_item(
+def _stray_call_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """What tells of a call that is none of the items of its response."""
-    done = [piece for piece in pieces if piece.get("type") == _DONE]
-    given = [*response["output"], *(piece.get("item") for piece in pieces)]
-    ids = {item.get("id") for item in given if isinstance(item, dict)}
+    """Yield events of a call that is none of the items of its response."""
+    done = [piece for piece in pieces if piece.get("type") == _ITEM_DONE]
+    items = [*response["output"], *(piece.get("item") for piece in pieces)]
+    ids = {item.get("id") for item in items if isinstance(item, dict)}
     places = {*range(len(response["output"])), *(piece.get("output_index") for piece in done)}
     for piece in pieces:
         is_known = piece.get("item_id") in ids or piece.get("output_index") in places
@@ -105,12 +107,12 @@ def _of_no_item(
 
 def _is_unread(piece: Mapping[str, Any]) -> bool:
     is_known = _is_piece(piece) or is_signal(piece)
-    return not is_known or _grows_unread(piece) or any(_unread_in(piece))
+    return not is_known or _has_unknown_delta(piece) or any(_unread_fields(piece))
 
 
-def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """What of a piece is in nothing that is put together."""
-    yield from unplaced_fields(piece, _OF_PIECES, owner="an event")
+def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """Yield the fields of a piece that are in nothing that is assembled."""
+    yield from unplaced_fields(piece, _PIECE_FIELDS, owner="an event")
     yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
     yield from unplaced_fields(candidate, ("content",), owner="a candidate")
@@ -118,32 +120,32 @@ def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
 
 
 def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
+    """Return the response as far as it is there, from OpenAI's or Anthropic's events that broke off."""
     if items := _items_done(pieces):
-        return _with_unknown({"output": items}, pieces)
-    return _with_unknown(_message([*pieces, {"type": "message_stop"}]), pieces)
+        return _with_unknown_events({"output": items}, pieces)
+    return _with_unknown_events(_assemble_message([*pieces, {"type": "message_stop"}]), pieces)
 
 
 def _items_done(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    done = (piece for piece in pieces if piece.get("type") == _DONE)
+    done = (piece for piece in pieces if piece.get("type") == _ITEM_DONE)
     return [piece["item"] for piece in done if isinstance(piece.get("item"), dict)]
 
 
-def _of_events(text: str) -> list[dict[str, Any]]:
+def _parse_events(text: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for payload in SseParser().feed(text.encode("utf-8", "replace"), final=True):
-        for line in [payload] if _piece(payload) else payload.split("\n"):
+        for line in [payload] if _parse_piece(payload) else payload.split("\n"):
             if ends_stream(line):
                 found.append({"type": DONE})
             elif line.strip():
-                piece = _piece(line)
+                piece = _parse_piece(line)
                 if piece is None:
-                    raise UnreadableResponseError("is a stream with an event that is not JSON object", line)
+                    raise UnreadableResponseError("is a stream with an event that is not a JSON object", line)
                 found.append(piece)
     return found
 
 
-def _piece(text: str) -> dict[str, Any] | None:
+def _parse_piece(text: str) -> dict[str, Any] | None:
     value = parse_or(text)
     return value if isinstance(value, dict) else None
 
@@ -158,113 +160,121 @@ def _is_piece(value: Any) -> bool:
     return known or "candidates" in value or isinstance(value.get("choices"), list)
 
 
-def _cut_off() -> UnreadableResponseError:
+def _truncation_error() -> UnreadableResponseError:
     return UnreadableResponseError("is a stream that was cut off")
 
 
-# ── the kinds ────────────────────────────────────────────────────────────────────────────────────
+# ── the formats ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """OpenAI's chunks. Raises also for the old interface without messages."""
-    given = [piece for piece in pieces if piece.get("type") != DONE]
-    if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
+def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the completion that OpenAI's chunks form.
+
+    Raises ``UnreadableResponseError`` for the legacy API without messages, too."""
+    chunks = [piece for piece in pieces if piece.get("type") != DONE]
+    if any("text" in object_of(each) for piece in chunks for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
     ends = [DONE] if any(piece.get("type") == DONE for piece in pieces) else []
     try:
-        return assemble_completion([*map(json.dumps, given), *ends])
-    except (AgentError, RecursionError) as error:  # contents that are no text, or too deep
-        raise UnreadableResponseError(f"is a stream that cannot be put together: {error}") from None
+        return assemble_completion([*map(json.dumps, chunks), *ends])
+    except (AgentError, RecursionError) as error:  # content that is no text, or nested too deeply
+        raise UnreadableResponseError(f"is a stream that cannot be assembled: {error}") from None
 
 
-def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """OpenAI's events: the last holds all of it, or should."""
+def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the response in the last of OpenAI's events.
+
+    It is completed with items that only earlier events contain."""
     pieces = list(pieces)
     for at, piece in enumerate(pieces):
-        if piece.get("type") in _LAST and isinstance(piece.get("response"), dict):
+        if piece.get("type") in _FINAL_EVENTS and isinstance(piece.get("response"), dict):
             output = list_at(piece["response"], "output")
             known = {object_of(each).get("id") for each in output} - {None, ""}
             items = _items_done(pieces[:at])
-            lost = [each for each in items if each.get("id") not in known and each not in output]
-            return {**piece["response"], "output": [*lost, *output]}
-    raise _cut_off()
+            missing = [each for each in items if each.get("id") not in known and each not in output]
+            return {**piece["response"], "output": [*missing, *output]}
+    raise _truncation_error()
 
 
-def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Anthropic's events: blocks that grow by deltas."""
+def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the message that Anthropic's events form, whose blocks grow by deltas."""
     message: dict[str, Any] = {}
-    given: list[Any] = []
+    content: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}
     for piece in pieces:
         match piece.get("type"):
             case "message_start":
                 message = dict(object_at(piece, "message"))
-                given = list_at(message, "content")
+                content = list_at(message, "content")
             case "content_block_start":
                 blocks[str(piece.get("index"))] = {**object_at(piece, "content_block"), "_input": ""}
             case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
-                _grow(block, object_at(piece, "delta"))
+                _append_delta(block, object_at(piece, "delta"))
             case "message_delta":
                 message.update(object_at(piece, "delta"))
                 if counts := object_at(piece, "usage"):
                     message["usage"] = {**object_at(message, "usage"), **drop_none(counts)}
             case "message_stop":
-                closed = [_closed(block) for block in blocks.values()]
-                return {**message, "role": "assistant", "content": [*given, *closed]}
-    raise _cut_off()
+                closed = [_finish_block(block) for block in blocks.values()]
+                return {**message, "role": "assistant", "content": [*content, *closed]}
+    raise _truncation_error()
 
 
-_GROWING = (
+_DELTA_FIELDS = (
     ("text", "text"),
     ("partial_json", "_input"),
     ("thinking", "thinking"),
     ("signature", "signature"),
 )
-"""Fields of a delta, and the fields of its block that they are pieces of."""
+"""Fields of a delta, each with the field of the block that it extends."""
 
 
-_DELTAS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
+_DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
            "compaction_delta")  # fmt: skip
 
 
-def _grows_unread(piece: Mapping[str, Any]) -> bool:
-    """Whether a block grows by what is not read."""
+def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
+    """Check whether a delta is of a type that is not read."""
     delta = object_at(piece, "delta")
-    return piece.get("type") == "content_block_delta" and delta.get("type", _DELTAS[0]) not in _DELTAS
+    return (
+        piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS
+    )
 
 
-def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    for key, name in _GROWING:
+def _append_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    for key, name in _DELTA_FIELDS:
         if isinstance(delta.get(key), str):
             block[name] = str(block.get(name) or "") + delta[key]
 
 
-def _closed(block: dict[str, Any]) -> dict[str, Any]:
-    given = block.pop("_input")
-    return {**block, "input": given} if given else block
+def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
+    input_text = block.pop("_input")
+    return {**block, "input": input_text} if input_text else block
 
 
-def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Google's pieces: each a response with the next parts of the first candidate."""
+def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the response that Google's pieces form.
+
+    Each piece is a response with the next parts of the first candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
-    around: dict[str, Any] = {}
+    outer: dict[str, Any] = {}
     for piece in pieces:
-        around |= piece
+        outer |= piece
         candidate = _first_candidate(piece)
         last = {**last, **candidate}
         for part in list_at(object_at(candidate, "content"), "parts"):
-            if parts and _is_bare(part) and _is_bare(parts[-1]):
+            if parts and _is_bare_text(part) and _is_bare_text(parts[-1]):
                 part = {"text": f"{parts.pop()['text']}{part['text']}"}
             parts.append(part)
     if not last.get("finishReason"):
-        raise _cut_off()
-    return {**around, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
+        raise _truncation_error()
+    return {**outer, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
 
 
 def _first_candidate(piece: Mapping[str, Any]) -> Mapping[str, Any]:
     return object_of(next(iter(list_at(piece, "candidates")), None))
 
 
-def _is_bare(part: Any) -> bool:
+def _is_bare_text(part: Any) -> bool:
     return isinstance(part, dict) and set(part) == {"text"}

@@ -1,8 +1,7 @@
-"""Calls that a model wrote into its text: a text is a text, and what looks like a call is reported. Pure.
+"""Reports text in which a model seems to have written a tool call. Pure.
 
-Whether a framework ran such a call, the text does not show. So its turn is not fully seen: "no call was made"
-is not known there.
-"""
+The text stays a text. It does not show whether a framework ran such a call, so the calls of its turn are not
+fully observed: it is unknown whether none was made."""
 
 from __future__ import annotations
 
@@ -19,58 +18,68 @@ _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
     "[TOOL_CALLS]",
 )  # fmt: skip
-"""How calls begin in the texts of models, each a token of its own in their templates."""
-_LABELS = re.compile(
+"""Markers of calls in models' texts; each is a token of its own in their templates."""
+_REACT_LABELS = re.compile(
     r"^[ \t*]*Action(?: \d{1,3})?[*]{0,2}[:：].*\n(?:.*\n)?[ \t*]*Action Input", re.MULTILINE
 )
-"""Agents that think and act in turn: ``Action:`` and, below it, ``Action Input:``."""
+"""Matches the labels of agents that think and act in turn (ReAct): ``Action:`` and, below it, ``Action
+Input:``."""
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
-_AROUND = "\"'`<>/([{"
+_DELIMITERS = "\"'`<>/([{"
 
 
 def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
-    """What was said; behind each text of the agent that is a broken message or looks like a call, that it is
-    not placed. An agent that makes calls of its own writes none: such a text shows somebody how they look.
-    ``tools``: the names of those that are declared."""
-    every = list(parsed)
-    has_calls = any(each.calls for each in every)
-    named = None if has_calls else _expression_of(frozenset(tools))
+    """Return the messages with an unplaced entry after each agent's text that may be or contain a call.
+
+    That is a text that is a broken message, or that looks like a call. If the agent makes real calls, a text
+    that looks like one only shows somebody how a call is written. ``tools`` is the names of the declared
+    tools."""
+    messages = list(parsed)
+    has_calls = any(each.calls for each in messages)
+    tool_pattern = None if has_calls else _tool_name_pattern(frozenset(tools))
     return [
-        one for each in every for one in (each, *_unplaced_in(each, named, may_look_like_calls=not has_calls))
+        one
+        for each in messages
+        for one in (each, *_unplaced_in(each, tool_pattern, may_look_like_calls=not has_calls))
     ]
 
 
 def _unplaced_in(
-    message: ParsedMessage, named: re.Pattern[str] | None, *, may_look_like_calls: bool
+    message: ParsedMessage, tool_pattern: re.Pattern[str] | None, *, may_look_like_calls: bool
 ) -> Iterable[ParsedMessage]:
     if message.role != "assistant" or not message.text:
         return
     if is_broken_message(message.text):
         yield unplaced_message(Unplaced("JSON of messages that does not parse", ("JSON",), message.text))
-    elif may_look_like_calls and (name := _notation_in(message.text, named)):
+    elif may_look_like_calls and (name := _find_call_notation(message.text, tool_pattern)):
         yield unplaced_message(Unplaced("what looks like a tool call in a text", (name,), message.text))
 
 
 @lru_cache(maxsize=16)
-def _expression_of(tools: frozenset[str]) -> re.Pattern[str] | None:
-    """Where a text names a tool as no prose does: by a name that is no plain word, or any name in quotes, in
-    a tag, or right before what is given to it."""
+def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
+    """Return a pattern for a tool's name as prose does not use it, or ``None`` if there are no tools.
+
+    That is a name that is no plain word, or any name in quotes, in a tag, or right before its arguments."""
     if not (names := sorted(filter(None, tools))):
         return None
-    every = "|".join(map(re.escape, names))
+    any_name = "|".join(map(re.escape, names))
     unusual = [re.escape(each) for each in names if not _PLAIN_WORD.fullmatch(each)]
-    forms = [rf"[\"'`](?:{every})[\"'`]", rf"</?(?:{every})(?=[\s/>])", rf"(?<![\w-])(?:{every})[(\[{{]"]
+    forms = [
+        rf"[\"'`](?:{any_name})[\"'`]",
+        rf"</?(?:{any_name})(?=[\s/>])",
+        rf"(?<![\w-])(?:{any_name})[(\[{{]",
+    ]
     forms += [rf"(?<![\w-])(?:{'|'.join(unusual)})(?![\w-])"] if unusual else []
     return re.compile("|".join(forms))
 
 
-def _notation_in(text: str, named: re.Pattern[str] | None) -> str:
-    """How a text writes what looks like a call, or the tool that it names; empty if there is none in it."""
+def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
+    """Return the notation of what looks like a call in a text, or the tool that it names, or empty text."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):
         return "JSON"
-    if "Action" in text and _LABELS.search(text):
+    if "Action" in text and _REACT_LABELS.search(text):
         return "Action:"
-    found = named.search(text) if named else None
-    return found[0].strip(_AROUND) if found else ""
+    found = tool_pattern.search(text) if tool_pattern else None
+    return found[0].strip(_DELIMITERS) if found else ""

@@ -1,4 +1,4 @@
-"""Texts in the parts of a message's content, in any of the forms that logs have. Pure."""
+"""Reads the texts of a message's content parts, in all known forms. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.messages.field_shapes import (
     DEFINITIONS,
     MEDIA,
     SOURCES,
-    STATED,
+    TEXT_OBJECT,
     THOUGHTS,
     FieldShape,
     holds_objects,
@@ -31,31 +31,35 @@ _THOUGHTS = frozenset((
     "thinking_delta", "thinking_text", "reasoning-text",
 ))  # fmt: skip
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
-_WITHOUT_CALLS = frozenset((
+_CALL_FREE_KINDS = frozenset((
     "refusal", "source", "source-url", "reference", "citation", "citations", "search_result", "guard_content",
     "cache_point", "container_upload", "step-finish", "usage", "error", "markdown", "fallback",
     "tool_addition",
 ))  # fmt: skip
-"""Kinds of parts, besides texts, media and thoughts, in which no call can be."""
-_UNTYPED: Mapping[str, FieldShape] = {
-    **dict.fromkeys(("text", "refusal"), STATED),
+"""Types of parts, in addition to texts, media and thoughts, that cannot hold a call."""
+_UNTYPED_SHAPES: Mapping[str, FieldShape] = {
+    **dict.fromkeys(("text", "refusal"), TEXT_OBJECT),
     **dict.fromkeys(("image", "document", "video", "audio", "file"), MEDIA),
     **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), MEDIA),
     **dict.fromkeys(("thought", "reasoning", "reasoningContent"), THOUGHTS),
     **dict.fromkeys(("thoughtSignature", "thought_signature", "cachePoint"), CONTROL),
     **dict.fromkeys(("citationsContent", "searchResult"), SOURCES),
-    "guardContent": STATED,
+    "guardContent": TEXT_OBJECT,
     "json": ANYTHING,
 }
-"""What parts without a kind hold, by which they are known: Google's, Bedrock's."""
-_OF_PARTS: Mapping[str, FieldShape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
-_OF_MODELS = dict.fromkeys(("from", "to", "tool"), CONTROL)
-_OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
-_OF_MEDIA_PARTS = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
-_OF_STEPS: Mapping[str, FieldShape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
-"""What stands in parts of a kind."""
-_MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
-"""How a word in the names of parts begins that no text is expected of."""
+"""The fields that identify parts without a type (Google's, Bedrock's), and their shapes."""
+_PART_SHAPES: Mapping[str, FieldShape] = {
+    "text": TEXT_OBJECT,
+    "refusal": TEXT_OBJECT,
+    "value": TEXT_OBJECT,
+    "content": SOURCES,
+}
+_FALLBACK_SHAPES = dict.fromkeys(("from", "to", "tool"), CONTROL)
+_THOUGHT_SHAPES = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
+_MEDIA_SHAPES = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
+_STEP_SHAPES: Mapping[str, FieldShape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
+_MEDIA_PREFIXES = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
+"""Beginnings of words in the names of part types that are not expected to hold text."""
 _MEDIA_PARTS = frozenset((
     "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file", "image_url",
     "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id", "input_image",
@@ -63,54 +67,52 @@ _MEDIA_PARTS = frozenset((
     "image-file-id", "file-url", "file-data", "file-id", "inline_data", "file_data", "resource",
     "resource_link", "multimodal",
 ))  # fmt: skip
-_PLACES = ("text", "refusal", "content", "value")
-_OF_MEDIA = ("text", "refusal", "transcript")
+_TEXT_KEYS = ("text", "refusal", "content", "value")
+_MEDIA_TEXT_KEYS = ("text", "refusal", "transcript")
 
 
 def is_silent_kind(kind: str) -> bool:
-    """Whether an item or a part of that kind is nothing that anybody was told."""
+    """Check whether an item or part of this type is nothing that anyone was shown."""
     return kind in _SILENT_STEPS or kind.startswith(("reasoning", "redacted_thinking", "thinking", "thought"))
 
 
 @lru_cache(maxsize=256)
-def is_known(kind: str) -> bool:
-    """Whether parts of that kind are known to hold no calls."""
+def is_call_free_kind(kind: str) -> bool:
+    """Check whether parts of this type are known to hold no calls."""
     kind = kind.lower()
-    return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _WITHOUT_CALLS))
+    return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _CALL_FREE_KINDS))
 
 
 def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
-    """What of a part that is neither a call nor a result may hold calls."""
+    """Yield what may hold calls in a part that is neither a call nor a result."""
     if not isinstance(part, dict):
         if holds_objects(part):
-            yield make_unplaced(part, "a part that is no object")
+            yield make_unplaced(part, "a part that is not an object")
         return
     kind = first_text(part, "type")
-    if kind and is_known(kind):
-        yield from unplaced_fields(
-            part, (), owner=f"a part of the kind '{kind}'", shapes=_shapes_of(kind, part)
-        )
+    if kind and is_call_free_kind(kind):
+        yield from unplaced_fields(part, (), owner=f"a part of type '{kind}'", shapes=_shapes_of(kind, part))
     elif kind:
-        yield make_unplaced(part, f"a part of the unknown kind '{kind[:40]}'")
-    elif not _UNTYPED.keys().isdisjoint(part):
-        yield from unplaced_fields(part, (), owner="a part", shapes=_UNTYPED)
+        yield make_unplaced(part, f"a part of the unknown type '{kind[:40]}'")
+    elif not _UNTYPED_SHAPES.keys().isdisjoint(part):
+        yield from unplaced_fields(part, (), owner="a part", shapes=_UNTYPED_SHAPES)
     elif part:
-        yield make_unplaced(part, "a part of no known kind")
+        yield make_unplaced(part, "a part of unknown type")
 
 
 def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, FieldShape]:
-    kind_is = kind.lower()
-    if kind_is in _SILENT_STEPS:
-        return _OF_STEPS
-    if is_silent_kind(kind_is):
-        return {**_OF_THOUGHTS, kind: THOUGHTS}
-    if kind_is in _MEDIA_PARTS:
-        return {**_OF_MEDIA_PARTS, **{key: MEDIA for key in part if is_media_kind(key)}}
-    return {**_OF_PARTS, **_OF_MODELS, kind: STATED if kind_is in _TEXTS else SOURCES}
+    lowered = kind.lower()
+    if lowered in _SILENT_STEPS:
+        return _STEP_SHAPES
+    if is_silent_kind(lowered):
+        return {**_THOUGHT_SHAPES, kind: THOUGHTS}
+    if lowered in _MEDIA_PARTS:
+        return {**_MEDIA_SHAPES, **{key: MEDIA for key in part if is_media_kind(key)}}
+    return {**_PART_SHAPES, **_FALLBACK_SHAPES, kind: TEXT_OBJECT if lowered in _TEXTS else SOURCES}
 
 
 def text_in(part: Any) -> str | None:
-    """What a part says; ``None``: nothing of it could be read."""
+    """Return the text of a part, or ``None`` if nothing of it could be read."""
     match part:
         case str():
             return part
@@ -123,20 +125,20 @@ def text_in(part: Any) -> str | None:
 
 def _text_in_object(part: Mapping[str, Any]) -> str | None:
     kind = first_text(part, "type")
-    if not part or is_silent_kind(kind) or part.get("thought") is True:  # Google's marks a thought so
+    if not part or is_silent_kind(kind) or part.get("thought") is True:  # Google's mark of a thought
         return ""
-    texts = (_text_at(part.get(key)) for key in _places_of(kind))
+    texts = (_text_at(part.get(key)) for key in _text_keys_of(kind))
     found = next((text for text in texts if text is not None), None)
-    if found is None and not kind and not _UNTYPED.keys().isdisjoint(part):
+    if found is None and not kind and not _UNTYPED_SHAPES.keys().isdisjoint(part):
         return json.dumps(part, ensure_ascii=False)
     return "" if kind in _TEXTS and part.get("text", kind) is None else found
 
 
-def _places_of(kind: str) -> tuple[str, ...]:
-    """Where a part of that kind may have its text."""
+def _text_keys_of(kind: str) -> tuple[str, ...]:
+    """Return the keys of the text in a part of this type."""
     if not kind:
-        return _PLACES[:2]
-    return _OF_MEDIA if is_media_kind(kind) else _PLACES
+        return _TEXT_KEYS[:2]
+    return _MEDIA_TEXT_KEYS if is_media_kind(kind) else _TEXT_KEYS
 
 
 def _text_at(value: Any) -> str | None:
@@ -152,12 +154,12 @@ def _text_at(value: Any) -> str | None:
 
 
 def is_media_kind(kind: str) -> bool:
-    """Whether parts of that kind are pictures, files and the like."""
-    return any(each.startswith(_MEDIA) for each in re.split(r"[^a-z]", kind.lower()))
+    """Check whether parts of this type are pictures, files and the like."""
+    return any(each.startswith(_MEDIA_PREFIXES) for each in re.split(r"[^a-z]", kind.lower()))
 
 
 def is_text_part(part: Any) -> bool:
-    """Whether a part is a text and nothing else."""
+    """Check whether a part is a text and nothing else."""
     return (
         isinstance(part, Mapping) and first_text(part, "type") in _TEXTS and isinstance(part.get("text"), str)
     )
@@ -168,16 +170,16 @@ _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Texts as one, in which no word of one is a part of another's: providers write them side by side."""
-    whole = ""
+    """Return texts as one, in which no word runs into the next: providers write them next to each other."""
+    joined = ""
     for text in filter(None, texts):
-        apart = whole and not (whole[-1].isspace() or whole[-1] in _OPENING)
-        whole += f"\n{text}" if apart and not (text[0].isspace() or text[0] in _CLOSING) else text
-    return whole
+        needs_break = joined and not (joined[-1].isspace() or joined[-1] in _OPENING)
+        joined += f"\n{text}" if needs_break and not (text[0].isspace() or text[0] in _CLOSING) else text
+    return joined
 
 
 def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
-    """The passages of sources that texts cite, each as a value of a result."""
+    """Return the passages of sources that texts cite, each as a value of a result."""
     return [
         {"cited_text": each["cited_text"]}
         for part in parts

@@ -1,7 +1,7 @@
-"""Messages in JSON that lost their end: a tracer keeps but so many characters of a value. Pure.
+"""Recognizes messages in JSON that were cut off. Pure.
 
-What is left is no answer in words, and the calls that stood in it are not known.
-"""
+A tracer keeps only so many characters of a value. The rest is no answer in words, and the calls in it are
+unknown."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 
 from agenteval.messages.json_fields import read_json
 
-_MESSAGES = re.compile(
+_MESSAGES_START = re.compile(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'
     r'choices|candidates|generations|lc)"\s*:|[\s\S]*"(?:role|tool_calls|function_call|functionCall)"\s*:)'
 )
-"""How messages in JSON begin, a part of one, and a response that holds some."""
+"""Matches the beginning of messages in JSON, of a part of one, and of a response that contains some."""
 
 _KIND = "messages cut off"
 
 
 def is_truncated_json(value: Any) -> bool:
-    """Whether a text begins as messages in JSON, and is none."""
-    return is_broken_json(value, _MESSAGES)
+    """Check whether a text begins like messages in JSON but is no valid JSON."""
+    return is_broken_json(value, _MESSAGES_START)
 
 
 def is_broken_json(value: Any, begins: re.Pattern[str]) -> bool:
-    """Whether a text begins so, and is no JSON."""
+    """Check whether a text begins with a pattern but is no valid JSON."""
     return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 
-def make_truncated_message(where: str, text: Any) -> dict[str, Any]:
-    """What stands in their place among messages, and nobody can place."""
-    return {"type": _KIND, where: text}
+def make_truncated_message(key: str, text: Any) -> dict[str, Any]:
+    """Return a message, which cannot be placed, in place of those that were cut off."""
+    return {"type": _KIND, key: text}
 
 
 def is_truncated_message(message: Any) -> bool:

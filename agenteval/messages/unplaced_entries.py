@@ -1,17 +1,16 @@
-"""What of a reply, a log or a trace nobody could place: it may hold calls that were not seen. Pure.
+"""Finds what could not be placed in a reply, a log or a trace: it may hold calls that were not seen. Pure.
 
-One rule for every reader. An *entry* is an element of a list of messages, parts, events or spans. It is
-placed if its kind is known: as a call, as a result, or as something that holds no call (a text, what a model
-thought, a picture). A field of a placed entry that its reader does not read is placed if a table of its
-dialect names it and its value has the shape that goes with the name (``agenteval.messages.field_shapes``),
-or if no object is in its value: a plain value is no call. What authors fill as they like (``metadata``) is
-placed as far as its values are plain or their names are known. All else is *unplaced*: not known, which is
-not "no call".
+All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. It is
+placed if its kind is known: as a call, as a result, or as something that holds no call (a text, a model's
+thought, a picture). A field of a placed entry that its parser does not read is placed if a table of its
+dialect names it and its value has the shape that goes with the name (``agenteval.messages.field_shapes``), or
+if its value contains no object: a plain value is no call. What authors fill freely (``metadata``) is placed
+as far as its values are plain or their names are known. Everything else is *unplaced*: unknown, which is not
+the same as "no call".
 
-What is known by its name alone may hold anything, and calls among it: providers keep there what they sent,
-frameworks what another agent did. It is looked through for calls in a form that is known. One that was read
-where it belongs is there once more; any other is unplaced.
-"""
+What is known by its name alone may hold anything, including calls: providers keep there what they sent,
+frameworks what another agent did. It is searched for calls in known forms. A call that was also read where it
+belongs is a repetition; any other is unplaced."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from agenteval.messages.chat import ARGUMENTS_UNKNOWN
 from agenteval.messages.field_shapes import (
     CONTROL,
     FIELD_SHAPES,
-    JUDGEMENT,
     JUDGMENT_FIELDS,
+    JUDGMENTS,
     METADATA_SHAPES,
     NUMBERS,
     PLAIN_TYPES,
@@ -42,50 +41,53 @@ from agenteval.messages.field_shapes import (
     is_typed_call,
     public_fields,
 )
-from agenteval.messages.json_fields import json_in, object_at, object_of
+from agenteval.messages.json_fields import object_at, object_of, parse_json_container
 from agenteval.messages.reported_usage import USAGE_KEYS
 
-_QUOTED = 60
+_MAX_QUOTED = 60
 _NO_SHAPES: Mapping[str, FieldShape] = {}
 
 
 class Unplaced(NamedTuple):
-    """An entry, or a field of one, that nobody could place. ``what`` says what and where; ``names``: by which
-    an author may say that it holds no calls; ``is_broken_call``: it is a call in a known form that cannot be
-    read; ``calls``: all that it may hold of calls, so that it is placed where these were read elsewhere."""
+    """An entry, or a field of one, that could not be placed."""
 
     what: str
+    """A phrase that says what it is and where."""
     names: tuple[str, ...] = ()
+    """The names by which an author can declare that it holds no calls."""
     entry: Any = None
     is_broken_call: bool = False
+    """True for a call in a known form that cannot be parsed."""
     calls: tuple[Any, ...] = ()
+    """All calls that it may hold; it is placed if these were read elsewhere."""
 
     @property
     def phrase(self) -> str:
-        """What, where, and how it begins."""
+        """What it is, where, and how it begins."""
         return self.what if self.entry is None else f"{self.what}: {quote_json(self.entry)}"
 
     @property
     def note(self) -> str:
-        """The same for all that are of one kind."""
+        """A remark that is the same for everything of one kind."""
         return f"{self.what} was not read"
 
     @property
     def remark(self) -> str:
-        """The same of a log, with what to do about it."""
-        name = next((each for each in self.names if each.isprintable() and len(each) <= _QUOTED), "")
+        """A remark on a log, with the remedy."""
+        name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
         remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
-        return f"{self.note}: checks of calls are undecided there{remedy}"
+        return f"{self.note}: checks on calls are undecided there{remedy}"
 
 
 @dataclass
 class CallFreeNames:
-    """The names of which an author says that what they name holds no calls. ``met``: those that anything had;
-    ``others``: the names of what stayed unplaced."""
+    """The names that an author declares to hold no calls."""
 
     names: frozenset[str] = frozenset()
     matched: set[str] = field(default_factory=set)
+    """The names that occurred."""
     unmatched: set[str] = field(default_factory=set)
+    """The names of what stayed unplaced."""
 
     def accepts(self, unplaced: Unplaced) -> bool:
         found = self.names.intersection(unplaced.names)
@@ -99,7 +101,7 @@ class CallFreeNames:
 
 
 def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
-    """Whether there is a list of objects, however deep, in none of the fields that are known."""
+    """Check whether a value contains a list of objects, at any depth, outside the known fields."""
     level = [value]
     while level:
         item = level.pop()
@@ -117,207 +119,220 @@ def unplaced_fields(
     owner: str,
     shapes: Mapping[str, FieldShape] = _NO_SHAPES,
 ) -> Iterator[Unplaced]:
-    """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
-    what the entry is; ``shapes``: of fields that such an entry has, before those that any may have."""
+    """Yield the fields of an entry that may hold calls.
+
+    ``read`` is the fields that its parser reads or knows; ``owner`` says what the entry is; ``shapes`` are
+    those of fields of such an entry, which precede those that any entry may have."""
     for key, value in entry.items():
         if key in read:
             continue
         shape = shapes.get(key) or FIELD_SHAPES.get(key)
         if isinstance(value, str):
             if shape is None or shape.marks is None:
-                yield from _unplaced_in_text(value, f"'{_short(key)}' of {owner}", str(key))
+                yield from _unplaced_in_text(value, f"'{_shorten_key(key)}' of {owner}", str(key))
         elif not isinstance(value, PLAIN_TYPES):
             yield from _unplaced_in_value(key, value, shape, owner)
 
 
-def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, of: str) -> Iterator[Unplaced]:
-    """Of a field that is an object or a list. ``shape``: that of a field of its name."""
+def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: str) -> Iterator[Unplaced]:
+    """Yield what may hold calls in a field with an object or a list.
+
+    ``shape`` is the shape for the field's name."""
     if shape:
-        yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
-    elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
-        yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
+        yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
+    elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
+        yield from _unplaced_inside(value, key, owner, depth=_METADATA_DEPTHS[key])
     elif key == "annotations":
-        yield from _unplaced_annotations(value, of)
+        yield from _unplaced_annotations(value, owner)
     elif holds_objects(value):
-        yield _unknown(value, f"'{_short(key)}' of {of}", str(key))
+        yield _unknown_value(value, f"'{_shorten_key(key)}' of {owner}", str(key))
 
 
 def unplaced_calls(
-    value: Any, what: str, *names: str, is_one: Callable[[Any], bool] = is_call
+    value: Any, what: str, *names: str, is_match: Callable[[Any], bool] = is_call
 ) -> Iterator[Unplaced]:
-    """The calls in what holds none, as it is known by its name alone."""
-    if calls := calls_in(value, is_one):
+    """Yield the calls in a value that is known by its name alone to hold none."""
+    if calls := calls_in(value, is_match):
         yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
 
 
 def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
-    """The calls that stand somewhere as JSON in a text."""
-    if (found := json_in(text)) is not None:
+    """Yield the calls in a text that is JSON."""
+    if (found := parse_json_container(text)) is not None:
         yield from unplaced_calls(found, what, *names)
 
 
-def _unless_it_fits(shape: FieldShape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
+def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
     if shape.marks is None:
         yield from unplaced_calls(value, what, *names)
     elif not shape.fits(value):
-        yield _unknown(value, what, *names)
+        yield _unknown_value(value, what, *names)
     elif names[0] in USAGE_KEYS:
         yield from unplaced_counts(value, what)
 
 
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
-    """The calls that a usage counts by the names of their tools, and not as what is paid for
-    (``web_search_requests``)."""
-    counts = object_at(object_of(usage), _COUNTS)
+    """Yield the calls that a usage counts by tool name.
+
+    Counts for billing (``web_search_requests``) are no calls."""
+    counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
         calls = tuple({"name": name, ARGUMENTS_UNKNOWN: True} for name in names)
-        yield Unplaced(f"calls that {what} counts", (_COUNTS,), counts, calls=calls)
+        yield Unplaced(f"calls that {what} counts", (_TOOL_COUNTS_KEY,), counts, calls=calls)
 
 
-_COUNTS = "server_tool_use"
+_TOOL_COUNTS_KEY = "server_tool_use"
 
 
-def _unknown(value: Any, what: str, *names: str) -> Unplaced:
-    """What stands where nothing is known. It may be calls that stand somewhere else, and nothing more."""
-    alone = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
-    return Unplaced(what, names, value, calls=tuple(alone) if all(map(is_call, alone)) else ())
+def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
+    """Return an unknown value as unplaced.
+
+    If it is a call or a list of calls, it counts as placed once these were read elsewhere."""
+    entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
+    return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
 
-def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
-    """Of what authors or providers put into a place of their own."""
+def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
+    """Yield what may hold calls in a place that authors or providers fill freely."""
     for key, inner in value.items():
-        what, names = f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0])
+        what, names = f"'{place}.{_shorten_key(key)}' of {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
-            yield from _unless_it_fits(shape, inner, what, *names)
-        elif place == ADDITIONAL_KWARGS and key in _TWICE:
+            yield from _unplaced_by_shape(shape, inner, what, *names)
+        elif place == ADDITIONAL_KWARGS and key in _REPEATED_KEYS:
             continue
         elif isinstance(inner, str):
             yield from _unplaced_in_text(inner, what, *names)
         elif not holds_objects(inner):
             continue
         elif depth and isinstance(inner, Mapping) and not is_call(inner):
-            yield from _unplaced_inside(inner, f"{place}.{_short(key)}", of, depth=depth - 1)
+            yield from _unplaced_inside(inner, f"{place}.{_shorten_key(key)}", owner, depth=depth - 1)
         else:
-            yield _unknown(inner, what, *names)
+            yield _unknown_value(inner, what, *names)
 
 
-def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
-    """Of OpenAI's, which are citations: other libraries let authors put in what they like."""
+def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
+    """Yield annotations that are not OpenAI's citations; other libraries let authors put anything there."""
     listed = value if isinstance(value, list | tuple) else [value]
     for each in listed:
         kind = each.get("type") if isinstance(each, Mapping) else None
         is_known = isinstance(kind, str) and ("citation" in kind or kind in ("file_path", "agent"))
         is_known = is_known or kind == "file" or (isinstance(each, Mapping) and "cited_text" in each)
         if not (is_known and SOURCES.fits(each)) and holds_objects([each]):
-            yield Unplaced(f"'annotations' of {of}", ("annotations", *_words_of(each)), each)
+            yield Unplaced(f"'annotations' of {owner}", ("annotations", *_kind_names(each)), each)
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
-    """The lists of objects in a record that nobody reads, also as JSON in a text, as tables have them: each
-    may be of events. So may an object where messages are expected. ``read``: the keys that are read."""
-    is_run = _RUN in record
-    described = _DESCRIBED.union(_OF_RUNS) if is_run else _DESCRIBED
-    for key in [each for each in record if each not in read and each not in _OF_RECORDS]:
+    """Yield the lists of objects in a record that no parser reads, because each may be events.
+
+    They may be JSON in a text, as in tables. An object in a place for messages counts, too. ``read`` is the
+    keys that are read."""
+    is_run = _RUN_KEY in record
+    described = _DESCRIPTION_FIELDS.union(_RUN_FIELDS) if is_run else _DESCRIPTION_FIELDS
+    for key in [each for each in record if each not in read and each not in _RECORD_FIELDS]:
         value = record[key]
         if isinstance(value, str):
             if is_broken_message(value):
-                yield _unknown(value, f"'{_short(key)}' of the record", str(key))
-            value = json_in(value)
-        if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_of_run(value)):
+                yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
+            value = parse_json_container(value)
+        if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_run_events(value)):
             continue
-        if not ((shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value)):
-            yield from _unplaced_in_field(key, value, _OF_RECORDS if key in described else _OF_A_TASK)
+        if not ((shape := _RECORD_SHAPES.get(key)) and shape.fits(value)):
+            yield from _unplaced_in_field(key, value, _RECORD_FIELDS if key in described else _TASK_FIELDS)
 
 
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
-    """Of a field of a record that nobody reads. ``known``: the keys within it that hold no entries."""
-    if holds_entries(value, known) or is_call(value) or (key in _OF_ENTRIES and value):
-        yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+    """Yield what may hold calls in an unread field of a record.
+
+    ``known`` is the keys in it that hold no entries."""
+    if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
+        yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
-        # Much that describes a record has a name and parameters: a model, an experiment.
-        yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
+        # Much that describes a record (a model, an experiment) has a name and parameters.
+        yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 
-_DESCRIBED = frozenset((*SPEAKER_FIELDS, "config"))
-"""What describes who took part in a record, or its run, and may say of it what records say of themselves."""
-_OF_ENTRIES = frozenset(
+_DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))
+"""Fields that describe a participant of a record, or its run, and may repeat the record's own fields."""
+_ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
-"""Where a record has entries, whatever they stand in."""
-_RUN = "run_type"
-"""What a record of LangSmith's has: of a run of a chain, a model, a tool."""
-_OF_RUNS = ("extra", "serialized", "manifest", "invocation_params")
-_EVENTS_OF_RUNS = ("start", "end", "new_token", "error")
+"""Fields of a record that hold entries, whatever their type."""
+_RUN_KEY = "run_type"
+"""A field of LangSmith's records: a run of a chain, a model or a tool."""
+_RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
+_RUN_EVENT_NAMES = ("start", "end", "new_token", "error")
 
 
-def _are_of_run(events: Any) -> bool:
-    """Whether events say but when a run began, went on or ended."""
+def _are_run_events(events: Any) -> bool:
+    """Check whether events only report when a run began, continued or ended."""
     return isinstance(events, list) and all(
-        "time" in event and event.get("name") in _EVENTS_OF_RUNS for event in map(object_of, events)
+        "time" in event and event.get("name") in _RUN_EVENT_NAMES for event in map(object_of, events)
     )
 
 
-UNKNOWN_KIND = "an entry of no known kind"
+UNKNOWN_KIND = "an entry of unknown type"
 
 
 def make_unplaced(entry: Any, what: str = UNKNOWN_KIND) -> Unplaced:
-    """An entry whose kind nobody knows, under the names that it gives itself."""
-    return Unplaced(what, _words_of(entry) or tuple(map(str, object_of(entry))), entry)
+    """Return an entry of an unknown kind as unplaced, under the names that it gives itself."""
+    return Unplaced(what, _kind_names(entry) or tuple(map(str, object_of(entry))), entry)
 
 
-def _words_of(entry: Any) -> tuple[str, ...]:
-    found = map(object_of(entry).get, _KINDS)
+def _kind_names(entry: Any) -> tuple[str, ...]:
+    found = map(object_of(entry).get, _KIND_KEYS)
     return tuple(each for each in found if isinstance(each, str) and each)
 
 
-_KINDS = ("role", "type", "kind", "event", "object", "speaker", "sender", "source", "author")
+_KIND_KEYS = ("role", "type", "kind", "event", "object", "speaker", "sender", "source", "author")
 
 
 def is_signal(event: Mapping[str, Any]) -> bool:
-    """Whether an event of a stream says nothing but of which kind it is, and when."""
-    return event.keys() <= _OF_SIGNALS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
+    """Check whether a stream event holds nothing but its kind and time."""
+    return event.keys() <= _SIGNAL_FIELDS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
 
 
-_OF_SIGNALS = frozenset((
+_SIGNAL_FIELDS = frozenset((
     "type", "event", "kind", "object", "status", "state", "done", "index", "seq", "sequence_number",
     "timestamp",
 ))  # fmt: skip
 UNKNOWN_EVENTS_KEY = "events"
-"""Where the events of a stream that are of no known kind stand in the response that it amounts to."""
+"""The key of a stream's events of unknown kinds in the response that it forms."""
 
 
-# ── how it is shown ──────────────────────────────────────────────────────────────────────────────
+# ── quotations ───────────────────────────────────────────────────────────────────────────────────
 
 
 def quote_json(value: Any) -> str:
-    """How a value begins, as JSON."""
-    text = value if isinstance(value, str) else json.dumps(_clipped(value), ensure_ascii=False, default=str)
+    """Return the beginning of a value as JSON."""
+    text = (
+        value if isinstance(value, str) else json.dumps(_clip_value(value), ensure_ascii=False, default=str)
+    )
     text = " ".join(text.split())
-    return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 1]}…"
 
 
-def _clipped(value: Any, depth: int = 3) -> Any:
-    """A value without what would not be shown: entries may be large."""
+def _clip_value(value: Any, depth: int = 3) -> Any:
+    """Return a value without what would not be shown, because entries may be large."""
     if isinstance(value, str):
-        return value[: _QUOTED + 1]
+        return value[: _MAX_QUOTED + 1]
     if not depth:
         return "…"
     if isinstance(value, list | tuple) and is_collection(value):
-        return [_clipped(each, depth - 1) for each in value[:5]]
+        return [_clip_value(each, depth - 1) for each in value[:5]]
     shown = value if isinstance(value, Mapping) else public_fields(value)
     if shown:
-        return {str(key): _clipped(shown[key], depth - 1) for key in list(shown)[:8]}
+        return {str(key): _clip_value(shown[key], depth - 1) for key in list(shown)[:8]}
     return {} if isinstance(value, Mapping) else value
 
 
-def _short(key: Any) -> str:
+def _shorten_key(key: Any) -> str:
     return str(key)[:40]
 
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
-_ANYTHING: Mapping[str, int] = {
+_METADATA_DEPTHS: Mapping[str, int] = {
     **dict.fromkeys(
         ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties"), 0
     ),
@@ -329,36 +344,38 @@ _ANYTHING: Mapping[str, int] = {
     **dict.fromkeys(("providerMetadata", "providerOptions", "experimental_providerMetadata"), 1),
     **dict.fromkeys(("callProviderMetadata", "resultProviderMetadata", "provider_details"), 1),
 }
-"""Places for what authors and providers like to put there, and how many of them stand in one another: the AI
-SDK and LiteLLM keep theirs below the provider's name."""
+"""Places that authors and providers fill freely, with the depth of their nesting: the AI SDK and LiteLLM keep
+theirs below the provider's name."""
 ADDITIONAL_KWARGS = "additional_kwargs"
-_TWICE = frozenset(("tool_calls", "function_call"))
-"""What LangChain keeps there once more, which the reader of calls compares."""
+_REPEATED_KEYS = frozenset(("tool_calls", "function_call"))
+"""Calls that LangChain repeats there; the parser of calls compares them."""
 
-_OF_THE_AGENT = (
+_AGENT_FIELDS = (
     "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
     "policy", "tool_choice", "response_format", "documents", "contexts", "retrieved_documents",
 )  # fmt: skip
-_SETTINGS = (
+_REQUEST_SETTINGS = (
     "systemInstruction", "system_instruction", "safetySettings", "safety_settings", "generationConfig",
     "generation_config", "toolConfig", "tool_config", "inferenceConfig", "guardrailConfig",
     "responseSchema", "response_schema", "additionalModelRequestFields", "mcp_servers", "context_management",
     "prediction", "extra_body",
 )  # fmt: skip
-"""What requests give to the APIs of models: Google's, Bedrock's, Anthropic's, OpenAI's."""
-_HELD_AGAINST = (
+"""Settings in requests to the APIs of Google, Bedrock, Anthropic and OpenAI."""
+_REFERENCE_FIELDS = (
     "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
     "reward_info", "expected_tool_calls", "expected_tools", "reference_answers", "reference_tool_calls",
     "user_scenario",
 )  # fmt: skip
-_OF_A_TASK = frozenset((*_HELD_AGAINST, *JUDGMENT_FIELDS))
-_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, _SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments"))
-"""Fields of a record: what the agent was given, what it was held against, and what was said of it."""
-_SHAPES_OF_RECORDS: Mapping[str, FieldShape] = {
+_TASK_FIELDS = frozenset((*_REFERENCE_FIELDS, *JUDGMENT_FIELDS))
+_RECORD_FIELDS = _TASK_FIELDS.union(
+    _AGENT_FIELDS, _REQUEST_SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments")
+)
+"""Fields of a record: the agent's inputs, the reference it was compared with, and assessments of it."""
+_RECORD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
     **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),
     **dict.fromkeys(("timing", "timings"), NUMBERS),
-    "annotations": JUDGEMENT,
+    "annotations": JUDGMENTS,
     "container": CONTROL,
 }
-"""Fields of a record whose names are used for much else: they are known if their values are what they say."""
+"""Shapes of record fields whose names have many other uses; the field is known only if its value fits."""

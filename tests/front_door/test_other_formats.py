@@ -13,8 +13,8 @@ from tests.support.kit import Done, Project
 OTHERS = sorted((Path(__file__).parents[1] / "data" / "other_formats").iterdir())
 PARTLY = {
     "chat-history-chain.json": "'intermediate_steps' of the record",
-    "goose.json": "a part of the unknown kind 'toolRequest'",
-    "haystack.json": "a part of no known kind",
+    "goose.json": "a part of the unknown type 'toolRequest'",
+    "haystack.json": "a part of unknown type",
 }
 """Those of which a text can be read: what was not read is named, and leaves checks of calls open."""
 KEYS = {

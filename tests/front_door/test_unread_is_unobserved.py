@@ -146,7 +146,7 @@ def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: 
         **broken,
     }
     detail = project.sample("s0")["checks"][-1]["detail"]
-    assert detail.startswith('not fully seen: an entry of no known kind: {"command": "cancel", ')
+    assert detail.startswith('not fully seen: an entry of unknown type: {"command": "cancel", ')
 
 
 def test_a_call_that_was_read_counts_and_what_is_known_to_hold_none_is_placed(project: Project) -> None:

@@ -243,10 +243,10 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
     assert told(read_.parsed.trajectory.turns) == [("a", "b", [])] * 4
     assert [note.partition(":")[0] for note in read_.notes] == [
         "a message with the unknown role 'critic' was not read",
-        "a message that is null and not an object was not read",
-        "a message that is a text and not an object was not read",
-        "a message that is a number and not an object was not read",
-        "an entry of no known kind was not read",
+        "a message that is null instead of an object was not read",
+        "a message that is a string instead of an object was not read",
+        "a message that is a number instead of an object was not read",
+        "an entry of unknown type was not read",
     ]
     assert read_.parsed.coverage == (13, 8)
     assert [len(turn.unplaced) for turn in read_.parsed.trajectory.turns] == [5, 0, 0, 0]
@@ -552,7 +552,7 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
             "expected a list of them in 'messages', there is an object",
             "did you",
         ),
-        ({"input": "Hi"}, "expected a list of them in 'input', there is a text", "did you"),
+        ({"input": "Hi"}, "expected a list of them in 'input', there is a string", "did you"),
         (
             {"role": "user", "content": "Hi"},
             "it is one message: write all of a conversation in one",

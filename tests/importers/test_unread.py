@@ -159,7 +159,7 @@ def test_an_empty_result_stays_empty() -> None:
 def test_a_call_in_place_of_an_id_is_not_known_to_be_none(odd: Any) -> None:
     result = {"role": "tool", "tool_call_id": odd, "content": "14 m"}
     (turn,) = read(ASKED, CALLED, result, DONE).parsed.trajectory.turns
-    assert any("'tool_call_id' of a message of a tool" in each for each in turn.unplaced)
+    assert any("'tool_call_id' of a tool message" in each for each in turn.unplaced)
     called = {**CALLED, "tool_calls": [{**CALLS[0], "id": odd}]}
     (turn,) = read(ASKED, called, {**result, "tool_call_id": "a"}, DONE).parsed.trajectory.turns
     assert any("'id' of a call of 'measure_a'" in each for each in turn.unplaced)

@@ -154,7 +154,7 @@ def test_parts_of_an_unknown_kind_are_told_and_pictures_are_not() -> None:
     found = read([ASKED, {"role": "assistant", "content": content}])
     (note,) = found.notes
     assert note == (
-        "a part of the unknown kind 'hologram' was not read: checks of calls are undecided there"
+        "a part of the unknown type 'hologram' was not read: checks on calls are undecided there"
         " (--no-calls-in hologram, if it holds none)"
     )
     assert found.parsed.trajectory.turns[0].answer == "[hologram]\n[hologram]\n[input_image]\nLook"

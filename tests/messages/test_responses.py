@@ -277,7 +277,7 @@ def test_whatever_came_back_is_read_or_refused(response: Any, streamed: bool) ->
 
 # ── cut replies, several choices ─────────────────────────────────────────────────────────────────
 
-CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
+CUT = "a reply was cut off by its token limit: the rest of it is unknown"
 
 
 @pytest.mark.parametrize(

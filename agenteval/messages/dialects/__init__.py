@@ -1,1 +1,1 @@
-"""Logs in a form of their own: a file for each, with an ``importer`` that is found as those of others are."""
+"""Message formats of frameworks: of their logs, and of the messages that agents return."""

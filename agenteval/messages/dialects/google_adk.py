@@ -1,4 +1,4 @@
-"""The events of sessions of Google's Agent Development Kit, and the cases of its evaluations. Pure."""
+"""Converts session events and evaluation cases of Google's Agent Development Kit. Pure."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from agenteval.messages.chat import APPROVED, ATTEMPTED
 from agenteval.messages.dialects.message_lists import MessageList, unread_fields
 from agenteval.messages.json_fields import first_nonempty, list_at, object_at, object_of
 
-_OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
-_ABOUT_EVENTS = frozenset((
+_EVENT_FIELDS = ("content", "actions", "usageMetadata", "usage_metadata")
+_EVENT_METADATA = frozenset((
     "groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "customMetadata",
     "custom_metadata", "inputTranscription", "input_transcription", "outputTranscription",
     "output_transcription", "logprobsResult", "logprobs_result", "cacheMetadata", "cache_metadata",
     "liveSessionResumptionUpdate", "live_session_resumption_update",
 ))  # fmt: skip
-_ACTIONS = frozenset((
+_ACTION_FIELDS = frozenset((
     "stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs",
     "requested_auth_configs", "compaction", "agentState", "agent_state",
 ))  # fmt: skip
-_CONFIRMATIONS = ("requestedToolConfirmations", "requested_tool_confirmations")
-_CALLS = ("functionCall", "function_call")
-_ANSWERS = ("functionResponse", "function_response")
-_CONFIRMING = "adk_request_confirmation"
-_OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_response", "app_details", "rubrics"))
-_BETWEEN: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+_CONFIRMATION_KEYS = ("requestedToolConfirmations", "requested_tool_confirmations")
+_CALL_KEYS = ("functionCall", "function_call")
+_RESPONSE_KEYS = ("functionResponse", "function_response")
+_CONFIRMATION_TOOL = "adk_request_confirmation"
+_INVOCATION_FIELDS = frozenset(
+    ("user_content", "intermediate_data", "final_response", "app_details", "rubrics")
+)
+_INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_uses": lambda call: {"role": "model", "parts": [{"function_call": call}]},
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""What an invocation lists of what was done before its answer, as messages."""
-_EVENTS_BETWEEN = "invocation_events"
-_OF_RECORDS = frozenset(("state", "final_session_state", "rubrics", "session_input", "conversation_scenario"))
+"""Converters to messages for what an invocation lists before its answer."""
+_INTERMEDIATE_EVENTS = "invocation_events"
+_RECORD_FIELDS = frozenset(
+    ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")
+)
 
 
 def _is_event(event: Mapping[str, Any]) -> bool:
@@ -43,36 +47,38 @@ def _is_event(event: Mapping[str, Any]) -> bool:
     return isinstance(event.get("author"), str) and (is_content or (is_event and content is None))
 
 
-def _of_events(events: Sequence[Any]) -> Iterator[Any]:
-    """Without what is the beginning of an event that follows."""
-    asked = _Confirmations(events)
+def _event_messages(events: Sequence[Any]) -> Iterator[Any]:
+    """Yield the messages of the events, without partial events, which later events repeat."""
+    confirmations = _Confirmations(events)
     for event in events:
         actions = object_at(event, "actions")
-        unread = unread_fields(event, _OF_EVENTS, _ABOUT_EVENTS) | unread_fields(
-            actions, _CONFIRMATIONS, _ACTIONS
+        unread = unread_fields(event, _EVENT_FIELDS, _EVENT_METADATA) | unread_fields(
+            actions, _CONFIRMATION_KEYS, _ACTION_FIELDS
         )
-        waiting = [identity for key in _CONFIRMATIONS for identity in object_at(actions, key)]
-        # Each of the calls that wait for a confirmation is named by its id alone.
+        waiting = [identity for key in _CONFIRMATION_KEYS for identity in object_at(actions, key)]
+        # A call that waits for confirmation is given by its id alone.
         yield from ({"type": "item_reference", "id": identity} for identity in waiting)
-        said = {}
+        message = {}
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
-            said = _message_of(event, content, asked, waiting, has_more=bool(unread))
-        if said or unread:
-            yield {**unread, **said}
+            message = _event_message(event, content, confirmations, waiting, has_more=bool(unread))
+        if message or unread:
+            yield {**unread, **message}
 
 
-def _message_of(
+def _event_message(
     event: Mapping[str, Any],
     content: Mapping[str, Any],
-    asked: _Confirmations,
+    confirmations: _Confirmations,
     waiting: Collection[str],
     *,
     has_more: bool,
 ) -> dict[str, Any]:
-    """Empty for what the framework says itself, unless it ``has_more`` that is not read."""
-    given = content.get("parts") or []
-    parts = [part for each in given for part in asked.read(each, waiting)]
-    if given and not parts and not has_more:
+    """Return an event as a message.
+
+    It is empty for the framework's own events, unless the event ``has_more`` unread fields."""
+    raw_parts = content.get("parts") or []
+    parts = [part for each in raw_parts for part in confirmations.read(each, waiting)]
+    if raw_parts and not parts and not has_more:
         return {}
     role = content.get("role") or ("user" if event.get("author") == "user" else "model")
     usage = first_nonempty(("usageMetadata", "usage_metadata"), event)
@@ -80,39 +86,42 @@ def _message_of(
 
 
 class _Confirmations:
-    """What the user was asked to confirm. The framework asks by a call of its own, which is none of the
-    agent's: it holds the one that waits until it is confirmed."""
+    """The calls that the user was asked to confirm.
+
+    The framework asks by a call of its own, which is not the agent's. It contains the call that waits for
+    confirmation."""
 
     def __init__(self, events: Sequence[Any]) -> None:
         parts = [object_of(part) for event in events for part in _parts_in(event)]
-        self._calls = [*filter(None, (object_at(part, *_CALLS) for part in parts))]
-        answers = (object_at(part, *_ANSWERS) for part in parts)
-        granted = (each for each in answers if object_at(each, "response").get("confirmed") is True)
-        self._granted = {each.get("id") for each in granted}
-        self._asked = [each for each in self._calls if each.get("name") == _CONFIRMING]
+        self._calls = [*filter(None, (object_at(part, *_CALL_KEYS) for part in parts))]
+        answers = (object_at(part, *_RESPONSE_KEYS) for part in parts)
+        confirmed = (each for each in answers if object_at(each, "response").get("confirmed") is True)
+        self._granted_ids = {each.get("id") for each in confirmed}
+        self._requests = [each for each in self._calls if each.get("name") == _CONFIRMATION_TOOL]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
-        """A part of an event, and nothing for what the framework says itself: its question, the answer to it,
-        and the result of a call that is ``waiting``."""
-        call, answer = object_at(object_of(part), *_CALLS), object_at(object_of(part), *_ANSWERS)
-        if call.get("name") == _CONFIRMING:
-            original = _original(call)
+        """Yield a part of an event, but nothing for the framework's own parts.
+
+        These are its question, the answer to it, and the result of a call that is ``waiting``."""
+        call, answer = object_at(object_of(part), *_CALL_KEYS), object_at(object_of(part), *_RESPONSE_KEYS)
+        if call.get("name") == _CONFIRMATION_TOOL:
+            original = _original_call(call)
             if original and not any(_is_same(original, each) for each in self._calls):
-                yield {"functionCall": self._marked(original)}
+                yield {"functionCall": self._mark_call(original)}
         elif call:
-            yield {**part, "functionCall": self._marked(call)}
-        elif answer.get("name") != _CONFIRMING and answer.get("id", "") not in waiting:
+            yield {**part, "functionCall": self._mark_call(call)}
+        elif answer.get("name") != _CONFIRMATION_TOOL and answer.get("id", "") not in waiting:
             yield part
 
-    def _marked(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked = [each for each in self._asked if _is_same(_original(each), call)]
-        if not asked:
+    def _mark_call(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        requests = [each for each in self._requests if _is_same(_original_call(each), call)]
+        if not requests:
             return call
-        is_waiting = any(each.get("id") not in self._granted for each in asked)
+        is_waiting = any(each.get("id") not in self._granted_ids for each in requests)
         return {**call, ATTEMPTED if is_waiting else APPROVED: True}
 
 
-def _original(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _original_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
     return object_at(object_at(call, "args"), "originalFunctionCall", "original_function_call")
 
 
@@ -126,28 +135,28 @@ def _parts_in(event: Mapping[str, Any]) -> Sequence[Any]:
     return () if event.get("partial") else list_at(object_at(event, "content"), "parts")
 
 
-def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
+def _invocation_messages(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
-        between = each.get("intermediate_data") or {}
+        intermediate = each.get("intermediate_data") or {}
         unread = {
-            **unread_fields(each, _OF_INVOCATIONS),
-            **unread_fields(between, {*_BETWEEN, _EVENTS_BETWEEN}),
+            **unread_fields(each, _INVOCATION_FIELDS),
+            **unread_fields(intermediate, {*_INTERMEDIATE_MESSAGES, _INTERMEDIATE_EVENTS}),
         }
         yield {**unread, **each["user_content"], "role": "user"}
-        yield from _of_events(between.get(_EVENTS_BETWEEN) or ())
-        for key, message_of in _BETWEEN.items():
-            yield from map(message_of, between.get(key) or ())
+        yield from _event_messages(intermediate.get(_INTERMEDIATE_EVENTS) or ())
+        for key, message_of in _INTERMEDIATE_MESSAGES.items():
+            yield from map(message_of, intermediate.get(key) or ())
         answer = each.get("final_response") or {}
         if any(isinstance(part, dict) and part.get("text") for part in answer.get("parts") or ()):
             yield {**answer, "role": "model"}
 
 
-def _is_one(each: Mapping[str, Any]) -> bool:
+def _is_event_or_invocation(each: Mapping[str, Any]) -> bool:
     return _is_event(each) or isinstance(each.get("user_content"), dict)
 
 
-def _in_openai(messages: Sequence[Any], _: OnWarning) -> Iterator[Any]:
-    return _of_events(messages) if _is_event(messages[0]) else _of_invocations(messages)
+def _to_openai(messages: Sequence[Any], _: OnWarning) -> Iterator[Any]:
+    return _event_messages(messages) if _is_event(messages[0]) else _invocation_messages(messages)
 
 
-importer = MessageList("google-adk", _is_one, _in_openai, known_record_fields=_OF_RECORDS)
+importer = MessageList("google-adk", _is_event_or_invocation, _to_openai, known_record_fields=_RECORD_FIELDS)

@@ -1,4 +1,4 @@
-"""A dialect that is a list of messages, all of one shape, alone or below a key. Pure."""
+"""Recognizes and converts message lists whose elements all have one shape, alone or below a key. Pure."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from typing import Any, NamedTuple
 from agenteval.messages.calls import OnWarning
 from agenteval.messages.field_shapes import calls_in, holds_objects
 
-_PLACES = ("conversation", "conversations", "events", "turns", "data")
-"""Where a record that has no ``messages`` may have them."""
-_OF_IMPORTERS = ("notes", "outcome")
+_LIST_KEYS = ("conversation", "conversations", "events", "turns", "data")
+"""Keys of a message list in a record without ``messages``."""
+_IMPORTER_KEYS = ("notes", "outcome")
 
 
 class CandidateList(NamedTuple):
-    """A list in a record that may be of messages. ``rest``: what else the record says."""
+    """A list in a record that may consist of messages."""
 
     messages: Sequence[Any]
     record: Mapping[str, Any] = {}
+    """The record that contains the list; empty if the list is the whole record."""
     key: str = ""
+    """The key of the list in its record."""
 
     @property
     def rest(self) -> dict[str, Any]:
+        """The other fields of the record."""
         fields = self.record
-        return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
+        return {key: fields[key] for key in fields if key not in (self.key, *_IMPORTER_KEYS)}
 
 
 def unread_fields(
     entry: Mapping[str, Any], read: Collection[str], known: Collection[str] = ()
 ) -> dict[str, Any]:
-    """What of an entry its dialect neither reads nor knows, and what may hold calls: it is handed on as it
-    stands, for the reader of messages to place or not. ``known``: the fields that hold none, as they are
-    known by their names alone; one that does is handed on, too."""
+    """Return the fields of an entry that its dialect neither reads nor knows and that may contain calls.
+
+    They are passed on unchanged, for the message parser to place or not. ``known`` fields are known by their
+    names alone to hold no calls; one that does contain a call is passed on, too."""
     return {
         key: value
         for key, value in entry.items()
@@ -42,20 +46,22 @@ def unread_fields(
 
 @dataclass(frozen=True)
 class MessageList:
-    """``is_one``: whether something may be a message of it, which all must be; ``to_openai``: the messages in
-    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out;
-    ``known_record_fields``: the fields of its records that hold no calls."""
+    """A dialect that is a list of messages of one shape."""
 
     name: str
     is_message: Callable[[Mapping[str, Any]], bool]
+    """Tells whether an object may be such a message; all elements of a list must be."""
     to_openai: Callable[[Sequence[Any], OnWarning], Iterable[Any]]
+    """Returns the messages in OpenAI's format, unknown ones unchanged; the callback receives a warning for
+    what is left out."""
     known_record_fields: frozenset[str] = frozenset()
+    """The fields of its records that contain no calls."""
 
     def matches(self, record: Any) -> bool:
-        return self._found(record) is not None
+        return self._find_list(record) is not None
 
     def read(self, record: Any) -> list[dict[str, Any]]:
-        found = self._found(record)
+        found = self._find_list(record)
         if found is None:
             return []
         notes: dict[str, None] = {}
@@ -63,23 +69,23 @@ class MessageList:
         rest = {key: value for key, value in found.rest.items() if key not in self.known_record_fields}
         return [{**rest, "messages": messages, "notes": list(notes)}]
 
-    def _found(self, record: Any) -> CandidateList | None:
+    def _find_list(self, record: Any) -> CandidateList | None:
         if isinstance(record, dict) and isinstance(usual := record.get("messages"), list):
-            return CandidateList(usual, record, "messages") if self._is_all(usual) else None
-        return next((each for each in _lists_in(record) if self._is_all(each.messages)), None)
+            return CandidateList(usual, record, "messages") if self._matches_all(usual) else None
+        return next((each for each in _candidate_lists(record) if self._matches_all(each.messages)), None)
 
-    def _is_all(self, messages: Sequence[Any]) -> bool:
+    def _matches_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
-        # Looked at first: nearly all messages name a role, and those of a dialect do not.
+        # A quick test first: nearly all messages have a role, but those of a dialect do not.
         if not isinstance(first, dict) or "role" in first or not self.is_message(first):
             return False
         return all(isinstance(each, dict) and self.is_message(each) for each in messages)
 
 
-def _lists_in(record: Any) -> Iterator[CandidateList]:
+def _candidate_lists(record: Any) -> Iterator[CandidateList]:
     if isinstance(record, list):
         yield CandidateList(record)
     elif isinstance(record, dict):
-        for key in _PLACES:
+        for key in _LIST_KEYS:
             if isinstance(inside := record.get(key), list):
                 yield CandidateList(inside, record, key)

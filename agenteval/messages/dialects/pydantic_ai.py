@@ -1,4 +1,4 @@
-"""The messages of pydantic-ai: ``kind``, and ``parts`` that each name a ``part_kind``. Pure."""
+"""Converts the messages of pydantic-ai: ``kind``, and ``parts`` that each have a ``part_kind``. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from agenteval.messages.calls import OnWarning
 from agenteval.messages.dialects.message_lists import MessageList, unread_fields
 
-_OF_MESSAGES = ("parts", "usage", "instructions")
-_OF_PARTS = ("content", "args")
-_ASIDE = ("provider_details", "vendor_details", "metadata")
-"""What the framework and its users keep of a message or a part."""
+_MESSAGE_FIELDS = ("parts", "usage", "instructions")
+_PART_FIELDS = ("content", "args")
+_METADATA_FIELDS = ("provider_details", "vendor_details", "metadata")
+"""Fields of a message or a part in which the framework and its users keep metadata."""
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -21,57 +21,57 @@ def _is_message(message: Mapping[str, Any]) -> bool:
     return all(isinstance(part, dict) and "part_kind" in part for part in parts)
 
 
-def _in_openai(messages: Sequence[Any], warn: OnWarning) -> Iterator[Any]:
-    told: set[str] = set()
+def _to_openai(messages: Sequence[Any], warn: OnWarning) -> Iterator[Any]:
+    seen_instructions: set[str] = set()
     for message in messages:
         instructions = message.get("instructions")
-        if isinstance(instructions, str) and instructions not in told:
-            told.add(instructions)
+        if isinstance(instructions, str) and instructions not in seen_instructions:
+            seen_instructions.add(instructions)
             yield {"role": "system", "content": instructions}
         if message["kind"] == "response":
             parts = [part for each in message["parts"] if (part := _reply_part(each))]
-            unread = unread_fields(message, _OF_MESSAGES, _ASIDE)
+            unread = unread_fields(message, _MESSAGE_FIELDS, _METADATA_FIELDS)
             yield {**unread, "role": "assistant", "content": parts, "usage": message.get("usage")}
         else:
             yield from filter(None, (_request_part(part, warn) for part in message["parts"]))
-            if unread := unread_fields(message, _OF_MESSAGES, _ASIDE):
+            if unread := unread_fields(message, _MESSAGE_FIELDS, _METADATA_FIELDS):
                 yield unread
 
 
-_BUILT_IN = "builtin-"
+_BUILT_IN_PREFIX = "builtin-"
 _KINDS = {"tool-call": "tool_call", "tool-return": "tool_result"}
 
 
 def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(part["part_kind"])
-    known = _KINDS.get(kind.removeprefix(_BUILT_IN), kind)
-    if known == "tool_call" and kind.startswith(_BUILT_IN):
-        known = "server_tool_use"
-    own = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
-    return {**unread_fields(part, _OF_PARTS, _ASIDE), "type": known, **own}
+    openai_kind = _KINDS.get(kind.removeprefix(_BUILT_IN_PREFIX), kind)
+    if openai_kind == "tool_call" and kind.startswith(_BUILT_IN_PREFIX):
+        openai_kind = "server_tool_use"
+    fields = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
+    return {**unread_fields(part, _PART_FIELDS, _METADATA_FIELDS), "type": openai_kind, **fields}
 
 
 def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
-    aside = (*_ASIDE, "retry") if kind == "tool-return" else _ASIDE
-    unread = unread_fields(part, (*_OF_PARTS, "metadata"), aside)
+    known_fields = (*_METADATA_FIELDS, "retry") if kind == "tool-return" else _METADATA_FIELDS
+    unread = unread_fields(part, (*_PART_FIELDS, "metadata"), known_fields)
     if kind == "system-prompt":
         return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
-        return {**unread, "role": "user", "content": _typed(content)}
+        return {**unread, "role": "user", "content": _normalize_prompt_parts(content)}
     if kind == "retry-prompt" and not part.get("tool_name"):
-        warn("what the framework asked the agent to do again was left out")
+        warn("the framework's retry prompts were left out")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
-        named = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
-        named |= {"artifact": part["metadata"]} if part.get("metadata") else {}
-        return {**unread, "role": "tool", "content": content, "is_error": failed, **named}
+        result_fields = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
+        result_fields |= {"artifact": part["metadata"]} if part.get("metadata") else {}
+        return {**unread, "role": "tool", "content": content, "is_error": failed, **result_fields}
     return {**part, "role": kind}
 
 
-def _typed(content: Any) -> Any:
-    """The parts of a prompt name their kind in a word of their own."""
+def _normalize_prompt_parts(content: Any) -> Any:
+    """Return the parts of a prompt with their ``kind`` as ``type``."""
     if not isinstance(content, list):
         return content
     return [
@@ -82,4 +82,4 @@ def _typed(content: Any) -> Any:
     ]
 
 
-importer = MessageList("pydantic-ai", _is_message, _in_openai)
+importer = MessageList("pydantic-ai", _is_message, _to_openai)
