@@ -1,4 +1,4 @@
-"""``expect.agents``: who of a multi-agent system spoke, in order."""
+"""``expect.agents``: which agents of a multi-agent system spoke, in order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from agenteval.scoring.checks.excerpts import one_line
 NAMELESS = (
     "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
 )
-"""What to do where nobody says which agent spoke or called."""
+"""The remedy if it is not known which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
 
 
 def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Steps in a row of one agent are one. Where some name none, only what they cannot change is decided."""
+    """Check that the agents spoke in the expected order.
+
+    Consecutive steps of one agent count as one. If some steps name no agent, only what they cannot change is
+    decided."""
     spoken = _list_speakers(seen)
     told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
     if not any(spoken):
@@ -40,13 +43,15 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def _list_speakers(seen: CheckInput) -> list[str]:
-    """Who said or called something, in order."""
+    """List the agents that spoke or made a call, in order."""
     return [agent for agent, _ in groupby(agent for turn in seen.all_turns for agent in turn.spoken)]
 
 
 def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
-    """How many of the expected agents may have spoken by the end; empty: one did who was not to. An unknown
-    one may be any, or several."""
+    """Return how many of the expected agents may have spoken by the end.
+
+    An empty set means that an agent spoke out of turn. An unnamed agent may be any one of them, or several.
+    """
     ends = frozenset({0})
     for agent in spoken:
         if agent == _UNKNOWN:
@@ -58,13 +63,13 @@ def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
 
 
 def _is_part(spoken: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether it is only that some of the expected are missing: these may have spoken unseen."""
+    """Check whether the only fault is that some expected agents are missing: they may have spoken unseen."""
     rest = iter(expected)
     return all(any(agent == each for each in rest) for agent in spoken if agent)
 
 
 def _difference(expected: Sequence[str], spoken: Sequence[str]) -> str:
-    """Where the two first differ."""
+    """Describe the first place where the two differ."""
     at = next((at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None)
     at = min(len(expected), len(spoken)) if at is None else at
     wanted, found = (each[at] if at < len(each) else "nobody" for each in (expected, spoken))

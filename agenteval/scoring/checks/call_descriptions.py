@@ -1,4 +1,4 @@
-"""The comparison of tool calls for people: expected beside actual and, if it failed, what is wrong."""
+"""Describes the comparison of tool calls for people: expected beside actual and the faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_DECIDED: dict[UnknownPart, str] = {
 
 
 def describe_tool_calls_result(result: ToolCallsResult) -> str:
-    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
+    """Describe the result: expected beside actual and, if it failed, the faults and the nearest calls."""
     expectation, texts = result.expectation, _texts_of(result.expectation)
     lines = [_expected(expectation)] if expectation.alternatives else []
     if expectation.forbidden:
@@ -58,7 +58,7 @@ def _alternative(expected: CallsExpectation) -> str:
 
 
 def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
-    """How calls are written: with their agents and results, where the author names any."""
+    """Return a formatter for calls; it adds agents and results if the author names any."""
     every = (*expectation.expected_calls, *expectation.forbidden)
     by_agent = any(each.agent for each in every)
     by_result = any(each.wanted_result for each in every)
@@ -72,8 +72,10 @@ def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
 
 
 def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """What is wrong, each thing once: ``missing book(time="20:00")`` in the author's words, ``forbidden
-    cancel(id="A-7")`` with what the agent gave. Empty unless it failed."""
+    """List the faults, each once; empty unless the comparison failed.
+
+    ``missing book(time="20:00")`` is written with the author's values, ``forbidden cancel(id="A-7")`` with
+    the agent's."""
     if result.passed is not False:
         return ()
     found = [f"missing {format_expected_call(expected)}" for expected in result.missing]
@@ -85,15 +87,16 @@ def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
 
 
 def describe_call(call: ToolCall) -> str:
-    """``get_weather(city="Beijing")``."""
+    """Format a call, as in ``get_weather(city="Beijing")``."""
     if call.args is None:
         return f"{call.name}({one_line(without_arguments(call), 92)})"
     return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
 
 
 def format_expected_call(expected: CallPattern) -> str:
-    """``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``; the ellipsis: further arguments are
-    allowed."""
+    """Format an expected call, as in ``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``.
+
+    The ellipsis means that further arguments are allowed."""
     result = f" → {expected.wanted_result}" if expected.wanted_result else ""
     by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
     times = _times(expected) if isinstance(expected, ExpectedCall) else ""
@@ -166,7 +169,7 @@ def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    """``a, b ×3, c``; "no call" for none."""
+    """Format texts as in ``a, b ×3, c``; "no call" if there are none."""
     runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
     shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
     if len(runs) > _SHOWN_CALLS:

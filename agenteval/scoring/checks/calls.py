@@ -1,4 +1,4 @@
-"""``expect.tool_calls``; the comparison itself is in ``agenteval.scoring.checks.call_matching``."""
+"""``expect.tool_calls``. ``agenteval.scoring.checks.call_matching`` does the comparison."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckO
 
 
 def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
-    """The turn of the first call that is wrong by itself; one that is missing is so in none."""
+    """Return the turn of the first call that is wrong by itself; a missing call is in no turn."""
     wrong = (*result.forbidden, *result.extra)
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 
 
 def _forbidden_by(result: ToolCallsResult) -> str:
-    """The entry that forbids the first forbidden call, where nothing else is wrong."""
+    """Return the entry that forbids the first forbidden call, if nothing else is wrong."""
     if not result.forbidden or any(not fault.startswith("forbidden ") for fault in list_call_faults(result)):
         return ""
     entries = enumerate(result.expectation.forbidden)
@@ -41,7 +41,9 @@ def _forbidden_by(result: ToolCallsResult) -> str:
 
 
 def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
-    """Of names and matchers. Whether nothing at all is checked its own model says."""
+    """Yield the mistakes in names and matchers.
+
+    The model of ``tool_calls`` itself reports an entry that checks nothing."""
     for path, entry in _entries(written):
         yield from _of_call(entry, path)
         if path[0] == "forbidden":
@@ -51,7 +53,7 @@ def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
 
 
 def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Every expected or forbidden call, with its path."""
+    """Yield every expected or forbidden call with its path."""
     if not isinstance(written, Mapping):
         return
     for group in ("calls", "forbidden"):

@@ -1,4 +1,4 @@
-"""``expect.output.cites``: what the agent says, and has from a tool."""
+"""``expect.output.cites``: texts that the agent must state and must have from a tool."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from agenteval.scoring.checks.output import describe_wildcard_matches
 
 
 def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Each text is in some answer, and in the result of a tool that was called before that answer: neither
-    made up, nor the user's own words alone."""
+    """Check that each text is in some answer, and in the result of a tool that was called before that answer.
+
+    So it is neither made up nor only the user's own words."""
     unsaid, uncited = [], []
     for needle in needles:
         saying = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
@@ -44,8 +45,10 @@ def _called(seen: CheckInput) -> str:
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[str]:
-    """The text of each result, and each text (keys, too) and number in it. A result that was not waited for
-    is nobody's source; nor is the refusal of a call that was not made: it repeats what the agent sent."""
+    """Yield the text of each result, and each text (keys, too) and number in it.
+
+    Skip a result that the agent did not wait for, and the refusal of a call that was not made: it repeats
+    what the agent sent."""
     for turn in turns:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
@@ -70,7 +73,8 @@ def _leaf_values(value: Any) -> Iterator[str]:
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
-    """The words that describe this key are easily taken for its value."""
+    """Yield a mistake if the value is one of the phrases that describe this key: they are easily taken for
+    its value."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
         remedy = "list what the answer must say and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)

@@ -1,8 +1,8 @@
-"""The checks in code: what ``expect`` and the short form ask of a turn and of the whole.
+"""Runs the checks in code that ``expect`` and the short form request for a turn and for the whole
+conversation.
 
-One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. Besides,
-every conversation is asked for ``no_error`` and ``answer``. ``criteria`` are a judge's.
-"""
+One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. In
+addition, every conversation is checked for ``no_error`` and ``answer``. A judge evaluates ``criteria``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from agenteval.scoring.checks.mocks import MOCKS, check_mocks
 from agenteval.scoring.checks.output import check_contains
 
 _KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
-"""Faults that are not the agent's, and that take back no call which was recorded before them."""
+"""Faults that are not the agent's and that leave the calls recorded before them valid."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
-    """The checks of the last turn of a prefix, also of one that the agent broke. ``timeout_s``: of the
-    author's own code, each time. ``recorded``: in a log an answer may be what nobody could place; in a run an
-    agent owes one that can be read."""
+    """The checks of the last turn of a prefix, including a turn that the agent broke.
+
+    ``timeout_s`` limits each call of the author's own code. ``recorded``: in a log, the answer may be content
+    that could not be interpreted; in a run, an agent owes an answer that can be read."""
 
     scope: Final = "turn"
 
@@ -59,7 +60,7 @@ class TurnExpectations:
 
 
 class ConversationExpectations:
-    """The checks of a whole conversation. ``timeout_s``: of the author's own code, each time."""
+    """The checks of a whole conversation. ``timeout_s`` limits each call of the author's own code."""
 
     scope: Final = "conversation"
 
@@ -82,8 +83,9 @@ def turn_checks(
     observed: bool = True,
     recorded: bool = False,
 ) -> tuple[Check, ...]:
-    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
-    ``observed``: whether all calls of the turn are known to be seen, by then."""
+    """Return the checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
+
+    ``observed``: all calls of the turn are known to be seen by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place, observed=observed)
@@ -94,14 +96,16 @@ def turn_checks(
 
 
 def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
-    """Only where it is open whether the world that the author wrote was met."""
+    """Yield a check only if it is uncertain whether the agent used the author's mocks."""
     if outcome := check_mocks(scenario.tools, turn):
         yield at.made(MOCKS, outcome, path="tools")
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Of the turn in which the agent broke, or that was lost: what the agent did there that nothing later in
-    the turn could have undone, such as a forbidden call. It owes no answer any more, and no further call."""
+    """Return the checks that failed for good in the turn in which the agent broke, or that errored.
+
+    These are failures that nothing later in the turn could have undone, such as a forbidden call. The turn no
+    longer owes an answer or a further call."""
     stop, turn = trajectory.stop, trajectory.unfinished
     expect = scenario.turn_expectation(turn) if turn else None
     if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
@@ -115,12 +119,11 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """The checks of a whole conversation.
+    """Return the checks of a whole conversation.
 
-    If it ended by a fault that is not the agent's, only what its finished turns have broken for good, and the
-    calls of a turn that was lost. If the agent broke, the same of its answers; that it broke, what it called
-    by then and what that cost is judged.
-    """
+    If it ended by a fault that is not the agent's: only what its finished turns have broken for good, and the
+    calls of an errored turn. If the agent broke: the same for its answers; that it broke, what it called by
+    then and what that cost is judged."""
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed, whole=True)
@@ -151,7 +154,7 @@ def _is_fully_seen(trajectory: Trajectory, turns: Iterable[Turn]) -> bool:
 def _broken_for_good(
     rules: Iterable[CheckRule], expect: Expectation, cut: CheckInput, at: _Places
 ) -> Iterator[Check]:
-    """The rules that no further turn could have fixed."""
+    """Yield the failures that no further turn could have fixed."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
             yield at.made(rule.name, outcome)
@@ -180,7 +183,7 @@ def _outcomes(
 async def _run_author_checks(
     expect: Expectation, seen: CheckInput, at: _Places, timeout_s: float
 ) -> Sequence[Check]:
-    """What the author's own code says."""
+    """Run the author's own code and return its checks."""
     scenario, checks = at.scenario, []
     seen = replace(seen, scenario=scenario.id, base=scenario.base, observed=at.observed, timeout_s=timeout_s)
     for rule, asked in _author_rules(expect):
@@ -199,15 +202,20 @@ def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
 
 
 class _Places:
-    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were. ``whole``:
-    whether they are of a whole conversation, and so say which turn broke them."""
+    """Makes checks that know the line of their rule.
+
+    ``observed``: the agent's calls were seen. ``whole``: the checks are of a whole conversation, and so name
+    the turn that broke them."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed
         self._prefix, self._whole = prefix, whole
 
     def made(self, name: str, outcome: CheckOutcome, *, path: str | None = None, below: str = "") -> Check:
-        """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
+        """Make a check from an outcome.
+
+        ``path``: where the rule is written, if not where its name says; ``below``: the key under that place.
+        """
         passed, detail, parts, *_ = outcome
         below = below or (f".{outcome.key_path}" if outcome.key_path and path is None else "")
         path = f"{self._prefix}.{name}{below}" if below else path
@@ -240,7 +248,7 @@ def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
 
 
 def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
-    """What the turn's own entry says; else what the scenario says."""
+    """Check whether the answer may be empty: the turn's own entry decides, otherwise the scenario."""
     expect = scenario.turn_expectation(turn)
     allowed = expect.allow_empty if expect else None
     return bool(scenario.expect.allow_empty if allowed is None else allowed)
@@ -259,7 +267,8 @@ def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool)
 
 
 def _may_have_answered(turn: Turn) -> bool:
-    """Whether what nobody could place may be the answer: no text, not even an empty one, was read of it."""
+    """Check whether content that could not be interpreted may be the answer: no text, not even an empty one,
+    was read."""
     was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
     return bool(turn.unplaced) and not was_read
 
@@ -285,8 +294,8 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
 
 
 def _case(scenario: Scenario, seen: CheckInput, *, broke: bool, observed: bool) -> Iterator[Check]:
-    """The two rules of the short form: each tool called at least once (or none at all), each keyword in the
-    final answer."""
+    """Yield the checks of the short form: each tool called at least once (or no tool at all), and each
+    keyword in the final answer."""
     if scenario.case is None:
         return
     at = _Places(scenario, "", observed=observed, whole=True)

@@ -1,4 +1,4 @@
-"""Expected calls that can never be made as they are expected: the scenario itself excludes them."""
+"""Finds expected calls that can never be made as expected, because the scenario itself excludes them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from agenteval.scoring.checks.arguments import describe_expected, matches_value,
 
 
 class ImpossibleCall(NamedTuple):
-    """``path``: of the expectation; ``why`` completes "expects a call of pay, but …"."""
+    """An expected call that cannot be made."""
 
     path: str
+    """The path of the expectation."""
     tool: str
     why: str
+    """The reason; it completes "expects a call of pay, but …"."""
 
 
 def find_impossible_calls(
     scenario: Scenario, other_tools: Collection[str] | None
 ) -> Iterator[ImpossibleCall]:
-    """The expectations of a scenario that cannot hold, each with one reason. ``other_tools``: those that its
-    agents are known to have besides; ``None``: they may have any."""
+    """Yield the expectations of a scenario that cannot be met, each with one reason.
+
+    ``other_tools``: the tools that its agents are known to have in addition; ``None`` if they may have any.
+    """
     for place in _places(scenario):
         reasons = [_reason(each, place, scenario, other_tools) for each in place.alternatives]
         if reasons and all(reasons):
@@ -40,13 +44,15 @@ def find_impossible_calls(
 
 
 class _Place(NamedTuple):
-    """Where calls are expected: any of the alternatives. ``forbidden``: what is there, be it for the whole
-    conversation; ``no_call``: where it is written that this makes no call at all, if not right here."""
+    """A place where calls are expected."""
 
     path: str
     alternatives: tuple[CallsExpectation, ...]
+    """The alternatives; any of them is enough."""
     forbidden: tuple[ForbiddenCall, ...]
+    """The calls that are forbidden there, including those that are forbidden in the whole conversation."""
     no_call: str
+    """The path that forbids every call there, if it is not this one; empty if there is none."""
 
 
 def _places(scenario: Scenario) -> Iterator[_Place]:
@@ -68,7 +74,7 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Where it is written that the whole conversation makes no call; empty if nowhere."""
+    """Return the path that requires the whole conversation to make no call; empty if there is none."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
     whole = scenario.expect.tool_calls
@@ -79,7 +85,7 @@ def _without_calls(scenario: Scenario) -> str:
 def _reason(
     expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
-    """Why an alternative cannot hold, by the first of its calls that has to be made and cannot be."""
+    """Return the tool and the reason of the first required call of an alternative that cannot be made."""
     for call in expected.calls or ():
         if call.bounds(expected.match)[0] == 0:
             continue
@@ -93,7 +99,7 @@ def _reason(
 
 
 def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
-    """Whether each call that is expected is one that is forbidden."""
+    """Check whether every call that is expected is also forbidden."""
     if rule.name != call.name or rule.agent not in (None, call.agent):
         return False
     if rule.mode is ArgsMatch.IGNORE:
@@ -107,14 +113,15 @@ def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
 
 
 def _is_always(forbidden: Any, expected: Any) -> bool:
-    """Whether every argument that is as ``expected`` is as ``forbidden``, too."""
+    """Check whether every argument that matches ``expected`` also matches ``forbidden``."""
     is_within = expected == forbidden or (_is_literal(expected) and matches_value(forbidden, expected))
     return is_within and not may_be_absent(expected)
 
 
 def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
-    """A tool that is none of the scenario's, though it declares others. Where the agent may have any, only
-    one that is nearly called like a declared one."""
+    """Explain that the scenario declares other tools, but not this one.
+
+    If the agent may have any tools, only report a name that is nearly that of a declared tool."""
     if not scenario.tools or call.name in scenario.tools or call.name in (other_tools or ()):
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
@@ -126,7 +133,8 @@ def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[
 
 
 def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
-    """Arguments that the tool's schema refuses: such a call gets an error. Empty if that is expected."""
+    """Explain which arguments the tool's schema refuses: such a call gets an error. Empty if an error is
+    expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
@@ -152,15 +160,15 @@ def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
 
 _OF_EACH_KEY = ("type", "properties", "patternProperties", "additionalProperties", "$defs", "definitions")
 _OF_ITS_TYPE: Mapping[str, Any] = {"$regex": "", "$approx": 0}
-"""Of matchers that ask for a type: a value of it."""
+"""An example value of the type that a matcher requires."""
 NEARLY_THE_SAME = 0.85
-"""How like each other two names of tools are, of which one is taken for a slip."""
+"""The similarity of two tool names from which one is taken for a typo of the other."""
 _ALIKE = 0.6
-"""And of one that is known to be wrong."""
+"""The same, for a name that is known to be wrong."""
 
 
 def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
-    """What in a schema refuses every value that is expected of a key; empty if some value may fit."""
+    """Return why a schema refuses every value that is expected of a key; empty if some value may fit."""
     if _is_literal(value):
         return schema_violations(schema, {key: value})
     name, operand = next(iter(value.items())) if isinstance(value, Mapping) else ("", None)
@@ -182,7 +190,7 @@ def _types_alone(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether no matcher is in it."""
+    """Check whether a value contains no matcher."""
     if isinstance(value, Mapping):
         return all(not str(key).startswith("$") and _is_literal(item) for key, item in value.items())
     return not isinstance(value, list | tuple) or all(map(_is_literal, value))

@@ -27,12 +27,14 @@ _FAULTS_SHOWN = 5
 
 
 class _NoJsonError(ValueError):
-    """An answer is not JSON; the message says why."""
+    """Raised for an answer that is not JSON; the message says why."""
 
 
 def _json_of(answer: str) -> Any:
-    """What an answer says in JSON. One code fence around all of it is taken off; JSON with other text around
-    it is none. Raises ``_NoJsonError``."""
+    """Parse an answer as JSON.
+
+    One code fence around all of it is removed; JSON with other text around it is refused. Raise
+    ``_NoJsonError``."""
     text = answer.strip()
     if fenced := _FENCED.fullmatch(text):
         text = fenced[2]
@@ -49,7 +51,7 @@ def _json_of(answer: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Readers differ in which of two values they take for a key."""
+    """Build an object, and refuse a duplicate key: readers differ in which of the two values they take."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -73,7 +75,7 @@ def _float(digits: str) -> float:
 
 
 def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Some answer is JSON that fits the schema."""
+    """Check that some answer is JSON that fits the schema."""
     misfit = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
@@ -104,7 +106,7 @@ def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
 
 
 def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Some answer is JSON in which every path leads to the value that is expected there."""
+    """Check that some answer is JSON in which every path leads to the expected value."""
     nearest: dict[str, str] | None = None
     not_json = ""
     for answer in seen.answers:
@@ -130,11 +132,11 @@ def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcom
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
-"""By the type of a part of a path: what has such parts."""
+"""The container that each type of path part needs, and its name."""
 
 
 def _fault(path: str, expected: Any, value: Any) -> str:
-    """What is wrong at ``path``; empty if nothing is."""
+    """Describe what is wrong at ``path``; empty if nothing is."""
     so_far = ""
     for part in _parts(path) or ():
         where = so_far or "the answer"
@@ -149,7 +151,7 @@ def _fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _absence(part: str | int, value: Any) -> str:
-    """What a list or an object has instead of a part; empty if it has that."""
+    """Describe what a list or an object has instead of a part; empty if it has the part."""
     if isinstance(part, int):
         return "" if part < len(value) else plural(len(value), "item")
     if part in value:
@@ -159,8 +161,9 @@ def _absence(part: str | int, value: Any) -> str:
 
 
 def _parts(path: str) -> Path | None:
-    """``items[0].price`` as keys and positions; ``None`` if that is not a path. A key with a dot or a bracket
-    stands in ``["…"]``."""
+    """Parse a path such as ``items[0].price`` into keys and positions; ``None`` if it is not a path.
+
+    A key with a dot or a bracket is written in ``["…"]``."""
     found: list[str | int] = []
     at = 0
     while at < len(path):

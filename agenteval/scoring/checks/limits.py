@@ -1,4 +1,5 @@
-"""``expect.limits``: upper bounds on the agent's side, of all turns, that which broke included."""
+"""``expect.limits``: upper bounds on the agent's steps, calls, tokens and time over all turns, including one
+that broke off."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    """A turn without any token was not counted, and a usage that nobody understood is not a count either: a
-    sum within the bound then decides nothing."""
+    """Check the tokens of all turns.
+
+    A turn without any token was not counted, and a usage that could not be read is not a count either: a sum
+    within the bound then decides nothing."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
@@ -34,7 +37,7 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_latency_limit(bound: float, seen: CheckInput) -> CheckOutcome:
-    """Of a recorded conversation nobody may know how long it took."""
+    """Check the time of all turns; undecided for a recorded conversation without times."""
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
         return CheckOutcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
@@ -47,7 +50,8 @@ def _within(value: float, bound: float, unit: str) -> CheckOutcome:
 
 
 def _of_calls(count: int, bound: int, unit: str) -> CheckOutcome:
-    """A sum within the bound holds because no further call was seen."""
+    """Compare a sum with its bound; if it is within the bound, that rests on no further call having been
+    seen."""
     found = _within(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 
