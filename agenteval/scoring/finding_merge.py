@@ -1,4 +1,4 @@
-"""One failure, once: what code has proven and a judge has found, too, is one finding that names both."""
+"""Merges findings of one failure: if code proves what a judge also found, one finding names both."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ JUDGE = "judge"
 def merge_findings(
     findings: Iterable[Finding], confirmed: Callable[[Finding], Finding] = lambda finding: finding
 ) -> tuple[Finding, ...]:
-    """The findings of a sample, in their order, without those of a judge that code has proven: the proven
-    one has their words in ``also`` and the higher severity of the two; if the judge has its very label, that
-    of its effect (``confirmed``). Where code does not prove all of it, the label is the judge's. They are of
-    the same turn and, where the judge names one, the same call; a judge's own label goes before another word
-    for it."""
+    """Return the findings of a sample, in order, with a judge's findings merged into those that code has
+    proven.
+
+    The proven finding lists the judge's words in ``also`` and gets the higher severity of the two; if the
+    judge uses the same label, that of its effect (``confirmed``). If code does not prove everything that the
+    judge found, the merged finding has the judge's label. Findings match if they are of the same turn and, if
+    the judge names a call, of the same call; a finding with the judge's own label is preferred to one with an
+    alternative label."""
     told = list(findings)
     kept: list[Finding | None] = list(told)
     for index, finding in enumerate(told):
@@ -32,7 +35,7 @@ def merge_findings(
 
 
 def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
-    """Where the finding is that proves ``finding``."""
+    """Return the place of the finding that proves ``finding``; ``None`` if there is none."""
     places = {
         place: proof.label == finding.label
         for place, proof in enumerate(told)
@@ -42,13 +45,13 @@ def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
 
 
 def proves(proof: Finding, finding: Finding) -> bool:
-    """Whether code has proven all that a judge's finding says."""
+    """Check whether code has proven everything that a judge's finding states."""
     known = DETECTORS.get(proof.detector)
     return bool(known and known.proves_label) and is_same(proof, finding)
 
 
 def is_same(proof: Finding, finding: Finding) -> bool:
-    """Whether what a judge found is what code has proven."""
+    """Check whether a judge's finding and a proof are about the same failure."""
     known = DETECTORS.get(proof.detector)
     words = known.alternative_labels if known else frozenset()
     return (
@@ -73,4 +76,4 @@ def _joined(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
 
 
 _OF_THE_LABEL = ("label", "metric", "evidence", "references", "span")
-"""What a finding says under its label, and with which words."""
+"""The fields that describe a finding under its label."""

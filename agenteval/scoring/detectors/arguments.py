@@ -1,4 +1,4 @@
-"""Arguments that cannot be right: they break the schema, cannot be read, or hold what nobody gave."""
+"""Detects wrong arguments: they break the schema, cannot be read, or contain values that nobody gave."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from agenteval.scoring.detectors.ungrounded import collect_sources
 
 
 def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
-    """Arguments that break the JSON Schema of their tool, that say nothing, or that hold an identifier or
-    address which nobody gave. A list or object that was written as text and was accepted is a habit of the
-    log."""
+    """Find arguments that break their tool's schema, are empty, or contain an ungrounded identifier or
+    address.
+
+    A list or object that was written as text and was accepted is a habit of the log."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
@@ -54,7 +55,7 @@ def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceText
 
 
 def _broken(facts: ToolFacts, placed: LocatedCall) -> str:
-    """What breaks the schema; not a value that was written as JSON text and accepted."""
+    """Describe what breaks the schema, unless it is a value that was written as JSON text and accepted."""
     args = placed.call.args or {}
     broken = schema_violations(facts.parameters or {}, args)
     if not broken or placed.error is not None or placed.call.result is None:
@@ -70,7 +71,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _find_empty_arguments(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
-    """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
+    """Describe why a call's arguments are empty: a required text is empty and so are all others, or a
     placeholder was left in."""
     texts = {key: value for key, value in args.items() if isinstance(value, str)}
     if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
@@ -90,14 +91,16 @@ _FILLED_IN = re.compile(
     r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
 _OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
-"""Whose conversation it is, code around the agent often knows."""
+"""Parameters that identify the user: code around the agent often fills them in."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
-"""A call of such a tool may name something for the first time."""
+"""Words in the name of a tool whose calls may name something for the first time."""
 
 
 def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:
-    """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
-    code around the agent fills in, and what a call makes, need no source."""
+    """Explain why an identifier cannot come from what was given; empty if it can.
+
+    Parameters that code around the agent fills in, and names of things that a call creates, need no source.
+    """
     if _FILLED_IN.search(path):
         return ""
     identifier, near = next(sources.find_ungrounded(value), (None, ""))
@@ -114,9 +117,11 @@ def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts
 
 
 def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
-    """Arguments that are not a JSON object. Where the calls of the tool succeed all the same and all of
-    them are written so, it is how the log was written; so is Python's notation, and JSON written as text
-    twice, where no other call is written in JSON."""
+    """Find arguments that are not a JSON object.
+
+    If the tool's calls succeed all the same and all of them are written so, it is how the log was written.
+    The same holds for Python's notation and for JSON written as text twice, if no other call is written in
+    JSON."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
@@ -135,7 +140,7 @@ def _looks_like_json(raw: str) -> bool:
 
 
 def _written(raw: str, was_read: bool) -> tuple[str, bool]:
-    """What is wrong with arguments, and whether a logger may have written good ones so."""
+    """Describe what is wrong with arguments, and whether a logger may have written valid ones this way."""
     inner = parse_or(raw)
     if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):
         return "a JSON object written as a JSON string", True
@@ -145,7 +150,7 @@ def _written(raw: str, was_read: bool) -> tuple[str, bool]:
 
 
 def _is_repr(raw: str) -> bool:
-    """Whether Python's ``repr`` would write a dict so: it knows no comma after the last item."""
+    """Check whether Python's ``repr`` would write a dict so: it writes no comma after the last item."""
     try:
         written = repr(ast.literal_eval(raw))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

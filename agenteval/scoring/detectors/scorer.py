@@ -1,4 +1,4 @@
-"""Failures that code can prove: the detectors, run over a finished conversation."""
+"""Runs the detectors over a finished conversation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _MOST_NAMED = 20
 
 
 class DetectorScorer:
-    """A finding for each failure that the configured detectors prove, and a check that fails the sample
-    if a tool was called that does not exist, be its detector switched off or not.
+    """Yields a finding for each failure that the configured detectors prove.
 
-    ``policy``: the agent's instructions; ``secrets``: what it must never say, with what stands for it.
-    ``recorded``: the conversations were not run here, so that all
-    their calls are observed. Of conversations that ended by a fault which is not the agent's they look at the
-    turns that were finished by then: what these prove stands.
-    """
+    It also yields a check that fails the sample if a tool was called that does not exist, even if its
+    detector is switched off.
+
+    ``policy``: the agent's instructions; ``secrets``: what it must never reveal, with the placeholders.
+    ``recorded``: the conversations were not run here, so all their calls are observed. If a conversation
+    ended by a fault that is not the agent's, the detectors look at the turns that were finished by then: what
+    these prove stands."""
 
     scope: Final = "conversation"
 
@@ -60,8 +61,9 @@ class DetectorScorer:
     def run_detectors(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
-        """The same, for who cannot wait. Where it is not known yet whether all calls are seen, what depends
-        on it says so."""
+        """Run the detectors synchronously.
+
+        If it is not known yet whether all calls are seen, the items that depend on it are marked."""
         if trajectory.visibility is not None:
             return self._run_detectors(scenario, trajectory)
         seen, unseen = (
@@ -97,7 +99,7 @@ class DetectorScorer:
         return items
 
     def build_input(self, scenario: Scenario, trajectory: Trajectory) -> DetectorInput:
-        """What the detectors see of it."""
+        """Build the input of the detectors."""
         declared = self._recorded or self._unmocked == "error"
         return DetectorInput.from_trajectory(
             trajectory,
@@ -115,7 +117,7 @@ class DetectorScorer:
         )
 
     def _agreed(self, scenario: Scenario, trajectory: Trajectory) -> frozenset[int]:
-        """Only tools that need a yes are asked about."""
+        """Return the calls that need no consent; computed only if a tool needs one."""
         if not any(tool.destructive for tool in scenario.tools.values()):
             return frozenset()
         from agenteval.scoring.detectors.consent import find_consented_calls
@@ -123,14 +125,16 @@ class DetectorScorer:
         return find_consented_calls(scenario, trajectory, is_judged=self._is_judged)
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
-        """Mostly one set of tools is that of all conversations."""
+        """Return the facts of the tools, cached because all conversations usually share one set of tools."""
         known = self._known
         if known is None or known[0] is not tools:
             known = self._known = (tools, {name: _facts(tool) for name, tool in tools.items()})
         return known[1]
 
     def _unknown(self, conversation: DetectorInput) -> Iterator[Proof]:
-        """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
+        """Yield calls of unknown tools.
+
+        In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
         for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
             observed = proof.call is not None and conversation.calls[proof.call].call.observed
             if self._recorded or not observed:
@@ -167,8 +171,9 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
 def _left_open(
     detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
-    """A claim of an action that a call nobody saw may have carried out, where no judge is asked for such. Of
-    all else that rests on the absence of a call nothing is said."""
+    """Yield a failure to score for a claimed action that an unseen call may have carried out.
+
+    This applies if no judge is asked. Nothing else that rests on the absence of a call is reported."""
     if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return
     for proof in detector.find(conversation):
@@ -178,7 +183,7 @@ def _left_open(
 
 
 def _in_answer(proof: Proof, conversation: DetectorInput) -> Proof:
-    """With its span in the final text of the turn; without one, if it quotes what was said before that."""
+    """Shift the proof's span to the final text of the turn; drop it if it quotes earlier text."""
     before = conversation.answers_at.get(proof.turn, 0)
     if not before or proof.span is None:
         return proof

@@ -1,5 +1,4 @@
-"""Failures in how the agent calls its tools: unknown ones, arguments that cannot be right, calls made
-again."""
+"""Detects failures in how the agent calls its tools: unknown tools and repeated calls."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from agenteval.scoring.detectors.detector_input import (
 
 
 def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
-    """A call of a tool that is not declared, where all that exist are."""
+    """Find calls of a tool that is not declared, if all existing tools are."""
     if not conversation.tools or conversation.undeclared_exist:
         return
     for placed in conversation.calls:
@@ -32,10 +31,13 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
-    """A call with the name, arguments and result of an earlier one, although nothing had changed in between:
-    that call had not failed, no other call since may have changed anything, and no later one of the same kind
-    got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
-    the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
+    """Find calls with the name, arguments and result of an earlier one, although nothing had changed in
+    between.
+
+    The earlier call had not failed, no other call since may have changed anything, and no later one of the
+    same kind got another result (then it was waiting for it). In a later turn this covers only tools that are
+    marked ``reads``, because the world may have changed by itself. Tools that are meant to be repeated
+    (``next_page``) are excluded."""
     course = _course_of(conversation)
     latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
@@ -93,7 +95,7 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""In a name, and without a mark: what it does is to be done several times, one after the other."""
+"""Words in the name of an unmarked tool that is meant to be called several times in a row."""
 _ADDING = frozenset(
     [
         "add",
@@ -112,7 +114,7 @@ _ADDING = frozenset(
         "eval",
     ]
 )
-"""In a name, and without a mark: a second one may be meant ("two more")."""
+"""Words in the name of an unmarked tool whose second call may be intended ("two more")."""
 
 
 def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
@@ -120,22 +122,22 @@ def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
 
 
 def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
-    """Whether a tool changes something, so that doing it twice is doing it twice."""
+    """Check whether a tool changes something, so that a second call has a second effect."""
     if get_tool_effect(name, facts) is not ToolEffect.WRITES:
         return False
     return bool(facts and facts.is_marked) or _ADDING.isdisjoint(words_of(name))
 
 
 class _Course(NamedTuple):
-    """What happened around each call, by its index; found in one walk over the calls, which may be thousands.
-
-    ``changed``, ``perhaps``: the latest call of an earlier step that surely (perhaps) changed something; -1
-    where there is none.
-    ``differs_later``: whether the same call, later in the turn, had another result."""
+    """What happened around each call, by its index; found in one pass over the calls, which may be thousands.
+    """
 
     changed: Sequence[int]
+    """The latest call of an earlier step that certainly changed something; -1 if there is none."""
     perhaps: Sequence[int]
+    """The latest call of an earlier step that may have changed something; -1 if there is none."""
     differs_later: Sequence[bool]
+    """True if the same call, later in the turn, had another result."""
 
 
 def _course_of(conversation: DetectorInput) -> _Course:
@@ -148,7 +150,9 @@ def _course_of(conversation: DetectorInput) -> _Course:
 
 
 def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
-    """Calls of one step are made at the same time: none of them is before another."""
+    """Return for each call the latest earlier one whose tool ``holds``; -1 if there is none.
+
+    Calls of one step are made at the same time: none of them is before another."""
     found: list[int] = []
     step, before, latest = None, -1, -1
     for each in calls:
@@ -187,7 +191,7 @@ def _changed_nothing(
 
 
 MAX_RETRIES = 2
-"""Identical calls at once after an error that may pass: so many are patience, more are not."""
+"""The highest number of immediate identical retries that are acceptable after an error that may pass."""
 _MAY_PASS = re.compile(
     r"time-?d? ?out|busy|temporar|unavailable|rate.?limit|too many|try again|retry|overload|lock|"
     r"\b(?:429|50[0234])\b|connection|network",
@@ -196,8 +200,9 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """The identical call at once after an error, that fails the same way, with nothing done in between;
-    after an error that may pass (busy, a timeout) only from the third time in one turn on."""
+    """Find an identical call right after an error that fails the same way, with nothing done in between.
+
+    After an error that may pass (busy, a timeout), only from the third retry in one turn on."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error

@@ -1,4 +1,4 @@
-"""``expect.criteria``: each sentence judged by a model as met, not met or not clear."""
+"""``expect.criteria``: a model judges each sentence as met, not met or not clear."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SPANS = {"turn": "in the turn to judge", "conversation": "over the whole convers
 
 
 class CriteriaScorer:
-    """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
-    call each, all at once; or, ``is_shared``, one for all of them.
+    """Judges the criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``).
 
-    A criterion that is not clear, or whose judge failed, is a check that could not be decided, which
-    leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
-    which the agent broke is not asked about: the sample has failed already.
-    """
+    All criteria are judged at once, one call each, or, if ``is_shared``, in one call for all of them.
+
+    A criterion that is not clear, or whose judge failed, is an undecided check, which leaves the sample
+    inconclusive. A criterion whose condition never arose passes, and is marked. A conversation in which the
+    agent broke is not judged: the sample has failed already."""
 
     metric: Final = CRITERIA
 
@@ -111,7 +111,7 @@ class CriteriaScorer:
 
 
 def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
-    """The criteria to judge now, and the path of where they are written."""
+    """Return the criteria to judge now, and the path where they are written."""
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
@@ -131,7 +131,9 @@ def build_criterion_question(
     *,
     rubric: Rubric,
 ) -> JudgeQuestion:
-    """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
+    """Build the question about one criterion.
+
+    If it is not met, the answer quotes words of the record or of the criterion."""
     record = record.with_task_texts(criterion)
 
     def flaw_in(said: Any, is_scripted: bool) -> str:
@@ -154,13 +156,13 @@ def build_criterion_question(
 def build_criterion_request(
     criterion: str, scope: str, record: JudgeTranscript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
-    """The request that asks for one criterion, as it is sent first."""
+    """Build the request about one criterion as it is sent first."""
     values = _values(criterion, scope)
     return build_judge_request(rubric, record, subject=subject, criterion=values)
 
 
 def _values(criterion: str, scope: str) -> dict[str, str]:
-    """Of the rubric's placeholders."""
+    """Return the values of the rubric's placeholders."""
     return {"criterion": criterion, "span": SPANS[scope]}
 
 

@@ -1,4 +1,4 @@
-"""Runs a custom metric that is a class."""
+"""Runs custom metrics that are classes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from agenteval.scoring.metrics import applies_to_trajectory
 
 
 class _NoScoreError(Exception):
-    """What a metric returned is no score."""
+    """Raised if a metric returned something that is not a score."""
 
 
 class CustomScorer:
-    """Runs a metric that is a class. Whatever goes wrong in it is a failure to score."""
+    """Runs a metric that is a class. Any error in it becomes a failure to score."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class CustomScorer:
         )
 
     def _score(self, result: Any, asking: MetricEvaluation) -> Score:
-        """The score of a result. Raises ``_NoScoreError`` for one that is none."""
+        """Convert a result to a score. Raise ``_NoScoreError`` if it is not a valid one."""
         value, label = (None, self._label(result)) if self._spec.is_label else (self._value(result), None)
         return Score(
             metric=self.metric,
@@ -144,7 +144,7 @@ class CustomScorer:
 
 
 def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
-    """What a metric is given of a conversation: a copy, for others read the record, too."""
+    """Build a metric's input from a conversation. It is a copy, because others read the record, too."""
     trajectory = deepcopy(trajectory)
     turns = trajectory.all_turns
     last = turns[-1]

@@ -1,9 +1,10 @@
-"""A goal that was ruled out or withdrawn takes a miss away: it is never one judge's word, and asked again.
+"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a miss, so it never rests on one
+judge's answer alone, and the judge is asked again.
 
-That waits until all conversations of the scenario are over: what another one reached was not impossible,
-unless the judge, who is shown that conversation, names what was different (a user who gave the goal up is
-different enough); and by then it is known whether another metric of the same conversation contradicts.
-"""
+The review waits until all conversations of the scenario are over. If another conversation reached the goal,
+it was not impossible, unless the judge, who is shown that conversation, names what was different (a user who
+gave the goal up is different enough). By then it is also known whether another metric of the same
+conversation contradicts."""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdraw
 """The prompt of the second opinion, by outcome."""
 DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
-"""So many answers have to agree."""
+"""The number of answers that have to agree."""
 
 
 def is_goal_excused(event: Event) -> bool:
-    """Whether an event says that a goal was ruled out or withdrawn."""
+    """Check whether an event reports that a goal was ruled out or withdrawn."""
     if not isinstance(event, Scored) or event.turn is not None:
         return False
     scores = (item for item in event.items if isinstance(item, Score))
@@ -51,15 +52,18 @@ def is_goal_excused(event: Event) -> bool:
 
 @dataclass(frozen=True)
 class ExcusedGoalReviewer:
-    """Asks again. ``judge_of``: the judge of an agent's goals; ``corroborate``: whether anything is asked
-    again at all; ``reached_before``: by scenario, a conversation of the baseline that reached the goal."""
+    """Asks judges again about excused goals."""
 
     judge_of: Callable[[str], GoalJudge | None]
+    """Returns the judge of an agent's goals."""
     corroborate: bool = True
+    """False if judges are never asked again."""
     baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
+    """Returns a conversation of the baseline that reached the scenario's goal."""
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
-        """How many goals were asked about, all at the same time. What has been settled is not asked again."""
+        """Settle the open goals, all at the same time, and return their number. Goals that are settled are
+        skipped."""
         cases = [case for case in self._cases(scenarios) if case.is_open]
         async with anyio.create_task_group() as group:
             for case in cases:
@@ -95,7 +99,7 @@ class ExcusedGoalReviewer:
     def _reached(
         self, sample: SampleReport, others: Sequence[SampleReport]
     ) -> tuple[SampleReport | None, str]:
-        """Another conversation that reached the goal, and what it is called."""
+        """Return another conversation that reached the goal, and its name."""
         if twin := find_twin(sample, others):
             which = f"conversation {twin.key.variant}" if twin.key.variant else f"epoch {twin.key.epoch + 1}"
             return twin, which if twin.key.agent == sample.key.agent else f"{which} of {twin.key.agent}"
@@ -125,7 +129,8 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Another conversation of the scenario that reached the goal; of the same agent, if there is one."""
+    """Return another conversation of the scenario that reached the goal; of the same agent, if there is one.
+    """
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -136,7 +141,7 @@ def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleRep
 
 @dataclass(frozen=True)
 class _Case:
-    """A goal that was ruled out or withdrawn. ``is_asked``: whether a judge can be asked again."""
+    """A goal that was ruled out or withdrawn."""
 
     sample: SampleReport
     scenario: Scenario
@@ -145,6 +150,7 @@ class _Case:
     twin: SampleReport | None
     twin_name: str
     is_asked: bool
+    """True if a judge can be asked again."""
 
     @property
     def outcome(self) -> str:
@@ -157,12 +163,13 @@ class _Case:
 
     @property
     def contradiction(self) -> Finding | None:
-        """What another metric of the conversation found, and what cannot be right, too."""
+        """The finding of another metric of the conversation that contradicts the outcome."""
         return next((each for each in self.sample.findings if each.label == DISOBEYED), None)
 
     @property
     def is_twin_new(self) -> bool:
-        """Whether the goal was reached elsewhere, and the judge has not been shown where."""
+        """True if another conversation reached the goal, and the judge has not been shown that conversation.
+        """
         return self.twin is not None and self.goal.twin == ""
 
     @property
@@ -176,14 +183,15 @@ class _Case:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to decide."""
+        """True if there is something to decide."""
         if not self.is_asked:
             return self.is_twin_new
         return self.needs_second_opinion or self.needs_third_opinion
 
 
 def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
-    """Nobody can name what was different, so what one conversation could reach was missed."""
+    """Return a miss: no judge can name a difference, so a goal that another conversation reached was missed.
+    """
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
     missed = _vote_in(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
@@ -212,7 +220,7 @@ def _vote_in(goal: Score) -> Vote:
 
 @dataclass(frozen=True)
 class _GoalReview:
-    """One goal that is asked again, at most twice."""
+    """A goal that is asked about again, at most twice."""
 
     case: _Case
     twin: Twin | None
@@ -250,7 +258,7 @@ class _GoalReview:
         return (is_new and votes[-1].verdict != case.outcome) or case.needs_third_opinion
 
     def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
-        """The question, and what is to be made of the answers so far."""
+        """Render the question, with what to make of the answers so far."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
             return prompts.prompt(prompt).render(first=_written(self._standing(votes))).prompt
@@ -266,8 +274,10 @@ class _GoalReview:
         return prompts.prompt(prompt).render(answers=answers, objection=objection, twin=twin).prompt
 
     def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
-        """The answer that counts; where another conversation was shown, the latest of its side, which says
-        what it makes of that one."""
+        """Return the answer that counts.
+
+        If another conversation was shown, this is the latest answer on its side, which refers to that
+        conversation."""
         if self.twin is None:
             return votes[place]
         vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
@@ -280,8 +290,9 @@ class _GoalReview:
 
 
 def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
-    """An answer that can name no difference to the conversation that reached the goal says that it was
-    missed."""
+    """Return the vote of a reply.
+
+    An answer that names no difference to the conversation that reached the goal counts as a miss."""
     vote = build_vote(reply, against=question.gates(reply.value))
     if flaw := question.flaw_in(reply.value, reply.scripted):
         reason = f"{vote.reason} (answered {vote.verdict}, but {flaw})"
@@ -290,14 +301,15 @@ def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
 
 
 def _written(vote: Vote) -> str:
-    """An answer as it was given."""
+    """Format an answer as it was given."""
     references = vote.references.model_dump(exclude_defaults=True)
     answer = {"evidence": vote.evidence, **references, "reason": vote.reason, "outcome": vote.verdict}
     return fence(json.dumps(answer, ensure_ascii=False))
 
 
 def find_counted_vote(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
-    """The place of the answer that counts; ``None``: no two agree. What contradicts is a vote against."""
+    """Return the place of the answer that counts; ``None`` if no two agree. A contradiction is a vote
+    against."""
     sides = [_side(vote) for vote in votes]
     place = find_majority([True, *sides] if is_contradicted else sides)
     if place is None or not is_contradicted:
@@ -314,7 +326,7 @@ def _usage(votes: Iterable[Vote]) -> Usage:
 
 
 def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
-    """What was asked again and not answered is not known."""
+    """Return the failure of a goal that was asked about again without an answer: it stays unknown."""
     message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
     said = {"message": message, "usage": sum_usage(spent), "is_verdict": True}

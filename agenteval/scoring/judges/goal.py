@@ -1,4 +1,4 @@
-"""What became of the user's goal: an outcome, and what it refers to."""
+"""Judges the user's goal: its outcome, and what the outcome refers to."""
 
 from __future__ import annotations
 
@@ -62,18 +62,19 @@ DIFFERENCE = (
     'of "ruled out", the words that show what was different, as said above, copied word for word from either'
     ' conversation; else ""'
 )
-"""The reference that is asked for where another conversation reached the goal."""
+"""The reference that is required if another conversation reached the goal."""
 TWIN_SHARE = 4
-"""A conversation that is shown to the judge of another one takes one in so many bytes of the record."""
+"""A conversation that is shown to the judge of another one takes 1/``TWIN_SHARE`` of the record's bytes."""
 
 
 class Twin(NamedTuple):
-    """A conversation that reached a goal which another one found ruled out. ``text``: as it is shown, in a
-    fence; ``shown``: the same by whose words it is."""
+    """A conversation that reached a goal which was ruled out in another one."""
 
     name: str
     text: str
+    """The text that is shown, in a fence."""
     shown: QuotableRecord
+    """The same conversation by speaker, to look quotations up in."""
 
     @property
     def size(self) -> int:
@@ -81,7 +82,7 @@ class Twin(NamedTuple):
 
 
 class GoalJudge(Judge):
-    """Judges what became of the goal. Where the author says that refusing is right, a refusal is worth 1."""
+    """Judges what became of the goal. If the author requires a refusal, a refusal is worth 1."""
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}
@@ -99,8 +100,10 @@ class GoalJudge(Judge):
         return value_of(said.outcome, self._rubric, of.scenario) == 1
 
     def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
-        """Two outcomes that count against the agent agree if both are severe enough to fail the sample by
-        themselves, or neither is; of all others each stands for itself."""
+        """Return the side of an answer.
+
+        Two outcomes that count against the agent agree if both are severe enough to fail the sample by
+        themselves, or neither is. Each other outcome is a side of its own."""
         outcome: str = answer.outcome
         if not self._counts_against(answer, of):
             return outcome
@@ -121,9 +124,11 @@ class GoalJudge(Judge):
         return self._counts_against(said, of)
 
     def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
-        """A goal that is said to be reached although nothing was changed where something could have been, or
-        by a hand-over in words; and a refusal that is right (any other waits until all conversations are
-        over)."""
+        """Check whether an answer is asked again although it does not gate.
+
+        Doubtful is a goal reported as reached although nothing was changed where something could have been,
+        or by a hand-over in words; and a refusal that the author requires (any other waits until all
+        conversations are over)."""
         if answer.outcome == RULED_OUT:
             return of.scenario.goal_outcome == "refused"
         if answer.outcome != REACHED or answer.call is not None:
@@ -134,8 +139,9 @@ class GoalJudge(Judge):
     def build_second_question(
         self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
     ) -> JudgeQuestion | None:
-        """What is asked of a goal that was ruled out or withdrawn. ``twin``: a conversation that reached one
-        that was ruled out."""
+        """Build the question about a goal that was ruled out or withdrawn; ``None`` if it does not apply.
+
+        ``twin``: a conversation that reached a goal that was ruled out."""
         asking = self.build_question(scenario, trajectory)
         if asking is None or twin is None:
             return asking[0] if asking else None
@@ -151,8 +157,9 @@ class GoalJudge(Judge):
         )
 
     async def ask_again(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:
-        """The answer to a question that has been answered before: ``opinion`` says how, and what to make of
-        it."""
+        """Ask a question that has been answered before.
+
+        ``opinion`` contains the answers so far, and what to make of them."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
         return await ask_model(self._inputs.model, build_question_request(question, opinion))
@@ -160,7 +167,7 @@ class GoalJudge(Judge):
     def build_twin(
         self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge
     ) -> Twin:
-        """A conversation of this judge's agent, to be shown to the judge of another one."""
+        """Build the view of a conversation of this judge's agent, to be shown to the judge of another one."""
         policy, tools = self._view.diff_setup(apart_from._view, scenario)
         text = render_other_transcript(
             trajectory, policy=policy, tools=tools, limit=self._inputs.limit // TWIN_SHARE
@@ -186,8 +193,10 @@ class GoalJudge(Judge):
     def build_result(
         self, vote: Vote | None, scenario: Scenario, trajectory: Trajectory, **known: Any
     ) -> tuple[Score | Finding, ...]:
-        """What is said of the goal by the answer that counts (``None``: no two agreed). ``known``: what else
-        the score holds."""
+        """Return the score of the goal, and its finding, from the answer that counts (``None``: no two
+        agreed).
+
+        ``known``: the other fields of the score."""
         if vote is None:
             outcomes = ", ".join(str(each.verdict) for each in known["votes"])
             vote = Vote(verdict=NOT_CLEAR, against=False, reason=f"no two answers agree: {outcomes}")
@@ -206,7 +215,7 @@ class GoalJudge(Judge):
         return score, self._missed(score, scenario, trajectory)
 
     def _missed(self, score: Score, scenario: Scenario, trajectory: Trajectory) -> Finding:
-        """The failure that an outcome against the agent tells of; its severity is that of the effect."""
+        """Return the failure for an outcome against the agent; its severity is that of the effect."""
         outcome = score.label
         finding = build_label_finding(score, NOT_COMPLETED, None, self._severities)
         if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
@@ -217,7 +226,7 @@ class GoalJudge(Judge):
 
 
 def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
-    """1, 0, or nothing where it counts neither way."""
+    """Return 1 or 0; ``None`` if the outcome counts neither way."""
     if scenario.goal_outcome == "refused" and outcome in (REACHED, RULED_OUT):
         return float(outcome == RULED_OUT)
     return rubric.outcomes.get(outcome)
@@ -232,7 +241,7 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 
 
 def find_outcome_flaw(outcome: str, claim: Claim, of: JudgeTarget) -> str:
-    """What is wrong with what an outcome refers to, in words for the judge; empty if nothing is."""
+    """Describe to the judge what is wrong with the references of an outcome; empty if nothing is."""
     if outcome == REACHED:
         return _reached(claim, of) or find_invented_quotation(claim, of.record)
     if outcome == RULED_OUT:
@@ -247,8 +256,10 @@ def find_outcome_flaw(outcome: str, claim: Claim, of: JudgeTarget) -> str:
 
 
 def _reached(claim: Claim, of: JudgeTarget) -> str:
-    """Where something can be changed, the call that did it; a goal that is only to know something may rest on
-    what was known."""
+    """Check the references of a goal that was reached.
+
+    If something can be changed, they name the call that did it; a goal that only asks for information may
+    rest on what was known."""
     refers, record = claim.references, of.record
     call = refers.call
     if call is not None:
@@ -270,13 +281,13 @@ def _reached(claim: Claim, of: JudgeTarget) -> str:
 
 
 def _handed_over(claim: Claim, of: JudgeTarget) -> tuple[str, ...]:
-    """What names a hand-over that took place in the agent's own words: the goal."""
+    """Return the text that names a hand-over in the agent's own words: the goal."""
     in_words = claim.references.call is None and is_quoted(claim.evidence, of.record.agent_texts)
     return (of.scenario.goal,) if in_words else ()
 
 
 def _could_change(of: JudgeTarget) -> bool:
-    """Whether a tool writes, and the author does not take the agent's word for what it does."""
+    """Check whether a tool writes, and the author does not take the agent's word for what it does."""
     writes = any(_is(ToolEffect.WRITES, name, of.scenario) for name in of.record.tools)
     return writes and of.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
@@ -287,7 +298,7 @@ def _could_have_changed_more(of: JudgeTarget) -> bool:
 
 
 def _answers(of: JudgeTarget) -> tuple[str, ...]:
-    """What an answer to the user may rest on."""
+    """Return the texts that an answer to the user may rest on."""
     results = (call.result for call in of.record.calls if call.result and not _is_error(call.result))
     return (
         *(result.text for result in results),
@@ -298,8 +309,10 @@ def _answers(of: JudgeTarget) -> tuple[str, ...]:
 
 
 def _ruled_out(claim: Claim, of: JudgeTarget) -> str:
-    """The agent's words; what stood in the way; the fact of this case that it applies to; and, where another
-    conversation reached the goal, what was different in it. A scripted reply may leave out all but one."""
+    """Check the references of a goal that was ruled out.
+
+    They are the agent's words; the obstacle; the fact of this case that it applies to; and, if another
+    conversation reached the goal, the difference to it. A scripted reply may leave out all but one."""
     record = of.record
     is_own = is_quoted(claim.evidence, record.agent_texts)
     if not is_own and not claim.is_scripted:
@@ -311,13 +324,15 @@ def _ruled_out(claim: Claim, of: JudgeTarget) -> str:
 
 
 def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
-    """The user's words."""
+    """Check that the user's words are quoted."""
     source = claim.references.source or (claim.evidence if claim.is_scripted else "")
     return check_quotation("source", source, record.user_texts, "what the user said")
 
 
 def _obstacle(claim: Claim, of: JudgeTarget, *, words: str) -> str:
-    """Words of the policy, or a failed or empty result of a call that was made before the agent said
+    """Check the obstacle.
+
+    It is words of the policy, or a failed or empty result of a call that was made before the agent said
     ``words``."""
     refers, policy = claim.references, of.record.policy
     if any(is_quoted(text, (policy,)) for text in (refers.rule, refers.source, claim.evidence)):
@@ -331,7 +346,7 @@ def _obstacle(claim: Claim, of: JudgeTarget, *, words: str) -> str:
 
 
 def _fact(claim: Claim, of: JudgeTarget) -> str:
-    """What of this case falls under the rule: neither the rule once more, nor the agent's words."""
+    """Check the fact of this case that the rule applies to: neither the rule again, nor the agent's words."""
     fact, record = claim.references.fact, of.record
     if not fact.strip() and claim.is_scripted:
         return ""
@@ -348,7 +363,7 @@ def _fact(claim: Claim, of: JudgeTarget) -> str:
 
 
 def _difference(claim: Claim, of: JudgeTarget) -> str:
-    """What stands in one of two conversations and not in the other, and what no agent chose."""
+    """Check the difference: it is in only one of the two conversations, and no agent brought it about."""
     difference, twin = claim.references.difference, of.twin
     if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
@@ -370,16 +385,19 @@ def _difference(claim: Claim, of: JudgeTarget) -> str:
 
 
 def _chosen_by_no_agent(record: QuotableRecord, other: QuotableRecord, scenario: Scenario) -> tuple[str, ...]:
-    """What of a record may differ from another one through no act of an agent: the words of the user, the
-    policy, and what was returned to a call that both made, after the same changes."""
+    """Return the texts of a record that may differ from another record through no act of an agent.
+
+    These are the user's words, the policy, and results of calls that both made after the same changes."""
     both = {question for question, _ in _results(other, scenario)}
     results = (text for question, text in _results(record, scenario) if question in both)
     return (*record.user_texts, record.policy, *results)
 
 
 def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
-    """What each call was answered, with what it asked: itself, after all that the calls before it have, or
-    may have, changed."""
+    """Yield the result of each call with its context: the call itself, after all changes of the calls before
+    it.
+
+    A change counts if the call made it, or may have."""
     changes: Counter[str] = Counter()
     for call in record.calls:
         if call.result is not None and call.args is not None:
@@ -389,8 +407,8 @@ def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple
 
 
 def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:
-    """The calls whose results were there when the agent last said ``words`` (empty: anything), each with its
-    number."""
+    """Return the calls with results at the time when the agent last said ``words`` (empty: anything), with
+    numbers."""
     results: list[tuple[int, ToolCall]] = []
     there: list[tuple[int, ToolCall]] = []
     number = 0
@@ -407,7 +425,8 @@ def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]
 
 
 def _shows(claim: Claim, number: int, call: ToolCall, of: Scenario) -> bool:
-    """Whether a call is the one that is meant, and its result may show that something cannot be done."""
+    """Check whether a call is the one that is meant, and its result may show that something cannot be done.
+    """
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
         return False
@@ -420,9 +439,10 @@ def _shows(claim: Claim, number: int, call: ToolCall, of: Scenario) -> bool:
 
 
 def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
-    """Whether a result may show that something cannot be done: an error, or nothing at all; or, unless its
-    tool writes, something of it that is nothing, or a text, which code cannot read. What a tool that writes
-    gives is what it has done."""
+    """Check whether a result may show that something cannot be done.
+
+    It may if it is an error or empty. Unless its tool writes, it also may if a part of it is empty, or if it
+    is a text, which code cannot read. A tool that writes returns what it has done."""
     value = decode_result(result)
     if _is_error(result) or is_empty_result(value):
         return True

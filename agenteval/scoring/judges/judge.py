@@ -1,4 +1,4 @@
-"""A scorer that asks a language model to apply a rubric. One class for all rubrics."""
+"""A scorer that asks a language model to apply a rubric. One class serves all rubrics."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from agenteval.scoring.metrics import applies_to_trajectory, spec_of
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
-"""The label that says nothing where calls could not be seen."""
+"""The label that proves nothing if calls could not be seen."""
 
 
 class Judge:
-    """Applies one rubric to each turn, or to each conversation, as its scope says."""
+    """Applies one rubric to each turn, or to each conversation, as the rubric's scope says."""
 
     def __init__(self, rubric: Rubric, inputs: JudgeInputs) -> None:
         self._rubric = rubric
@@ -59,7 +59,7 @@ class Judge:
     def build_question(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> tuple[JudgeQuestion, JudgeTarget] | None:
-        """What is asked, and about what; ``None`` where the metric does not apply."""
+        """Build the question and its target; ``None`` if the metric does not apply."""
         policy = bool(self._inputs.policy_of(scenario).strip())
         if not applies_to_trajectory(self._spec, scenario, trajectory, policy=policy):
             return None
@@ -89,8 +89,9 @@ class Judge:
     def score_answer(
         self, answer: JudgeAnswer | ScoreFailure, of: JudgeTarget
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        """What an answer says of what was judged. One with a flaw costs what it says, and says how grave that
-        could have been."""
+        """Convert an answer to a score and findings.
+
+        An answer with a flaw is discarded; the failure reports how severe it could have been."""
         if isinstance(answer, ScoreFailure):
             return (answer.model_copy(update={"worst": self._worst(None, of)}),)
         reply = answer.reply
@@ -102,8 +103,10 @@ class Judge:
         return self._score_answer(answer, of)
 
     def _worst(self, said: Any | None, of: JudgeTarget) -> Severity | None:
-        """The worst severity that an answer could have, if what it refers to were there; without one
-        (``None``), that any could. ``None``: not known."""
+        """Return the worst severity that an answer could have if its references were valid; ``None`` if not
+        known.
+
+        Without an answer (``None``), return the worst that any answer could have."""
         if not self._rubric.labels:
             return None
         labels = self._rubric.labels if said is None else [said.label]
@@ -116,7 +119,7 @@ class Judge:
         return max(severities, key=lambda severity: severity.rank, default=None)
 
     def _acts(self, said: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
-        """What an answer may be about: the calls that it names, else whatever there is."""
+        """Return what an answer may be about: the calls that it names, otherwise every possible act."""
         refers = References() if said is None else references_in(said)
         if said is not None and said.label == FALSE_CLAIM:
             return self._acts_named((), of, tool=refers.tool)
@@ -132,11 +135,12 @@ class Judge:
         return worst is not None and not self._gating.gates_at(worst)
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
-        """Of the rubric, and what fills them."""
+        """Return the values of the rubric's placeholders."""
         return {}
 
     def _find_flaw(self, said: Any, is_scripted: bool, of: JudgeTarget) -> str:
-        """What is wrong with the references of an answer that counts against the agent."""
+        """Describe what is wrong with the references of an answer that counts against the agent; empty if
+        nothing is."""
         if not self._counts_against(said, of):
             return ""
         label = said.label if self._rubric.labels else self.metric
@@ -150,7 +154,7 @@ class Judge:
         return bar is not None and verdict < bar
 
     def _gates(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether an answer would fail something by itself."""
+        """Check whether an answer would fail something by itself."""
         if not self._counts_against(said, of) or _is_of_unseen_call(said, of):
             return False
         if not self._rubric.labels:
@@ -158,33 +162,35 @@ class Judge:
         return self._gating.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
 
     def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
-        """What an answer comes to, when it is held against another. Two that both lower a share that a
-        threshold asks for do not agree if only one is severe enough to fail the sample by itself."""
+        """Return the side of an answer, to compare it with another one.
+
+        Two answers that both lower a share that has a threshold do not agree if only one is severe enough to
+        fail the sample by itself."""
         if not self._gates(answer, of) or not self._rubric.labels:
             return self._gates(answer, of)
         return self._is_severe(answer, of) or LOWERS_THE_SHARE
 
     def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
-        """Whether a failing label would fail the sample by its severity."""
+        """Check whether a failing label would fail the sample by its severity."""
         return self._gating.gates_at(self._finding(answer, of).severity)
 
     def _is_clean(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether a label finds no fault; what is not clear does not say so."""
+        """Check whether a label reports no fault; one that is not clear does not."""
         return verdict_of(self._rubric, said) in self._rubric.ok
 
     def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
-        """Whether an answer that would fail nothing might, read otherwise, have to."""
+        """Check whether an answer that fails nothing might have to, read differently."""
         return False
 
     def _is_proven(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether code has found what an answer says of a turn."""
+        """Check whether code has found the failure that an answer reports for a turn."""
         if of.turn is None or not self._rubric.labels:
             return False
         found = self._finding(said, of)
         return any(proves(proof, found) for proof in self._inputs.proofs(of.scenario, of.trajectory))
 
     def _finding(self, answer: Any, of: JudgeTarget, *, scripted: bool = False) -> Finding:
-        """The failure that an answer tells of; its severity is that of the effect."""
+        """Return the failure that an answer reports; its severity is that of the effect."""
         refers = references_in(answer)
         finding = Finding(
             detector=JUDGE,
@@ -201,7 +207,7 @@ class Judge:
         return rate_finding(finding, of.trajectory, of.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
-        """No two of three answers agree."""
+        """Return a failure to score because no two of three answers agree."""
         message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
         return self._unclear(answer, message)
 
@@ -242,8 +248,9 @@ class Judge:
 
 
 def _is_of_unseen_call(said: Any, of: JudgeTarget) -> bool:
-    """Whether an answer says that the agent claims what no call did, where one may have done it that nobody
-    saw: a call that failed would be named."""
+    """Check whether an answer reports a false claim that an unseen call may have carried out.
+
+    A call that failed would be named in the answer."""
     if getattr(said, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
         return False
     is_taken = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
@@ -251,20 +258,20 @@ def _is_of_unseen_call(said: Any, of: JudgeTarget) -> bool:
 
 
 class JudgeTarget(NamedTuple):
-    """What is judged: a turn (from 0), or the whole conversation (``None``). ``twin``: the record of another
-    one, where that is shown, too."""
+    """The turn (from 0) or the whole conversation (``None``) that is judged."""
 
     scenario: Scenario
     trajectory: Trajectory
     turn: int | None
     record: QuotableRecord
     twin: QuotableRecord | None = None
+    """The record of another conversation, if that is shown, too."""
 
 
 def build_label_finding(
     score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
 ) -> Finding:
-    """The failure that a score tells of, by its label alone."""
+    """Return the failure that a score reports, by its label alone."""
     return Finding(
         detector=JUDGE,
         metric=score.metric,

@@ -1,4 +1,4 @@
-"""What a judge is asked: the request that applies a rubric, or several, to a record."""
+"""Builds the requests that apply a rubric, or several, to a record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
 def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
-    """What a judge's call is about."""
+    """Return what a judge's call is about."""
     return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
 
 
@@ -32,9 +32,10 @@ def build_judge_request(
     opinion: str = "",
     flaw_in: Callable[[Any, bool], str] = no_flaw,
 ) -> ModelRequest:
-    """The request that applies a rubric to a record. The system text, and the prompt up to the end of
-    ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
-    ``opinion``: what was answered before, and what is to be made of it."""
+    """Build the request that applies a rubric to a record.
+
+    The system text, and the prompt up to the end of ``record``, are the same for every rubric. ``criterion``
+    fills the placeholders of ``criteria``; ``opinion``: the answers so far, and what to make of them."""
     text = render_template(rubric.text, criterion or {}, source=rubric.source)
     return _request(
         rubric.prompts.prompt("judge_rules").render(
@@ -50,7 +51,7 @@ def build_judge_request(
 
 
 def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
-    """The request that asks a question. ``opinion`` as in ``request_of``."""
+    """Build the request that asks a question. ``opinion`` as in ``build_judge_request``."""
     request = build_judge_request(
         question.rubric,
         question.record,
@@ -63,8 +64,9 @@ def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelR
 
 
 def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
-    """The request for several questions on one record, whose answers have one form, by the names that they
-    have in the answer. ``metric``: what it goes by with whoever counts calls."""
+    """Build the request for several questions on one record, whose answers have one form.
+
+    The keys of ``questions`` name the answers. ``metric``: the metric by which the call is counted."""
     first = next(iter(questions.values()))
     prompts = first.rubric.prompts
     texts = (

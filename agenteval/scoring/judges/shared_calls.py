@@ -1,8 +1,7 @@
-"""Several questions on one record in one call: cheaper, and each is still decided by itself.
+"""Asks several questions on one record in one call: cheaper, and each is still decided by itself.
 
-What is missing in the common answer, does not fit or has a flaw is asked again alone, and so is what would
-gate: a verdict that fails something never rests on a shared call only.
-"""
+A question whose answer is missing, does not fit or has a flaw is asked again alone, and so is one whose
+answer would gate: a verdict that fails something never rests on a shared call only."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.requests import build_shared_request
 
 SHARED = "shared"
-"""The metric of a call for several, to whoever counts or limits calls by it."""
+"""The metric of a shared call, for whatever counts or limits calls by metric."""
 
 
 async def ask_shared(
@@ -30,7 +29,9 @@ async def ask_shared(
     *,
     is_shared: bool,
 ) -> dict[str, JudgeAnswer | ScoreFailure]:
-    """The answer to each question on one record, by the name that it has in the common answer, all at once.
+    """Return the answer to each question on one record, by its name in the common answer. All are asked at
+    once.
+
     ``is_shared``: several are asked in one call first, whose usage is added to that of the first answer."""
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
@@ -55,7 +56,7 @@ async def ask_shared(
 
 
 def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterator[tuple[str, ModelReply]]:
-    """The answers of the shared call that can be taken as they are."""
+    """Yield the answers of the shared call that can be used as they are."""
     for name, question in questions.items():
         part = getattr(shared.value, name)
         if part is not None and not question.flaw_in(part, shared.scripted):
@@ -65,7 +66,7 @@ def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterat
 def _paid(
     answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
 ) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
-    """In the order of the questions; what the shared call cost is the first one's."""
+    """Yield the answers in the order of the questions; the first one carries the usage of the shared call."""
     for name in names:
         answer = answers[name]
         usage = sum_usage(filter(None, (answer.usage, spent)))

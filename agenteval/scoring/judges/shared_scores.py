@@ -1,4 +1,4 @@
-"""The scores of a turn, asked for in one call."""
+"""Scores a turn by several judges in one call."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agenteval.scoring.judges.shared_calls import ask_shared
 
 
 class SharedScores:
-    """Judges of turns, whose answers have one form, in one call. What is missing in the common answer, or
-    would fail something, is asked again alone."""
+    """Judges of turns whose answers have one form, asked in one call. A judge whose answer is missing in the
+    common answer, or would fail something, is asked again alone."""
 
     scope: Final = "turn"
 
