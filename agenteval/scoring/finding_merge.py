@@ -21,24 +21,24 @@ def merge_findings(
     judge found, the merged finding has the judge's label. Findings match if they are of the same turn and, if
     the judge names a call, of the same call; a finding with the judge's own label is preferred to one with an
     alternative label."""
-    told = list(findings)
-    kept: list[Finding | None] = list(told)
-    for index, finding in enumerate(told):
+    originals = list(findings)
+    kept: list[Finding | None] = list(originals)
+    for index, finding in enumerate(originals):
         if finding.detector != JUDGE or finding.turn is None or finding.criterion:
             continue
-        place = _proof_of(finding, told)
+        place = _proof_of(finding, originals)
         if place is not None and (proof := kept[place]) is not None:
             rated = confirmed(proof) if proof.label == finding.label else proof
-            kept[place] = _joined(proof, finding, rated.severity)
+            kept[place] = _merge(proof, finding, rated.severity)
             kept[index] = None
     return tuple(finding for finding in kept if finding is not None)
 
 
-def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
+def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
     """Return the place of the finding that proves ``finding``; ``None`` if there is none."""
     places = {
         place: proof.label == finding.label
-        for place, proof in enumerate(told)
+        for place, proof in enumerate(findings)
         if proof.detector != JUDGE and is_same(proof, finding)
     }
     return min(places, key=lambda place: (not places[place], place), default=None)
@@ -46,31 +46,31 @@ def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
 
 def proves(proof: Finding, finding: Finding) -> bool:
     """Check whether code has proven everything that a judge's finding states."""
-    known = DETECTORS.get(proof.detector)
-    return bool(known and known.proves_label) and is_same(proof, finding)
+    detector = DETECTORS.get(proof.detector)
+    return bool(detector and detector.proves_label) and is_same(proof, finding)
 
 
 def is_same(proof: Finding, finding: Finding) -> bool:
     """Check whether a judge's finding and a proof are about the same failure."""
-    known = DETECTORS.get(proof.detector)
-    words = known.alternative_labels if known else frozenset()
+    detector = DETECTORS.get(proof.detector)
+    alternative_labels = detector.alternative_labels if detector else frozenset()
     return (
         proof.turn == finding.turn
         and (finding.call is None or proof.call is None or proof.call == finding.call)
-        and (proof.label == finding.label or finding.label in words)
+        and (proof.label == finding.label or finding.label in alternative_labels)
     )
 
 
-def _joined(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
-    said = finding.explanation or finding.evidence
-    known = DETECTORS.get(proof.detector)
-    is_of_judge = known is not None and not known.proves_label and finding.label != proof.label
+def _merge(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
+    words = finding.explanation or finding.evidence
+    detector = DETECTORS.get(proof.detector)
+    is_of_judge = detector is not None and not detector.proves_label and finding.label != proof.label
     claimed = {name: getattr(finding, name) for name in _OF_THE_LABEL} if is_of_judge else {}
     return proof.model_copy(
         update={
             **claimed,
             "severity": max(proof.severity, finding.severity, confirmed, key=lambda severity: severity.rank),
-            "also": (*proof.also, f"{finding.detector}: {said}" if said else finding.detector),
+            "also": (*proof.also, f"{finding.detector}: {words}" if words else finding.detector),
         }
     )
 

@@ -1,5 +1,4 @@
-"""Finds what a finding is about (the call that it cites, the tool's effect, the call's outcome) and rates it.
-"""
+"""Finds what a finding is about (the call that it cites, the tool's effect, the call's outcome) and rates it."""
 
 from __future__ import annotations
 
@@ -95,7 +94,7 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
     A scripted judge may name only a turn. It means the turn's tool, if only one was called there and the
     failure is not that another was missing; or the calls that failed, if the failure is a false claim of
     success."""
-    number = _number(finding)
+    number = _get_faulty_call(finding)
     if number is not None:
         calls = [call for turn in turns for call in turn]
         return calls[number : number + 1] if number >= 0 else ()
@@ -107,7 +106,7 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
     return called if len({call.name for call in called}) == 1 else ()
 
 
-def _number(finding: Finding) -> int | None:
+def _get_faulty_call(finding: Finding) -> int | None:
     """Return the number of the call that is at fault.
 
     Of two identical calls, the second is the redundant one; of two in the wrong order, the first came too

@@ -65,11 +65,11 @@ def locate_findings(
             call = next(iter(find_cited_calls(finding, turns)), None)
             tool = call.name if call else finding.references.tool
             placed.append(LocatedFinding(0, key, index, finding, tool))
-    placed.sort(key=_place)
+    placed.sort(key=_sort_key)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
 
 
-def _place(each: LocatedFinding) -> tuple[Any, ...]:
+def _sort_key(each: LocatedFinding) -> tuple[Any, ...]:
     key, finding = each.key, each.finding
     turn = -1 if finding.turn is None else finding.turn
     call = -1 if finding.call is None else finding.call
@@ -121,7 +121,9 @@ def effective_severities(
     It is one level above the finding's own if a higher one was proposed for its issue, so that a harmless
     finding does not become critical because of the findings grouped with it. A severity that the author sets
     (``overrides``) stands, and a finding of a detector that no judge confirms is high at most."""
-    counted = {key: [finding.severity for finding in own] for key, own in findings.items()}
+    counted = {
+        key: [finding.severity for finding in sample_findings] for key, sample_findings in findings.items()
+    }
     for issue in issues:
         for occurrence in issue.occurrences:
             key = sample_of(occurrence)
@@ -129,13 +131,13 @@ def effective_severities(
             for index in occurrence.findings:
                 if index < len(severities):
                     finding = findings[key][index]
-                    severities[index] = _raised(
+                    severities[index] = _raise_severity(
                         finding, severities[index], issue.proposed_severity, overrides or {}
                     )
     return {key: tuple(severities) for key, severities in counted.items()}
 
 
-def _raised(
+def _raise_severity(
     finding: Finding, severity: Severity, proposed: Severity | None, overrides: Mapping[str, Severity]
 ) -> Severity:
     if finding.label in overrides or f"{finding.label}.{finding.rule_kind}" in overrides:

@@ -54,7 +54,7 @@ def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) ->
     none = f"the scenario's only conversation did not {end} the goal"
     if len(goals) > 1:
         none = f"the goal was {end}d in none of {len(goals)} conversations"
-    return tuple(_raised(sample, severity, f" ({none})") for sample in samples)
+    return tuple(_raise_findings(sample, severity, f" ({none})") for sample in samples)
 
 
 def _is_goal_known(sample: SampleReport) -> bool:
@@ -65,7 +65,7 @@ def _is_goal_known(sample: SampleReport) -> bool:
     return not has_failed and all(goal.label != NOT_CLEAR for goal in goals_of(sample))
 
 
-def _raised(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
+def _raise_findings(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
     findings = tuple(
         finding.model_copy(update={"severity": severity, "explanation": f"{finding.explanation}{why}"})
         if finding.metric == GOAL and finding.severity.rank < severity.rank

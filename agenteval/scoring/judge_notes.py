@@ -27,10 +27,10 @@ def find_ungrounded_values(
         sources.add(turn.user)
         for call in turn.tool_calls:
             sources.add_result(call)
-        said = "\n".join(agent_texts(turn))
-        found = dict.fromkeys(each.text for each, _ in sources.find_ungrounded(said))
+        answer_text = "\n".join(agent_texts(turn))
+        found = dict.fromkeys(each.text for each, _ in sources.find_ungrounded(answer_text))
         yield tuple(found)[:MAX_NOTED_VALUES]
-        sources.add_agent_text(said)
+        sources.add_agent_text(answer_text)
 
 
 def format_call_outcomes(calls: Sequence[ToolCall], first: int) -> str:

@@ -74,12 +74,12 @@ def build_transcript(
     judge. A cut stays, so that the record of the next turn still begins with this one; so do every call and
     the beginning and end of a shortened text."""
     tools = tuple(list_tool_schemas(scenario) if options.tools is None else options.tools)
-    asked = options._replace(tools=tools)
-    for scenario_then, trajectory_then, asked_then, record in tuple(_recent):
-        if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
+    effective = options._replace(tools=tools)
+    for scenario_then, trajectory_then, options_then, record in tuple(_recent):
+        if trajectory_then is trajectory and scenario_then is scenario and options_then == effective:
             return record
-    record = _record(scenario, trajectory, asked, tools)
-    _recent.append((scenario, trajectory, asked, record))
+    record = _record(scenario, trajectory, effective, tools)
+    _recent.append((scenario, trajectory, effective, record))
     return record
 
 
@@ -92,26 +92,28 @@ def _record(
 ) -> JudgeTranscript:
     policy, _, now, upto, parameters, limit = options
     head = (
-        tuple(_of_suite(policy, tools)),
+        tuple(_render_suite(policy, tools)),
         tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
-        tuple(_of_scenario(scenario, now)),
+        tuple(_render_scenario(scenario, now)),
     )
     turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
     record = _Turns(turns, _notes(scenario, trajectory, policy, tools, now))
     free = limit - _CLOSING - _size(part for section in head for part in section)
     caps = record.fitted(free)
     is_cut = any(cap != _Caps() for cap in caps)
-    said = [record.turn(index, cap) for index, cap in enumerate(caps)]
-    whole = _joined(
-        (*head, *(said or [("It ended before anything was said.",)])),
+    turn_parts = [record.turn(index, cap) for index, cap in enumerate(caps)]
+    transcript = _join_sections(
+        (*head, *(turn_parts or [("It ended before anything was said.",)])),
         _what_to_judge(scenario, trajectory, upto, is_cut=is_cut),
     )
     over = record.size(caps) - free
     if over <= 0:
-        return whole
-    needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
-    why = f"the record has about {needed:,} tokens, its long texts shortened, but only {given:,} may be sent"
-    return whole._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
+        return transcript
+    needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
+    why = (
+        f"the record has about {needed:,} tokens, its long texts shortened, but only {allowed:,} may be sent"
+    )
+    return transcript._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
 def render_other_transcript(
@@ -186,9 +188,9 @@ class _Turns:
         """Return the caps of each turn, so that all turns fit into ``free`` bytes if possible.
 
         Turns are cut one by one, as they were judged: what was cut for one record is cut for the next."""
-        whole = [_Caps()] * len(self._turns)
-        if self.size(whole) <= free:
-            return whole
+        uncut = [_Caps()] * len(self._turns)
+        if self.size(uncut) <= free:
+            return uncut
         caps: list[_Caps] = []
         for latest in range(len(self._turns)):
             caps.append(_Caps())
@@ -214,9 +216,8 @@ def _size(parts: Iterable[str]) -> int:
     return sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
 
 
-def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
-    """Join the sections. Each section ends a beginning that other requests share; the closing one does not.
-    """
+def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
+    """Join the sections. Each section ends a beginning that other requests share; the closing one does not."""
     parts: list[str] = []
     shared: list[int] = []
     length = -2
@@ -232,8 +233,8 @@ def list_tool_schemas(scenario: Scenario) -> tuple[dict[str, Any], ...]:
     """List the tools of a scenario in OpenAI's format; those without a schema only by name."""
     tools = []
     for name, tool in scenario.tools.items():
-        told = {"description": tool.description, "parameters": tool.parameters}
-        function = {"name": name, **{key: value for key, value in told.items() if value is not None}}
+        fields = {"description": tool.description, "parameters": tool.parameters}
+        function = {"name": name, **{key: value for key, value in fields.items() if value is not None}}
         tools.append({"type": "function", "function": function})
     return tuple(tools)
 
@@ -241,7 +242,7 @@ def list_tool_schemas(scenario: Scenario) -> tuple[dict[str, Any], ...]:
 # ── what was known before the first word ─────────────────────────────────────────────────────────
 
 
-def _of_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _render_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "# The record"
     yield from _section("## The agent's policy: what it was told to do", policy)
     yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)))
@@ -249,7 +250,7 @@ def _of_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "## The tools that the agent had\nNone is known but those that it called."
 
 
-def _of_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
+def _render_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
     if now:
         yield f"Date and time of the conversation: {_line(now)}"
     yield from _section("## The user's goal", scenario.goal)
@@ -379,7 +380,7 @@ def _turn(
     yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
-        agent = f"The agent{_called(step.agent)}" if by_name else "The agent"
+        agent = f"The agent{_format_agent(step.agent)}" if by_name else "The agent"
         yield from _step(step, calls, caps, agent, verb="answers" if is_final else "says")
         calls += len(step.tool_calls)
     if turn.error:
@@ -390,7 +391,7 @@ def _turn(
         yield _quoted(NOTE_TITLE, note)
 
 
-def _called(agent: str) -> str:
+def _format_agent(agent: str) -> str:
     """Return an agent's name in brackets, without characters that could be taken for more than a name."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""
@@ -443,11 +444,11 @@ def _ending(trajectory: Trajectory) -> str:
     if stop is None:
         return "It goes on."
     if stop.reason is StopReason.RECORDED and trajectory.all_turns:
-        return f"The recording ends with {_last_of(trajectory)}."
+        return f"The recording ends with {_describe_last_part(trajectory)}."
     return _ENDINGS.get(stop.reason, "It was broken off, which is no fault of the agent.")
 
 
-def _last_of(trajectory: Trajectory) -> str:
+def _describe_last_part(trajectory: Trajectory) -> str:
     if trajectory.unfinished is None:
         return "the agent's answer"
     steps = trajectory.unfinished.steps

@@ -20,8 +20,8 @@ _TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|witho
 
 def means_nothing(text: str) -> bool:
     """Check whether a text states that there is no score, or nothing to name."""
-    said = text.strip(_AROUND)
-    return not said or normalize_label(said) in _NOTHING
+    stripped = text.strip(_AROUND)
+    return not stripped or normalize_label(stripped) in _NOTHING
 
 
 def parse_score(text: str, highest: float) -> float | str | None:
@@ -46,7 +46,7 @@ def parse_label(text: str, labels: Iterable[str]) -> str | None:
     text = text.strip(_AROUND)
     if normalize_label(text) in by_spelling:
         return by_spelling[normalize_label(text)]
-    begun = dict(_begun(text, by_spelling))
+    begun = dict(_split_comments(text, by_spelling))
     if len(begun) != 1:
         return None
     [(spelled, comment)] = begun.items()
@@ -59,7 +59,7 @@ def _words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _begun(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _split_comments(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield each label that precedes a possible comment, with the text that follows it."""
     for mark in _COMMENT.finditer(text):
         spelled = normalize_label(text[: mark.start()].strip(_AROUND))

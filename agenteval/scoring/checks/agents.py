@@ -24,21 +24,21 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     Consecutive steps of one agent count as one. If some steps name no agent, only what they cannot change is
     decided."""
     spoken = _list_speakers(seen)
-    told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
+    comparison = f"expected: {_format_agents(expected)}; spoke: {_format_agents(spoken)}"
     if not any(spoken):
-        return CheckOutcome(None, f"{told}; no agent is named — {NAMELESS}")
-    ends = _matched(expected, spoken)
+        return CheckOutcome(None, f"{comparison}; no agent is named — {NAMELESS}")
+    ends = _reachable_ends(expected, spoken)
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return CheckOutcome(None, f"{told}; where no agent is named, nobody knows — {NAMELESS}")
-        return CheckOutcome(True, told)
+            return CheckOutcome(None, f"{comparison}; where no agent is named, nobody knows — {NAMELESS}")
+        return CheckOutcome(True, comparison)
     return CheckOutcome(
         False,
-        told,
+        comparison,
         parts=(_difference(expected, spoken),),
         is_lasting=not can_go_on,
-        is_by_absence=_is_part(spoken, expected),
+        is_by_absence=_is_subsequence(spoken, expected),
     )
 
 
@@ -47,7 +47,7 @@ def _list_speakers(seen: CheckInput) -> list[str]:
     return [agent for agent, _ in groupby(agent for turn in seen.all_turns for agent in turn.spoken)]
 
 
-def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
+def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
     """Return how many of the expected agents may have spoken by the end.
 
     An empty set means that an agent spoke out of turn. An unnamed agent may be any one of them, or several.
@@ -62,21 +62,23 @@ def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
     return ends
 
 
-def _is_part(spoken: Sequence[str], expected: Sequence[str]) -> bool:
+def _is_subsequence(spoken: Sequence[str], expected: Sequence[str]) -> bool:
     """Check whether the only fault is that some expected agents are missing: they may have spoken unseen."""
-    rest = iter(expected)
-    return all(any(agent == each for each in rest) for agent in spoken if agent)
+    remaining = iter(expected)
+    return all(any(agent == each for each in remaining) for agent in spoken if agent)
 
 
 def _difference(expected: Sequence[str], spoken: Sequence[str]) -> str:
     """Describe the first place where the two differ."""
-    at = next((at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None)
-    at = min(len(expected), len(spoken)) if at is None else at
-    wanted, found = (each[at] if at < len(each) else "nobody" for each in (expected, spoken))
+    place = next(
+        (at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None
+    )
+    place = min(len(expected), len(spoken)) if place is None else place
+    wanted, found = (each[place] if place < len(each) else "nobody" for each in (expected, spoken))
     return f"{wanted}, not {found}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_agents(names: Sequence[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = (one_line(name, 80) or "(not named)" for name in names[:_SHOWN])
     return (", ".join(shown) or "nobody") + more

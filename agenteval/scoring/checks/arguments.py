@@ -91,8 +91,7 @@ def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
 
 
 def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
-    """Yield the differences in the agent, the result and the arguments of ``call``; the name is not compared.
-    """
+    """Yield the differences in the agent, the result and the arguments of ``call``; the name is not compared."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None
@@ -166,7 +165,7 @@ class _Matcher(NamedTuple):
 def _keys(
     expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, *, partial: bool
 ) -> Iterator[Difference]:
-    expected, actual = _composed(expected), _composed(actual)
+    expected, actual = _normalize_keys(expected), _normalize_keys(actual)
     for key, value in expected.items():
         yield from find_differences(value, actual.get(key, _ABSENT), path=_join(path, key))
     if not partial:
@@ -174,7 +173,7 @@ def _keys(
             yield Difference(_join(path, key), _ABSENT, actual[key])
 
 
-def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def _normalize_keys(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Convert the keys to NFC, unless two of them would become one."""
     if all(not isinstance(key, str) or key.isascii() for key in value):
         return value
@@ -216,24 +215,24 @@ def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
     """Yield the mistakes in the matchers of an expected value that an author wrote."""
     reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
-        for key, item in _items_in(value):
+        for key, item in _iter_items(value):
             yield from find_matcher_mistakes(item, (*path, key))
         return
     for key in reserved:
-        yield from _mistakes_of(key, value[key], (*path, key))
+        yield from _find_operand_mistakes(key, value[key], (*path, key))
     if len(value) > 1:
         what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
-def _items_in(value: Any) -> Iterable[tuple[Any, Any]]:
+def _iter_items(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return the items of a mapping or a list with their keys or indexes; nothing for any other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list | tuple) else ()
 
 
-def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
+def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
     """Yield the mistakes in one matcher."""
     if matcher not in _MATCHERS:
         yield Mistake(f"unknown matcher '{matcher}'", did_you_mean(str(matcher), _MATCHERS), path)
@@ -251,7 +250,7 @@ def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
 
 def find_optional_paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the paths in an expected value at which the value may be absent."""
-    for key, item in _items_in(value):
+    for key, item in _iter_items(value):
         if key == "$optional":
             yield (*path, key)
         yield from find_optional_paths(item, (*path, key))

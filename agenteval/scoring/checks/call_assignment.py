@@ -132,7 +132,7 @@ def _in_any_order(
     owners = find_maximum_matching(edges)
     left: list[int] = []
     if match is not MatchMode.CONTAINS:
-        counted, slots = _counted(counting.values(), lenient=lenient)
+        counted, slots = _count_matches(counting.values(), lenient=lenient)
         placed = counted | _refused(entries, lenient=lenient) if match is MatchMode.WITHIN else counted
         left = [at for at in range(count) if at not in placed]
         if set(left) - set(owners.values()):
@@ -145,7 +145,9 @@ def _in_any_order(
     return AssignmentFaults(tuple(sorted(missing)) if needs else (), tuple(sorted(extra)), (), taken)
 
 
-def _counted(entries: Collection[CallRequirement], *, lenient: bool) -> tuple[set[int], list[Sequence[int]]]:
+def _count_matches(
+    entries: Collection[CallRequirement], *, lenient: bool
+) -> tuple[set[int], list[Sequence[int]]]:
     """Return the calls that ``times`` counts, and slots for the possible matches.
 
     If a requirement has room for some but not all of its possible matches, the assignment decides: it gets as
@@ -295,10 +297,10 @@ def _in_runs(
     undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
     # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
     end = undone.index(min(undone)) if extent is CallCoverage.PREFIX else len(slots)
-    pairs = _traced(rows, slots, end)
+    pairs = _trace_pairs(rows, slots, end)
     if not undone[end]:
         return AssignmentFaults(matched_calls=frozenset(call for _, call in pairs))
-    return _undone(slots, end, pairs, to_place)
+    return _find_ordered_faults(slots, end, pairs, to_place)
 
 
 def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, needs: bool) -> list[_Slot]:
@@ -311,11 +313,11 @@ def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, n
         # What may match this alone has to be placed in case it does; in case it does not, it is another call.
         perhaps = [] if lenient or closed else [at for at in entry.possible if claims[at] == 1]
         takes = sorted((*places, *perhaps)) if perhaps else places
-        slots += _slots_of(number, entry, places, takes, needs=needs)
+        slots += _build_entry_slots(number, entry, places, takes, needs=needs)
     return slots
 
 
-def _slots_of(
+def _build_entry_slots(
     number: int, entry: CallRequirement, places: Sequence[int], takes: Sequence[int], *, needs: bool
 ) -> list[_Slot]:
     """Return the slots of one expected call.
@@ -357,7 +359,7 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
     return rows
 
 
-def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
+def _trace_pairs(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
     """Return the pairs of slot and call of one best assignment."""
     pairs, at, calls = [], end, len(rows[0]) - 1
     while at and calls:
@@ -372,7 +374,7 @@ def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> 
     return pairs
 
 
-def _undone(
+def _find_ordered_faults(
     slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]
 ) -> AssignmentFaults:
     """Return what is missing, extra and out of order.

@@ -33,18 +33,18 @@ _NOT_DECIDED: dict[UnknownPart, str] = {
 
 def describe_tool_calls_result(result: ToolCallsResult) -> str:
     """Describe the result: expected beside actual and, if it failed, the faults and the nearest calls."""
-    expectation, texts = result.expectation, _texts_of(result.expectation)
+    expectation, texts = result.expectation, _call_formatter(result.expectation)
     lines = [_expected(expectation)] if expectation.alternatives else []
     if expectation.forbidden:
-        lines.append(f"not allowed: {_listed(map(format_expected_call, expectation.forbidden))}")
-    lines.append(f"called: {_listed(map(texts, result.calls))}")
+        lines.append(f"not allowed: {_format_runs(map(format_expected_call, expectation.forbidden))}")
+    lines.append(f"called: {_format_runs(map(texts, result.calls))}")
     for what, calls in result.unknown_calls.items():
         remedy = f" — {NAMELESS}" if what == "agent" else ""
-        named = _listed(map(describe_call if what == "agent" else texts, calls))
+        named = _format_runs(map(describe_call if what == "agent" else texts, calls))
         lines.append(f"not decided, because {_NOT_DECIDED[what]}: {named}{remedy}")
     if result.passed is not False:
         return "; ".join(lines)
-    return "\n".join([*lines, *_faults(result, texts)])
+    return "\n".join([*lines, *_describe_faults(result, texts)])
 
 
 def _expected(expectation: ToolCallsExpectation) -> str:
@@ -54,10 +54,10 @@ def _expected(expectation: ToolCallsExpectation) -> str:
 
 
 def _alternative(expected: CallsExpectation) -> str:
-    return f"({expected.match}): {_listed(map(format_expected_call, expected.calls or ()))}"
+    return f"({expected.match}): {_format_runs(map(format_expected_call, expected.calls or ()))}"
 
 
-def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
+def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
     """Return a formatter for calls; it adds agents and results if the author names any."""
     every = (*expectation.expected_calls, *expectation.forbidden)
     by_agent = any(each.agent for each in every)
@@ -122,36 +122,38 @@ def _times(expected: ExpectedCall) -> str:
     return f" ×{between}{times.at_most}"
 
 
-def _faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
-    lines = iter((*_misses(result, texts), *_undue(result, texts)))
+def _describe_faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    lines = iter((*_describe_missing(result, texts), *_describe_undue(result, texts)))
     alternatives = result.expectation.any_of or ()
     number = next((n for n, each in enumerate(alternatives, 1) if each is result.nearest_alternative), 0)
     if number and (first := next(lines, "")):
         yield f"alternative {number} of {len(alternatives)} is the nearest: {first}"
     yield from lines
     if result.forbidden:
-        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
+        yield f"forbidden: {_format_runs(map(texts, result.forbidden))}"
 
 
-def _misses(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+def _describe_missing(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
     by_expected = {id(near.expected): near for near in result.near}
     for expected in result.missing[:MAX_NEAREST_SHOWN]:
         near = by_expected.get(id(expected))
         hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
         if result.times.get(id(expected)):
-            hint = _called(result, expected)
+            hint = _describe_count(result, expected)
         yield f"missing: {format_expected_call(expected)} — {hint}"
     if len(result.missing) > MAX_NEAREST_SHOWN:
         yield f"missing: {len(result.missing) - MAX_NEAREST_SHOWN} more"
 
 
-def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+def _describe_undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
     if result.out_of_order:
-        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
+        yield f"out of order: {_format_runs(map(texts, result.out_of_order))}"
     if result.extra:
-        exceeded = (f"{format_expected_call(each)} was {_called(result, each)}" for each in result.too_many)
+        exceeded = (
+            f"{format_expected_call(each)} was {_describe_count(result, each)}" for each in result.too_many
+        )
         why = "; ".join(islice(exceeded, MAX_NEAREST_SHOWN))
-        yield f"extra: {_listed(map(texts, result.extra))}{f' — {why}' if why else ''}"
+        yield f"extra: {_format_runs(map(texts, result.extra))}{f' — {why}' if why else ''}"
         if result.nearest_alternative is not None and result.nearest_alternative.match is MatchMode.WITHIN:
             by_call = {id(near.call): near for near in result.near if near.difference}
             for call in result.extra[:MAX_NEAREST_SHOWN]:
@@ -159,7 +161,7 @@ def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterato
                     yield f"  {texts(call)} — {near.difference}"
 
 
-def _called(result: ToolCallsResult, expected: ExpectedCall) -> str:
+def _describe_count(result: ToolCallsResult, expected: ExpectedCall) -> str:
     count = result.times[id(expected)]
     return "called once" if count == 1 else f"called {plural(count, 'time')}"
 
@@ -168,7 +170,7 @@ def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
     return ", ".join(f"{name}={describe_expected(value, literal=literal)}" for name, value in args.items())
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _format_runs(texts: Iterable[str]) -> str:
     """Format texts as in ``a, b ×3, c``; "no call" if there are none."""
     runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
     shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]

@@ -21,7 +21,7 @@ def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckO
         parts=list_call_faults(result),
         is_lasting=result.passed is False and (seen.is_ongoing or not result.rests_on_absence),
         is_by_absence=result.rests_on_absence,
-        key_path=_forbidden_by(result),
+        key_path=_find_forbidding_entry(result),
         turn=_first_turn(result, seen),
     )
 
@@ -32,7 +32,7 @@ def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 
 
-def _forbidden_by(result: ToolCallsResult) -> str:
+def _find_forbidding_entry(result: ToolCallsResult) -> str:
     """Return the entry that forbids the first forbidden call, if nothing else is wrong."""
     if not result.forbidden or any(not fault.startswith("forbidden ") for fault in list_call_faults(result)):
         return ""
@@ -45,7 +45,7 @@ def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
 
     The model of ``tool_calls`` itself reports an entry that checks nothing."""
     for path, entry in _entries(written):
-        yield from _of_call(entry, path)
+        yield from _find_call_mistakes(entry, path)
         if path[0] == "forbidden":
             for place in find_optional_paths(entry.get("args")):
                 what = "$optional has no place in forbidden: it would forbid calls without that argument"
@@ -66,7 +66,7 @@ def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
         yield from ((("any_of", index, *path), entry) for path, entry in _entries(alternative))
 
 
-def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
+def _find_call_mistakes(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
     for key, mistake in _IF_EMPTY.items():
         if isinstance(name := entry.get(key), str) and not name.strip():
             yield Mistake(*mistake, (*path, key))

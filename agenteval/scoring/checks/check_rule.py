@@ -98,7 +98,7 @@ class CheckInput:
         return f"any of {len(self.answers)} answers{more}: {shown}"
 
 
-def _none(_written: Any) -> Iterator[Mistake]:
+def _no_mistakes(_written: Any) -> Iterator[Mistake]:
     yield from ()
 
 
@@ -119,7 +119,7 @@ class CheckRule:
     needs_answers: bool = False
     """True if it is about answers: it is not decided for a conversation in which the agent broke."""
 
-    find_mistakes: Callable[[Any], Iterator[Mistake]] = _none
+    find_mistakes: Callable[[Any], Iterator[Mistake]] = _no_mistakes
     """Yields the mistakes in what an author wrote there, above all that it checks nothing. Empty lists are
     refused for all rules alike."""
 

@@ -19,27 +19,31 @@ def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
     So it is neither made up nor only the user's own words."""
     unsaid, uncited = [], []
     for needle in needles:
-        saying = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
-        if not saying:
+        answers_with_it = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
+        if not answers_with_it:
             unsaid.append(needle)
-        elif not any(is_in(text, needle) for text in _results((*seen.before, *seen.turns[: saying[-1] + 1]))):
+        elif not any(
+            is_in(text, needle) for text in _results((*seen.before, *seen.turns[: answers_with_it[-1] + 1]))
+        ):
             uncited.append(needle)
-    told = (
+    details = (
         [f"missing {quote_texts(unsaid)} in {seen.quoted_answers}{describe_wildcard_matches(unsaid, seen)}"]
         if unsaid
         else []
     )
     if uncited:
-        told.append(f"{quote_texts(uncited)}: said, but in no tool result before it ({_called(seen)})")
+        details.append(
+            f"{quote_texts(uncited)}: said, but in no tool result before it ({_describe_call_count(seen)})"
+        )
     return CheckOutcome(
-        not told,
-        "; ".join(told) or f"said, and in a tool result before it: {quote_texts(needles)}",
+        not details,
+        "; ".join(details) or f"said, and in a tool result before it: {quote_texts(needles)}",
         parts=(*unsaid, *uncited),
         is_by_absence=bool(uncited) and not unsaid,
     )
 
 
-def _called(seen: CheckInput) -> str:
+def _describe_call_count(seen: CheckInput) -> str:
     calls = sum(len(turn.tool_calls) for turn in (*seen.before, *seen.turns))
     return f"{calls} tool call{'' if calls == 1 else 's'}" if calls else "no tool was called"
 

@@ -20,8 +20,8 @@ def one_line(text: str, limit: int = 200) -> str:
     shown = line[:limit]
     if not shown.isprintable():
         shown = "".join(char for char in clean(shown) if char.isprintable())
-    whole = len(line) <= limit and len(text) <= 8 * limit
-    return shown if whole else f"{shown.rstrip()}…"
+    is_complete = len(line) <= limit and len(text) <= 8 * limit
+    return shown if is_complete else f"{shown.rstrip()}…"
 
 
 def excerpt(text: str, limit: int = 200) -> str:

@@ -37,7 +37,7 @@ def find_impossible_calls(
     ``other_tools``: the tools that its agents are known to have in addition; ``None`` if they may have any.
     """
     for place in _places(scenario):
-        reasons = [_reason(each, place, scenario, other_tools) for each in place.alternatives]
+        reasons = [_find_reason(each, place, scenario, other_tools) for each in place.alternatives]
         if reasons and all(reasons):
             tool, why = next(filter(None, reasons))
             yield ImpossibleCall(place.path, tool, why)
@@ -82,7 +82,7 @@ def _without_calls(scenario: Scenario) -> str:
     return "expect.tool_calls" if closed else ""
 
 
-def _reason(
+def _find_reason(
     expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
     """Return the tool and the reason of the first required call of an alternative that cannot be made."""
@@ -93,7 +93,7 @@ def _reason(
             return call.name, f"{place.no_call}: {NO_CALL} allows none"
         if any(_covers(rule, call) for rule in place.forbidden):
             return call.name, "forbids the same call"
-        if why := _undeclared(call, scenario, other_tools) or _excluded(call, scenario):
+        if why := _explain_undeclared(call, scenario, other_tools) or _explain_excluded(call, scenario):
             return call.name, why
     return None
 
@@ -118,7 +118,7 @@ def _is_always(forbidden: Any, expected: Any) -> bool:
     return is_within and not may_be_absent(expected)
 
 
-def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
+def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
     """Explain that the scenario declares other tools, but not this one.
 
     If the agent may have any tools, only report a name that is nearly that of a declared tool."""
@@ -132,25 +132,25 @@ def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[
     return "declares no such tool — add it under tools:, unless the agent has it itself"
 
 
-def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
+def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
     """Explain which arguments the tool's schema refuses: such a call gets an error. Empty if an error is
     expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
-    missing = _missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
-    return _refused(tool.parameters, call.args or {}) or missing
+    missing = _explain_missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
+    return _explain_refused(tool.parameters, call.args or {}) or missing
 
 
-def _refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+def _explain_refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
     for key, value in args.items():
-        if why := _broken(schema, key, value):
+        if why := _find_schema_break(schema, key, value):
             return f"the tool's parameters refuse {key}: {describe_expected(value, 60)} ({why})"
     return ""
 
 
-def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+def _explain_missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     required = parameters.get("required")
     missing = [key for key in required if key not in args] if isinstance(required, list) else []
     if missing and all(isinstance(key, str) for key in missing):
@@ -167,7 +167,7 @@ _ALIKE = 0.6
 """The same, for a name that is known to be wrong."""
 
 
-def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
+def _find_schema_break(schema: Mapping[str, Any], key: str, value: Any) -> str:
     """Return why a schema refuses every value that is expected of a key; empty if some value may fit."""
     if _is_literal(value):
         return schema_violations(schema, {key: value})
@@ -177,14 +177,15 @@ def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
     if name == "$in" and _is_literal(operand):
         found = [schema_violations(schema, {key: option}) for option in operand or ()]
         return found[0] if all(found) else ""
-    return schema_violations(_types_alone(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
+    return schema_violations(_keep_types(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
 
 
-def _types_alone(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _keep_types(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = schema.get("properties")
     known = properties.items() if isinstance(properties, Mapping) else ()
     kinds = {
-        key: {"type": own["type"]} if isinstance(own, Mapping) and "type" in own else {} for key, own in known
+        key: {"type": subschema["type"]} if isinstance(subschema, Mapping) and "type" in subschema else {}
+        for key, subschema in known
     }
     return {**schema, "properties": kinds}
 

@@ -30,7 +30,7 @@ class _NoJsonError(ValueError):
     """Raised for an answer that is not JSON; the message says why."""
 
 
-def _json_of(answer: str) -> Any:
+def _parse_json(answer: str) -> Any:
     """Parse an answer as JSON.
 
     One code fence around all of it is removed; JSON with other text around it is refused. Raise
@@ -39,7 +39,12 @@ def _json_of(answer: str) -> Any:
     if fenced := _FENCED.fullmatch(text):
         text = fenced[2]
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_float)
+        return json.loads(
+            text,
+            object_pairs_hook=_object_without_duplicates,
+            parse_constant=_no_constant,
+            parse_float=_float,
+        )
     except RecursionError:
         raise _NoJsonError("is nested too deeply to be read") from None
     except _NoJsonError:
@@ -50,7 +55,7 @@ def _json_of(answer: str) -> Any:
         raise _NoJsonError(f"is not JSON ({error})") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object, and refuse a duplicate key: readers differ in which of the two values they take."""
     made = dict(pairs)
     if len(made) < len(pairs):
@@ -76,11 +81,11 @@ def _float(digits: str) -> float:
 
 def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
     """Check that some answer is JSON that fits the schema."""
-    misfit = build_schema_checker(json.dumps(schema, sort_keys=True))
+    find_fault = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
         try:
-            fault = misfit(_json_of(answer))
+            fault = find_fault(_parse_json(answer))
         except _NoJsonError as error:
             fault = f"it {error}"
         except RecursionError:
@@ -88,8 +93,8 @@ def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutco
         if not fault:
             return CheckOutcome(True, f"fits the schema: {excerpt(answer, 80)}")
         faults.append(fault)
-    told = f": {one_line(faults[-1], 600)}" if faults else ""
-    return CheckOutcome(False, f"not JSON that fits the schema{told}; in {seen.quoted_answers}")
+    reason = f": {one_line(faults[-1], 600)}" if faults else ""
+    return CheckOutcome(False, f"not JSON that fits the schema{reason}; in {seen.quoted_answers}")
 
 
 def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
@@ -111,31 +116,37 @@ def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcom
     not_json = ""
     for answer in seen.answers:
         try:
-            value = _json_of(answer)
+            value = _parse_json(answer)
         except _NoJsonError as error:
             not_json = f"it {error}"
             continue
-        faults = {path: fault for path, expected in asked.items() if (fault := _fault(path, expected, value))}
+        faults = {
+            path: fault for path, expected in asked.items() if (fault := _find_fault(path, expected, value))
+        }
         if not faults:
-            return CheckOutcome(True, f"holds for {_listed(list(asked))}: {excerpt(answer, 80)}")
+            return CheckOutcome(True, f"holds for {_format_keys(list(asked))}: {excerpt(answer, 80)}")
         if nearest is None or len(faults) < len(nearest):
             nearest = faults
     if nearest is None:
-        told = f"{not_json}; " if not_json else ""
+        detail = f"{not_json}; " if not_json else ""
         return CheckOutcome(
-            False, f"no JSON for {_listed(list(asked))}: {told}{seen.quoted_answers}", parts=list(asked)
+            False,
+            f"no JSON for {_format_keys(list(asked))}: {detail}{seen.quoted_answers}",
+            parts=list(asked),
         )
-    told = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
+    detail = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
     more = len(nearest) - _FAULTS_SHOWN
     also = f"; and {more} more" if more > 0 else ""
-    return CheckOutcome(False, f"{one_line(told, 1000)}{also}; in {seen.quoted_answers}", parts=list(nearest))
+    return CheckOutcome(
+        False, f"{one_line(detail, 1000)}{also}; in {seen.quoted_answers}", parts=list(nearest)
+    )
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
 """The container that each type of path part needs, and its name."""
 
 
-def _fault(path: str, expected: Any, value: Any) -> str:
+def _find_fault(path: str, expected: Any, value: Any) -> str:
     """Describe what is wrong at ``path``; empty if nothing is."""
     so_far = ""
     for part in _parts(path) or ():
@@ -156,7 +167,7 @@ def _absence(part: str | int, value: Any) -> str:
         return "" if part < len(value) else plural(len(value), "item")
     if part in value:
         return ""
-    keys = f"; its keys are {_listed(list(value))}" if value else ""
+    keys = f"; its keys are {_format_keys(list(value))}" if value else ""
     return f"no {excerpt(part, 40)}{keys}"
 
 
@@ -175,7 +186,7 @@ def _parts(path: str) -> Path | None:
     return tuple(found) or None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_keys(names: Sequence[str]) -> str:
     more = f" and {len(names) - _KEYS_SHOWN} more" if len(names) > _KEYS_SHOWN else ""
     return one_line(", ".join(names[:_KEYS_SHOWN]), 400) + more
 

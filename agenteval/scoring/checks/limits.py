@@ -8,12 +8,12 @@ from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckR
 
 
 def check_step_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    return _of_calls(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
+    return _compare_count(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
 
 
 def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     made = sum(not call.attempted for call in seen.tool_calls)
-    return _of_calls(made, bound, "tool calls")
+    return _compare_count(made, bound, "tool calls")
 
 
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
@@ -25,7 +25,7 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
     unread = sum(bool(turn.unread_usage) for turn in turns)
-    found, of = _within(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
+    found, of = _compare(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
     remarks = {
         "estimated": any(usage.estimated for usage in usages),
         f"{uncounted} {of} no usage": uncounted,
@@ -41,18 +41,18 @@ def check_latency_limit(bound: float, seen: CheckInput) -> CheckOutcome:
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
         return CheckOutcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
-    return _within(latency, bound, "ms")
+    return _compare(latency, bound, "ms")
 
 
-def _within(value: float, bound: float, unit: str) -> CheckOutcome:
+def _compare(value: float, bound: float, unit: str) -> CheckOutcome:
     holds = value <= bound
     return CheckOutcome(holds, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed", is_lasting=not holds)
 
 
-def _of_calls(count: int, bound: int, unit: str) -> CheckOutcome:
+def _compare_count(count: int, bound: int, unit: str) -> CheckOutcome:
     """Compare a sum with its bound; if it is within the bound, that rests on no further call having been
     seen."""
-    found = _within(count, bound, unit)
+    found = _compare(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 
 

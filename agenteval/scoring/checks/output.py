@@ -1,5 +1,4 @@
-"""``expect.output``: texts that must be in the agent's answers, and texts that must be in nothing it wrote.
-"""
+"""``expect.output``: texts that must be in the agent's answers, and texts that must be in nothing it wrote."""
 
 from __future__ import annotations
 
@@ -52,10 +51,10 @@ def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome
     everywhere: dict[str, None] = {}
     for number, pieces in enumerate(seen.spoken_pieces, 1):
         turn = f" (answer {number})" if len(seen.spoken_pieces) > 1 else ""
-        for said in pieces:
-            if present := [needle for needle in needles if texts.mentions(said, needle)]:
+        for piece in pieces:
+            if present := [needle for needle in needles if texts.mentions(piece, needle)]:
                 everywhere |= dict.fromkeys(present)
-                found.append(f"found {quote_texts(present)} in {excerpt(said)}{turn}")
+                found.append(f"found {quote_texts(present)} in {excerpt(piece)}{turn}")
                 first = number - 1 if first is None else first
     detail = "; ".join(found) or f"none of {quote_texts(needles)} found"
     return CheckOutcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found), turn=first)

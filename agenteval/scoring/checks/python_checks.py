@@ -84,8 +84,8 @@ def _function(target: str, base: str, place: Place | None) -> Callable[..., Any]
     if shape := find_signature_mismatch(function, 1):
         what = f"the check: {target} cannot be called with only the conversation: {shape}"
         raise AuthorError(Problem(what, "write def NAME(conversation)", place))
-    found: Callable[..., Any] = function
-    return found
+    checked: Callable[..., Any] = function
+    return checked
 
 
 def find_target_mistakes(written: Any) -> Iterator[Mistake]:

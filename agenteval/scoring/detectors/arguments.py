@@ -26,11 +26,11 @@ def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
-        own = conversation.calls_in_turn(number)
-        for _, step in groupby(own, key=attrgetter("step")):
+        turn_calls = conversation.calls_in_turn(number)
+        for _, step in groupby(turn_calls, key=attrgetter("step")):
             together = tuple(step)  # made at the same time: none knows the result of another
             for placed in together:
-                if why := _wrong(conversation, placed, sources):
+                if why := _find_wrong_argument(conversation, placed, sources):
                     yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)
                 sources.add_agent_text(abbreviate_call(placed.call, 20_000))
             for placed in together:
@@ -38,12 +38,12 @@ def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
         sources.add_agent_text(turn.answer)
 
 
-def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceTexts) -> str:
+def _find_wrong_argument(conversation: DetectorInput, placed: LocatedCall, sources: SourceTexts) -> str:
     call = placed.call
     if call.args is None:
         return ""
     facts = conversation.tools.get(call.name)
-    if facts is not None and (broken := _broken(facts, placed)):
+    if facts is not None and (broken := _find_schema_break(facts, placed)):
         return f"the arguments break the schema of '{call.name}': {broken}"
     if nothing := _find_empty_arguments(facts, call.args):
         return f"the arguments of '{call.name}' say nothing: {nothing}"
@@ -54,7 +54,7 @@ def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceText
     return next(filter(None, reasons), "")
 
 
-def _broken(facts: ToolFacts, placed: LocatedCall) -> str:
+def _find_schema_break(facts: ToolFacts, placed: LocatedCall) -> str:
     """Describe what breaks the schema, unless it is a value that was written as JSON text and accepted."""
     args = placed.call.args or {}
     broken = schema_violations(facts.parameters or {}, args)
@@ -127,7 +127,7 @@ def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     for placed in odd:
         call = placed.call
         raw = call.raw_args or ""
-        what, may_be_log = _written(raw, call.args is not None)
+        what, may_be_log = _describe_malformed(raw, call.args is not None)
         succeeds = placed.error is None and call.result is not None
         is_habit = len(odd) > 1 and succeeds and not _looks_like_json(raw)
         if plainly or not (may_be_log or is_habit):
@@ -139,7 +139,7 @@ def _looks_like_json(raw: str) -> bool:
     return raw.lstrip()[:1] in ("{", "[", '"', "}", "`")
 
 
-def _written(raw: str, was_read: bool) -> tuple[str, bool]:
+def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
     """Describe what is wrong with arguments, and whether a logger may have written valid ones this way."""
     inner = parse_or(raw)
     if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):

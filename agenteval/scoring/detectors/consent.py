@@ -50,7 +50,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
         is_yes = not is_judged and is_plain_yes(turn.user)
         for call in turn.tool_calls:
             is_expected = any(call_matches(each, call) for each in expected)
-            is_settled = is_expected or (is_yes and _names(before, call))
+            is_settled = is_expected or (is_yes and _names_argument(before, call))
             if call.approved or (is_settled and not call.of_unknown_turn):
                 found.add(number)
             number += 1
@@ -59,8 +59,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
 
 
 def _expected_at(turn: Turn, scenario: Scenario) -> Iterator[ExpectedCall]:
-    """Yield the calls expected at a turn. In a scenario of one turn, calls expected of the whole count, too.
-    """
+    """Yield the calls expected at a turn. In a scenario of one turn, calls expected of the whole count, too."""
     of_turn = scenario.turn_expectation(turn)
     is_only_turn = scenario.turns is not None and len(scenario.turns) == 1
     for expect in (of_turn, scenario.expect if is_only_turn else None):
@@ -79,7 +78,7 @@ _BEGINS = re.compile(rf"\W*(?:{'|'.join(PLAIN_YES)})\b(?![-'])")
 _QUESTION = re.compile("[?\uff1f\u061f\u037e]")
 
 
-def _names(message: str, call: ToolCall) -> bool:
+def _names_argument(message: str, call: ToolCall) -> bool:
     """Check whether a message names a value of the call's arguments.
 
     If some values are codes (``B-1``), it must name one of these: "EUR" does not identify a booking."""

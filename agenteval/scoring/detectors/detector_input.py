@@ -109,10 +109,10 @@ class DetectorInput:
                 continue
             *before, last = turn.steps
             if any(map(_TEXT, before)) or reasoning_end(last.text or ""):
-                whole = _with_all_texts(turn)
-                turns = (*turns[:number], whole, *turns[number + 1 :])
-                answers_at[number] = len(whole.answer) - len(turn.answer)
-        return DetectorInput(turns=turns, calls=tuple(_placed(turns)), answers_at=answers_at, **known)
+                with_texts = _with_all_texts(turn)
+                turns = (*turns[:number], with_texts, *turns[number + 1 :])
+                answers_at[number] = len(with_texts.answer) - len(turn.answer)
+        return DetectorInput(turns=turns, calls=tuple(_locate_calls(turns)), answers_at=answers_at, **known)
 
 
 _TEXT = attrgetter("text")
@@ -120,12 +120,12 @@ _TEXT = attrgetter("text")
 
 def _with_all_texts(turn: Turn) -> Turn:
     """Return the turn with what the agent said beside its calls before its answer."""
-    said = "\n\n".join(blank_reasoning(step.text) for step in turn.steps if step.text)
-    last = turn.steps[-1].model_copy(update={"text": said})
+    full_text = "\n\n".join(blank_reasoning(step.text) for step in turn.steps if step.text)
+    last = turn.steps[-1].model_copy(update={"text": full_text})
     return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
 
 
-def _placed(turns: Iterable[Turn]) -> Iterable[LocatedCall]:
+def _locate_calls(turns: Iterable[Turn]) -> Iterable[LocatedCall]:
     index = 0
     for number, turn in enumerate(turns):
         for position, step in enumerate(turn.steps):

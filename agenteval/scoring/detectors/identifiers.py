@@ -212,8 +212,8 @@ class SourceTexts:
         if core.isdigit() and len(core) < SHORTEST_NUMBER:
             return core in self._numbers or any(other.endswith(core) for other in self._cores)
         parts = _named_parts(named.text)
-        is_telling = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
-        return self._contains_core(core) or (is_telling and all(map(self._contains_core, parts)))
+        is_specific = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
+        return self._contains_core(core) or (is_specific and all(map(self._contains_core, parts)))
 
     def _contains_core(self, core: str) -> bool:
         return core in self._cores or any(core in text for text in self._plain)

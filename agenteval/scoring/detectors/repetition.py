@@ -12,15 +12,15 @@ SHORTEST_ANSWER = 60
 
 def repetition(conversation: DetectorInput) -> Iterator[Proof]:
     """Find answers that repeat that of an earlier turn word for word, to another message of the user."""
-    said: dict[str, tuple[int, str]] = {}
+    earlier_answers: dict[str, tuple[int, str]] = {}
     for number, turn in enumerate(conversation.turns):
         answer = turn.answer
         folded = " ".join(answer.split())
         if len(folded) < SHORTEST_ANSWER:
             continue
         asked = " ".join(turn.user.lower().split())
-        earlier = said.get(folded)
+        earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
             why = f"repeats what it said in turn {earlier[0] + 1}, although the user said something else"
             yield Proof(number, None, answer, why, (0, len(answer)))
-        said[folded] = number, asked
+        earlier_answers[folded] = number, asked

@@ -82,10 +82,10 @@ class DetectorScorer:
             trajectory = trajectory.model_copy(update={"unfinished": None})
         conversation = self.build_input(scenario, trajectory)
         unknown = tuple(self._unknown(conversation))
-        items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
+        items: list[Check | Finding | ScoreFailure] = list(_unknown_tool_check(scenario, unknown))
         for detector in self._detectors:
             if detector.needs_all_calls and not conversation.observed:
-                items += () if self._is_judged else _left_open(detector, conversation, trajectory)
+                items += () if self._is_judged else _report_open_claim(detector, conversation, trajectory)
                 continue
             try:
                 proofs = unknown if detector.name == UNKNOWN_TOOL else tuple(detector.find(conversation))
@@ -110,7 +110,7 @@ class DetectorScorer:
             truths=tuple(
                 filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.facts))
             ),
-            beliefs=tuple(held.belief for held in scenario.beliefs),
+            beliefs=tuple(each.belief for each in scenario.beliefs),
             now=self._now,
             observed=trajectory.all_calls_seen,
             agreed=self._agreed(scenario, trajectory),
@@ -168,7 +168,7 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
     return item.model_copy(update={"unless_all_seen": True}) if isinstance(item, ScoreFailure) else item
 
 
-def _left_open(
+def _report_open_claim(
     detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
     """Yield a failure to score for a claimed action that an unseen call may have carried out.
@@ -200,13 +200,13 @@ def _facts(tool: Tool) -> ToolFacts:
     )
 
 
-def _check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
-    told = {proof.explanation: proof.evidence for proof in unknown}
-    if told:
+def _unknown_tool_check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
+    unknown_calls = {proof.explanation: proof.evidence for proof in unknown}
+    if unknown_calls:
         yield Check(
             name=UNKNOWN_TOOL,
             passed=False,
-            detail="; ".join(told),
+            detail="; ".join(unknown_calls),
             where=scenario.where("tools"),
-            parts=at_most(_MOST_NAMED, told.values()),
+            parts=at_most(_MOST_NAMED, unknown_calls.values()),
         )

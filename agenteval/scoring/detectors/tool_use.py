@@ -38,12 +38,12 @@ def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
     same kind got another result (then it was waiting for it). In a later turn this covers only tools that are
     marked ``reads``, because the world may have changed by itself. Tools that are meant to be repeated
     (``next_page``) are excluded."""
-    course = _course_of(conversation)
+    course = _build_course(conversation)
     latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
         call = placed.call
         facts = conversation.tools.get(call.name)
-        if call.args is None or call.attempted or _is_for_doing_again(call.name, facts):
+        if call.args is None or call.attempted or _is_repeatable(call.name, facts):
             continue
         key = (call.name, json_key(call.args))
         earlier = latest.get(key)
@@ -117,11 +117,11 @@ _ADDING = frozenset(
 """Words in the name of an unmarked tool whose second call may be intended ("two more")."""
 
 
-def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
+def _is_repeatable(name: str, facts: ToolFacts | None) -> bool:
     return not (facts and facts.is_marked) and not _AT_WILL.isdisjoint(words_of(name)[:2])
 
 
-def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
+def _certainly_changes(name: str, facts: ToolFacts | None) -> bool:
     """Check whether a tool changes something, so that a second call has a second effect."""
     if get_tool_effect(name, facts) is not ToolEffect.WRITES:
         return False
@@ -129,8 +129,7 @@ def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
 
 
 class _Course(NamedTuple):
-    """What happened around each call, by its index; found in one pass over the calls, which may be thousands.
-    """
+    """What happened around each call, by its index; found in one pass over the calls, which may be thousands."""
 
     changed: Sequence[int]
     """The latest call of an earlier step that certainly changed something; -1 if there is none."""
@@ -140,10 +139,10 @@ class _Course(NamedTuple):
     """True if the same call, later in the turn, had another result."""
 
 
-def _course_of(conversation: DetectorInput) -> _Course:
+def _build_course(conversation: DetectorInput) -> _Course:
     calls, tools = conversation.calls, conversation.tools
     return _Course(
-        _latest_before(calls, lambda name: _surely_changes(name, tools.get(name))),
+        _latest_before(calls, lambda name: _certainly_changes(name, tools.get(name))),
         _latest_before(calls, lambda name: get_tool_effect(name, tools.get(name)) is not ToolEffect.READS),
         _differs_later(calls),
     )
@@ -182,7 +181,7 @@ def _changed_nothing(
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
-    does = _surely_changes(one.name, conversation.tools.get(one.name))
+    does = _certainly_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not same_result(one.result, other.result):
         return does and placed.error is None
     # What is done once more is not done because something of unknown nature was called meanwhile.

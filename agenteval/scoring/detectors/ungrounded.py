@@ -33,13 +33,12 @@ def collect_sources(conversation: DetectorInput) -> SourceTexts:
         conversation.now,
         *conversation.truths,
         *conversation.beliefs,
-        *(value for tool in conversation.tools.values() for value in _offered(tool.parameters)),
+        *(value for tool in conversation.tools.values() for value in _listed_values(tool.parameters)),
     )
 
 
-def _offered(schema: Any) -> Iterator[Any]:
-    """Yield the values that a schema lists: unlike the example in a description, the agent may choose them.
-    """
+def _listed_values(schema: Any) -> Iterator[Any]:
+    """Yield the values that a schema lists: unlike the example in a description, the agent may choose them."""
     pending = [schema]
     while pending:
         part = pending.pop()

@@ -196,8 +196,8 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
     samples = group_by(lambda each: each.key, members)
     return tuple(
-        Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in own)))
-        for key, own in samples.items()
+        Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in sample_findings)))
+        for key, sample_findings in samples.items()
     )
 
 

@@ -102,7 +102,11 @@ def build_candidates(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
     Each has the findings of one scenario that code cannot tell apart, and those that it knows to be the same
     faults. Groups of one cause are adjacent, the worst cause first."""
     scenarios = group_by(lambda each: each.key.scenario, findings).values()
-    groups = [group for own in scenarios for group in _goals_with_their_causes(_faults(own))]
+    groups = [
+        group
+        for scenario_findings in scenarios
+        for group in _goals_with_their_causes(_faults(scenario_findings))
+    ]
     rank: dict[Cause, int] = {}
     for group in groups:
         cause = group.cause
@@ -174,7 +178,7 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
     def place_of_cause(missed: LocatedFinding) -> int | None:
         near = by_conversation.get(missed.key, ())
-        return next((place for place in near if _is_one_of_its_faults(missed, made[place])), None)
+        return next((place for place in near if _is_fault_of(missed, made[place])), None)
 
     for goal in goals:
         alone: list[LocatedFinding] = []
@@ -200,7 +204,7 @@ def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
     )
 
 
-def _is_one_of_its_faults(one: LocatedFinding, group: FindingGroup) -> bool:
+def _is_fault_of(one: LocatedFinding, group: FindingGroup) -> bool:
     return any(one.key == other.key and _is_same_fault(one, other) for other in group.all_findings)
 
 

@@ -52,10 +52,13 @@ def collect_agent_setups(
     ``policies``: by agent; a recorded conversation has its own."""
     failed = [each for each in scenarios if any(sample.findings for sample in each.samples)]
     agents = group_by(lambda each: each.agent, failed)
-    return {agent: _setting(own, policies.get(agent, "")) for agent, own in agents.items()}
+    return {
+        agent: _build_setup(agent_scenarios, policies.get(agent, ""))
+        for agent, agent_scenarios in agents.items()
+    }
 
 
-def _setting(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup:
+def _build_setup(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup:
     tools: dict[str, str] = {}
     for each in scenarios:
         for name, tool in each.scenario.tools.items():
@@ -199,7 +202,7 @@ def _entry(group: FindingGroup) -> dict[str, Any]:
     entry = {
         "id": first.id,
         "label": one_line(first.cause.label, 160),
-        "shows as": _some(sorted(each.cause.label for each in group.effects), 160),
+        "shows as": _format_first(sorted(each.cause.label for each in group.effects), 160),
         "tool": one_line(first.cause.tool, 160),
         "criterion": one_line(first.cause.criterion, 200),
         "conversation": one_line(first.key.scenario, 160),
@@ -210,7 +213,7 @@ def _entry(group: FindingGroup) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value}
 
 
-def _some(names: Iterable[str], limit: int) -> str:
+def _format_first(names: Iterable[str], limit: int) -> str:
     """Format the first few names, each once."""
     known = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(known) - 3} more" if len(known) > 3 else ""

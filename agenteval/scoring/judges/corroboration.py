@@ -136,19 +136,21 @@ def _uncorroborated(
     if failure.usage:
         spent.append(failure.usage)
     message = f"a verdict was asked again, but there was no answer: {failure.message}"
-    said = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
-    return failure.model_copy(update=said)
+    update = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
+    return failure.model_copy(update=update)
 
 
 def build_vote(reply: ModelReply, *, against: bool) -> Vote:
-    said: Any = reply.value
-    verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
+    answer: Any = reply.value
+    verdict = next(
+        (getattr(answer, key) for key in ("label", "outcome", "score") if hasattr(answer, key)), None
+    )
     return Vote(
         verdict=verdict,
         against=against,
-        reason=said.reason,
-        evidence=said.evidence,
-        references=references_in(said),
+        reason=answer.reason,
+        evidence=answer.evidence,
+        references=references_in(answer),
         usage=reply.usage,
     )
 

@@ -64,8 +64,8 @@ class CriteriaScorer:
             )
             for number, criterion in enumerate(criteria, 1)
         }
-        given = self._inputs
-        answers = await ask_shared(given.model, questions, given.gating, is_shared=self._is_shared)
+        inputs = self._inputs
+        answers = await ask_shared(inputs.model, questions, inputs.gating, is_shared=self._is_shared)
         return [
             item
             for criterion, answer in zip(criteria, answers.values(), strict=True)
@@ -79,13 +79,13 @@ class CriteriaScorer:
             detail = f"{criterion} — not judged: {answer.message}"
             return Check(name=CRITERIA, passed=None, detail=detail, where=where), answer
         reply = answer.reply
-        said: Any = reply.value
-        arose = said.label != DID_NOT_ARISE
-        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(said.label)
+        parsed: Any = reply.value
+        arose = parsed.label != DID_NOT_ARISE
+        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(parsed.label)
         check = Check(
             name=CRITERIA,
             passed=passed,
-            detail=_detail(criterion, said),
+            detail=_format_detail(criterion, parsed),
             where=where,
             arose=arose,
             by=reply.model,
@@ -96,15 +96,15 @@ class CriteriaScorer:
         return (check, self._finding(criterion, reply, turn)) if passed is False else (check,)
 
     def _finding(self, criterion: str, reply: ModelReply, turn: int | None) -> Finding:
-        said: Any = reply.value
+        parsed: Any = reply.value
         return Finding(
             detector="judge",
             metric=CRITERIA,
             label=LABEL,
             severity=self._severity,
             turn=turn,
-            evidence=said.evidence,
-            explanation=said.reason,
+            evidence=parsed.evidence,
+            explanation=parsed.reason,
             criterion=criterion,
             scripted=reply.scripted,
         )
@@ -136,10 +136,10 @@ def build_criterion_question(
     If it is not met, the answer quotes words of the record or of the criterion."""
     record = record.with_task_texts(criterion)
 
-    def flaw_in(said: Any, is_scripted: bool) -> str:
+    def flaw_in(answer: Any, is_scripted: bool) -> str:
         return (
-            find_reference_flaw(LABEL, claim_of(said, is_scripted=is_scripted), record)
-            if said.label == "fail"
+            find_reference_flaw(LABEL, claim_of(answer, is_scripted=is_scripted), record)
+            if answer.label == "fail"
             else ""
         )
 
@@ -147,9 +147,9 @@ def build_criterion_question(
         rubric=rubric,
         record=transcript,
         subject=subject,
-        criterion=_values(criterion, scope),
+        criterion=_placeholder_values(criterion, scope),
         flaw_in=flaw_in,
-        gates=lambda said: said.label == "fail",
+        gates=lambda answer: answer.label == "fail",
     )
 
 
@@ -157,15 +157,15 @@ def build_criterion_request(
     criterion: str, scope: str, record: JudgeTranscript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
     """Build the request about one criterion as it is sent first."""
-    values = _values(criterion, scope)
+    values = _placeholder_values(criterion, scope)
     return build_judge_request(rubric, record, subject=subject, criterion=values)
 
 
-def _values(criterion: str, scope: str) -> dict[str, str]:
+def _placeholder_values(criterion: str, scope: str) -> dict[str, str]:
     """Return the values of the rubric's placeholders."""
     return {"criterion": criterion, "span": SPANS[scope]}
 
 
-def _detail(criterion: str, said: Any) -> str:
-    quoted = f" (evidence: “{said.evidence}”)" if said.evidence.strip() else ""
-    return f"{criterion} — {said.label}: {said.reason}{quoted}"
+def _format_detail(criterion: str, answer: Any) -> str:
+    quoted = f" (evidence: “{answer.evidence}”)" if answer.evidence.strip() else ""
+    return f"{criterion} — {answer.label}: {answer.reason}{quoted}"

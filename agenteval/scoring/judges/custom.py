@@ -101,20 +101,19 @@ class Llm:
         self._model = model
 
     async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
-        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if the model gives none.
-        """
-        asking = CURRENT_EVALUATION.get(None)
-        if asking is None:
+        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if the model gives none."""
+        evaluation = CURRENT_EVALUATION.get(None)
+        if evaluation is None:
             raise RuntimeError("self.llm answers only while score or evaluate runs")
         if self._model is None:
-            what = f"the custom metric '{asking.subject.metric}' asks a model, but none is set"
+            what = f"the custom metric '{evaluation.subject.metric}' asks a model, but none is set"
             raise AuthorError(Problem(what, "set models.default or models.judge"))
-        request = ModelRequest("judge", system, prompt, schema, asking.subject)
-        answer = asking.complete_request(self._model, request)
+        request = ModelRequest("judge", system, prompt, schema, evaluation.subject)
+        answer = evaluation.complete_request(self._model, request)
         # The author's code runs on a loop of its own; the model's connections belong to ours.
-        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, asking.loop))
-        asking.usage = asking.usage + reply.usage
-        asking.by, asking.scripted = reply.model, asking.scripted or reply.scripted
+        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, evaluation.loop))
+        evaluation.usage = evaluation.usage + reply.usage
+        evaluation.by, evaluation.scripted = reply.model, evaluation.scripted or reply.scripted
         assert isinstance(reply.value, schema)
         return reply.value
 
@@ -189,7 +188,7 @@ def load_custom_metric(
     try:
         with contain_exits():
             metric = found() if isinstance(found, type) else found
-            problem = _problem(metric)
+            problem = _find_problem(metric)
     except Exception as error:
         what = f"custom metric '{entry}' cannot be made: {describe_error(error)}"
         raise AuthorError(Problem(what, "its class is called without arguments", place)) from error
@@ -206,8 +205,7 @@ def load_custom_metrics(
     prompts: Prompts = SHIPPED_PROMPTS,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[AnyCustomMetric, ...]:
-    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is written.
-    """
+    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is written."""
     loaded: list[AnyCustomMetric] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
@@ -220,13 +218,13 @@ def load_custom_metrics(
     return tuple(loaded)
 
 
-def _problem(metric: Any) -> tuple[str, str] | None:
+def _find_problem(metric: Any) -> tuple[str, str] | None:
     if not isinstance(metric, CustomMetric):
         kinds = "QuantitativeMetric, QualitativeMetric or ConversationMetric"
         return f"is not a metric: {type(metric).__name__}", f"derive it from {kinds}"
     if not isinstance(metric.name, str) or not METRIC_NAME.fullmatch(metric.name):
         return f"has the name {metric.name!r}", 'set name = "…", letters first'
-    written = _written(metric)
+    written = _list_judging_methods(metric)
     if len(written) != 1:
         return f"has {' and '.join(written) or 'not its method'}", "write score or evaluate"
     if shape := find_signature_mismatch(getattr(metric, written[0]), 1):
@@ -240,7 +238,7 @@ def _problem(metric: Any) -> tuple[str, str] | None:
     return None
 
 
-def _written(metric: CustomMetric) -> list[str]:
+def _list_judging_methods(metric: CustomMetric) -> list[str]:
     """Return the judging methods that the author wrote. Each kind has its own; a conversation metric has
     either."""
     kinds = {"score": QuantitativeMetric, "evaluate": QualitativeMetric}
@@ -257,7 +255,7 @@ def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
     if isinstance(metric, Rubric):
         return spec_of(metric)
     scope: Any = metric.scope
-    if _written(metric) == ["score"]:
+    if _list_judging_methods(metric) == ["score"]:
         low, high = metric.scale
         return MetricSpec(name=metric.name, scope=scope, kind="mean", scale=(low, high))
     labels = labels_of(metric)
@@ -299,8 +297,8 @@ class MetricEvaluation:
 class _Pause:
     """Pauses the clock of a judgment while its model calls wait for their turn and for their answer."""
 
-    def __init__(self, asking: MetricEvaluation) -> None:
-        self._asking = asking
+    def __init__(self, evaluation: MetricEvaluation) -> None:
+        self._asking = evaluation
 
     def __enter__(self) -> None:
         self._asking.in_flight += 1

@@ -72,26 +72,26 @@ class CustomScorer:
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         timeout_s = self._metric.timeout_s
         with anyio.move_on_after(timeout_s) as scope:
-            asking = MetricEvaluation(subject, scope, timeout_s)
-            return await self._judged(score_input(scenario, trajectory, self.scope), asking, turn)
-        return (self._failure(f"no result after {timeout_s:g} s", asking),)
+            evaluation = MetricEvaluation(subject, scope, timeout_s)
+            return await self._run(score_input(scenario, trajectory, self.scope), evaluation, turn)
+        return (self._failure(f"no result after {timeout_s:g} s", evaluation),)
 
-    async def _judged(
-        self, given: ScoreInput, asking: MetricEvaluation, turn: int | None
+    async def _run(
+        self, metric_input: ScoreInput, evaluation: MetricEvaluation, turn: int | None
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        token = CURRENT_EVALUATION.set(asking)
+        token = CURRENT_EVALUATION.set(evaluation)
         try:
-            result = await call_user_code(self._judge, given)
+            result = await call_user_code(self._judge, metric_input)
             with contain_exits():
-                score = self._score(result, asking)
+                score = self._build_score(result, evaluation)
         except AuthorError:
             raise
         except UnreadableReplyError as error:
-            return (self._failure(str(error), asking, raw=error.raw),)
+            return (self._failure(str(error), evaluation, raw=error.raw),)
         except (InfrastructureError, _NoScoreError) as error:
-            return (self._failure(str(error), asking, refused=isinstance(error, RequestSkippedError)),)
+            return (self._failure(str(error), evaluation, refused=isinstance(error, RequestSkippedError)),)
         except Exception as error:
-            return (self._failure(describe_error(error), asking),)
+            return (self._failure(describe_error(error), evaluation),)
         finally:
             CURRENT_EVALUATION.reset(token)
         if score.ok is not False or score.label is None:
@@ -99,28 +99,30 @@ class CustomScorer:
         return score, build_label_finding(score, score.label, turn, self._severities)
 
     def _failure(
-        self, message: str, asking: MetricEvaluation, *, raw: str = "", refused: bool = False
+        self, message: str, evaluation: MetricEvaluation, *, raw: str = "", refused: bool = False
     ) -> ScoreFailure:
         return ScoreFailure(
-            metric=self.metric, message=message, raw=raw, usage=asking.reported_usage, refused=refused
+            metric=self.metric, message=message, raw=raw, usage=evaluation.reported_usage, refused=refused
         )
 
-    def _score(self, result: Any, asking: MetricEvaluation) -> Score:
+    def _build_score(self, result: Any, evaluation: MetricEvaluation) -> Score:
         """Convert a result to a score. Raise ``_NoScoreError`` if it is not a valid one."""
-        value, label = (None, self._label(result)) if self._spec.is_label else (self._value(result), None)
+        value, label = (
+            (None, self._parse_label(result)) if self._spec.is_label else (self._parse_value(result), None)
+        )
         return Score(
             metric=self.metric,
             value=value,
             label=label,
             reason=str(result.reason),
             evidence=str(result.evidence),
-            by=asking.by,
-            scripted=asking.scripted,
+            by=evaluation.by,
+            scripted=evaluation.scripted,
             ok=label in self._spec.ok if label is not None else None,
-            usage=asking.reported_usage,
+            usage=evaluation.reported_usage,
         )
 
-    def _value(self, result: Any) -> float:
+    def _parse_value(self, result: Any) -> float:
         if not isinstance(result, QuantResult):
             raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QuantResult")
         value: Any = result.value
@@ -133,7 +135,7 @@ class CustomScorer:
             )
         return float(value)
 
-    def _label(self, result: Any) -> str:
+    def _parse_label(self, result: Any) -> str:
         if not isinstance(result, QualResult):
             raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QualResult")
         known = self._spec.labels

@@ -108,7 +108,7 @@ class ExcusedGoalReviewer:
 
     async def _settled(self, case: _Case) -> tuple[Score | Finding | ScoreFailure, ...]:
         if not case.is_asked:
-            return _unasked(case)
+            return _build_miss(case)
         usage = case.goal.usage
         try:
             return await _GoalReview(case, self._twin(case)).run()
@@ -129,8 +129,7 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation of the scenario that reached the goal; of the same agent, if there is one.
-    """
+    """Return another conversation of the scenario that reached the goal; of the same agent, if there is one."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -159,7 +158,7 @@ class _Case:
     @property
     def votes(self) -> tuple[Vote, ...]:
         """All answers so far."""
-        return self.goal.votes or (_vote_in(self.goal),)
+        return self.goal.votes or (_build_score_vote(self.goal),)
 
     @property
     def contradiction(self) -> Finding | None:
@@ -168,8 +167,7 @@ class _Case:
 
     @property
     def is_twin_new(self) -> bool:
-        """True if another conversation reached the goal, and the judge has not been shown that conversation.
-        """
+        """True if another conversation reached the goal, and the judge has not been shown that conversation."""
         return self.twin is not None and self.goal.twin == ""
 
     @property
@@ -189,12 +187,11 @@ class _Case:
         return self.needs_second_opinion or self.needs_third_opinion
 
 
-def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
-    """Return a miss: no judge can name a difference, so a goal that another conversation reached was missed.
-    """
+def _build_miss(case: _Case) -> tuple[Score | Finding, ...]:
+    """Return a miss: no judge can name a difference, so a goal that another conversation reached was missed."""
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
-    missed = _vote_in(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
+    missed = _build_score_vote(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
     return case.judge.build_result(
         missed,
         case.scenario,
@@ -207,7 +204,7 @@ def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
     )
 
 
-def _vote_in(goal: Score) -> Vote:
+def _build_score_vote(goal: Score) -> Vote:
     return Vote(
         verdict=goal.label,
         against=False,
@@ -236,9 +233,9 @@ class _GoalReview:
                 continue
             reply = await case.judge.ask_again(question, self._opinion(prompt, votes, question))
             if isinstance(reply, ScoreFailure):
-                return (_unanswered(reply, votes, case.outcome),)
+                return (_build_failure(reply, votes, case.outcome),)
             by = reply.model
-            votes.append(_vote_of(reply, question))
+            votes.append(_build_review_vote(reply, question))
         place = find_counted_vote(votes, is_contradicted=case.contradiction is not None)
         return case.judge.build_result(
             None if place is None else self._with_twin(votes, place),
@@ -261,16 +258,16 @@ class _GoalReview:
         """Render the question, with what to make of the answers so far."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
-            return prompts.prompt(prompt).render(first=_written(self._standing(votes))).prompt
+            return prompts.prompt(prompt).render(first=_format_vote(self._standing(votes))).prompt
         twin = ""
         if self.twin:
             shown = prompts.prompt("judge_twin").render(who=self.twin.name, record=self.twin.text)
             twin = f"{shown.prompt}\n\n"
         if prompt != DECIDE:
-            return prompts.prompt(prompt).render(first=_written(self._standing(votes)), twin=twin).prompt
+            return prompts.prompt(prompt).render(first=_format_vote(self._standing(votes)), twin=twin).prompt
         found = self.case.contradiction
         objection = OBJECTION.format(fence(found.explanation or found.evidence)) if found else ""
-        answers = "\n\n".join(map(_written, votes))
+        answers = "\n\n".join(map(_format_vote, votes))
         return prompts.prompt(prompt).render(answers=answers, objection=objection, twin=twin).prompt
 
     def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
@@ -289,7 +286,7 @@ class _GoalReview:
         return next(vote for vote in votes if vote.verdict == self.case.outcome)
 
 
-def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
+def _build_review_vote(reply: ModelReply, question: JudgeQuestion) -> Vote:
     """Return the vote of a reply.
 
     An answer that names no difference to the conversation that reached the goal counts as a miss."""
@@ -300,7 +297,7 @@ def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
     return vote
 
 
-def _written(vote: Vote) -> str:
+def _format_vote(vote: Vote) -> str:
     """Format an answer as it was given."""
     references = vote.references.model_dump(exclude_defaults=True)
     answer = {"evidence": vote.evidence, **references, "reason": vote.reason, "outcome": vote.verdict}
@@ -325,9 +322,9 @@ def _usage(votes: Iterable[Vote]) -> Usage:
     return sum_usage(vote.usage for vote in votes if vote.usage)
 
 
-def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
+def _build_failure(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
     """Return the failure of a goal that was asked about again without an answer: it stays unknown."""
     message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
-    said = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
-    return failure.model_copy(update=said)
+    update = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
+    return failure.model_copy(update=update)

@@ -42,8 +42,8 @@ class GatingPolicy:
     def highest_threshold(self, metric: str, scenario: Scenario) -> float | None:
         """Return the highest number that a threshold on the metric requires for the scenario; ``None``
         without one."""
-        held = self.rules_for(scenario).thresholds.get(metric)
-        return held.bar if held else None
+        threshold = self.rules_for(scenario).thresholds.get(metric)
+        return threshold.bar if threshold else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
         """Check whether a failing label of this severity would fail a sample, or lower a share that has a

@@ -48,10 +48,10 @@ class Judge:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = self.build_question(scenario, trajectory)
-        if asking is None:
+        built = self.build_question(scenario, trajectory)
+        if built is None:
             return ()
-        question, of = asking
+        question, of = built
         return self.score_answer(
             await ask_with_second_opinion(self._inputs.model, question, self._gating), of
         )
@@ -76,13 +76,13 @@ class Judge:
             record=self._view.transcript(scenario, trajectory, turn),
             subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
-            flaw_in=lambda said, is_scripted: self._find_flaw(said, is_scripted, of),
-            gates=lambda said: self._gates(said, of),
-            is_proven=lambda said: self._is_proven(said, of),
-            is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
-            is_doubtful=lambda said: self._is_doubtful(said, of),
+            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, of),
+            gates=lambda answer: self._gates(answer, of),
+            is_proven=lambda answer: self._is_proven(answer, of),
+            is_clean=lambda answer: not rubric.scale and self._is_clean(answer, of),
+            is_doubtful=lambda answer: self._is_doubtful(answer, of),
             side=lambda answer: self._side(answer, of),
-            accepts_flawed=lambda said, _: self._is_below_the_gate(self._worst(said, of)),
+            accepts_flawed=lambda answer, _: self._is_below_the_gate(self._worst(answer, of)),
         )
         return question, of
 
@@ -102,26 +102,26 @@ class Judge:
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
         return self._score_answer(answer, of)
 
-    def _worst(self, said: Any | None, of: JudgeTarget) -> Severity | None:
+    def _worst(self, answer: Any | None, of: JudgeTarget) -> Severity | None:
         """Return the worst severity that an answer could have if its references were valid; ``None`` if not
         known.
 
         Without an answer (``None``), return the worst that any answer could have."""
         if not self._rubric.labels:
             return None
-        labels = self._rubric.labels if said is None else [said.label]
+        labels = self._rubric.labels if answer is None else [answer.label]
         severities = [
             severity_of(label, self._severities, act=cited)
             for label in labels
             if label not in self._rubric.ok
-            for cited in self._acts(said, of)
+            for cited in self._acts(answer, of)
         ]
         return max(severities, key=lambda severity: severity.rank, default=None)
 
-    def _acts(self, said: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
+    def _acts(self, answer: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
         """Return what an answer may be about: the calls that it names, otherwise every possible act."""
-        refers = References() if said is None else references_in(said)
-        if said is not None and said.label == FALSE_CLAIM:
+        refers = References() if answer is None else references_in(answer)
+        if answer is not None and answer.label == FALSE_CLAIM:
             return self._acts_named((), of, tool=refers.tool)
         return self._acts_named([n for n in (refers.call, refers.other_call) if n is not None], of)
 
@@ -138,28 +138,28 @@ class Judge:
         """Return the values of the rubric's placeholders."""
         return {}
 
-    def _find_flaw(self, said: Any, is_scripted: bool, of: JudgeTarget) -> str:
+    def _find_flaw(self, answer: Any, is_scripted: bool, of: JudgeTarget) -> str:
         """Describe what is wrong with the references of an answer that counts against the agent; empty if
         nothing is."""
-        if not self._counts_against(said, of):
+        if not self._counts_against(answer, of):
             return ""
-        label = said.label if self._rubric.labels else self.metric
-        return find_reference_flaw(label, claim_of(said, is_scripted=is_scripted), of.record)
+        label = answer.label if self._rubric.labels else self.metric
+        return find_reference_flaw(label, claim_of(answer, is_scripted=is_scripted), of.record)
 
-    def _counts_against(self, said: Any, of: JudgeTarget) -> bool:
-        verdict = verdict_of(self._rubric, said)
+    def _counts_against(self, answer: Any, of: JudgeTarget) -> bool:
+        verdict = verdict_of(self._rubric, answer)
         if verdict is None or isinstance(verdict, str):
             return verdict is not None and verdict not in self._rubric.ok
         bar = self._gating.highest_threshold(self.metric, of.scenario)
         return bar is not None and verdict < bar
 
-    def _gates(self, said: Any, of: JudgeTarget) -> bool:
+    def _gates(self, answer: Any, of: JudgeTarget) -> bool:
         """Check whether an answer would fail something by itself."""
-        if not self._counts_against(said, of) or _is_of_unseen_call(said, of):
+        if not self._counts_against(answer, of) or _may_be_unseen_call(answer, of):
             return False
         if not self._rubric.labels:
             return True
-        return self._gating.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
+        return self._gating.is_severe(self._finding(answer, of).severity, self.metric, of.scenario)
 
     def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
         """Return the side of an answer, to compare it with another one.
@@ -174,19 +174,19 @@ class Judge:
         """Check whether a failing label would fail the sample by its severity."""
         return self._gating.gates_at(self._finding(answer, of).severity)
 
-    def _is_clean(self, said: Any, of: JudgeTarget) -> bool:
+    def _is_clean(self, answer: Any, of: JudgeTarget) -> bool:
         """Check whether a label reports no fault; one that is not clear does not."""
-        return verdict_of(self._rubric, said) in self._rubric.ok
+        return verdict_of(self._rubric, answer) in self._rubric.ok
 
     def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
         """Check whether an answer that fails nothing might have to, read differently."""
         return False
 
-    def _is_proven(self, said: Any, of: JudgeTarget) -> bool:
+    def _is_proven(self, answer: Any, of: JudgeTarget) -> bool:
         """Check whether code has found the failure that an answer reports for a turn."""
         if of.turn is None or not self._rubric.labels:
             return False
-        found = self._finding(said, of)
+        found = self._finding(answer, of)
         return any(proves(proof, found) for proof in self._inputs.proofs(of.scenario, of.trajectory))
 
     def _finding(self, answer: Any, of: JudgeTarget, *, scripted: bool = False) -> Finding:
@@ -218,23 +218,23 @@ class Judge:
 
     def _score_answer(self, answer: JudgeAnswer, of: JudgeTarget) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
-        said: Any = reply.value
+        parsed: Any = reply.value
         if answer.is_split:
             return (self._undecided(answer),)
-        if verdict_of(self._rubric, said) is None:
-            message = f"not enough to judge: {said.reason}"
+        if verdict_of(self._rubric, parsed) is None:
+            message = f"not enough to judge: {parsed.reason}"
             return (self._unclear(answer, message, self._worst(None, of)),)
-        label = said.label if self._rubric.labels else None
-        if _is_of_unseen_call(said, of):
-            message = f"“{said.evidence}”: no call was seen that did it, and not all calls are seen"
-            return (self._unclear(answer, message, self._worst(said, of)),)
+        label = parsed.label if self._rubric.labels else None
+        if _may_be_unseen_call(parsed, of):
+            message = f"“{parsed.evidence}”: no call was seen that did it, and not all calls are seen"
+            return (self._unclear(answer, message, self._worst(parsed, of)),)
         score = Score(
             metric=self.metric,
-            value=None if self._rubric.labels else said.score,
+            value=None if self._rubric.labels else parsed.score,
             label=label,
-            reason=said.reason,
-            evidence=said.evidence,
-            references=references_in(said),
+            reason=parsed.reason,
+            evidence=parsed.evidence,
+            references=references_in(parsed),
             by=reply.model,
             scripted=reply.scripted,
             ok=label in self._rubric.ok if label else None,
@@ -244,17 +244,17 @@ class Judge:
         )
         if score.ok is not False or score.label is None:
             return (score,)
-        return score, self._finding(said, of, scripted=reply.scripted)
+        return score, self._finding(parsed, of, scripted=reply.scripted)
 
 
-def _is_of_unseen_call(said: Any, of: JudgeTarget) -> bool:
+def _may_be_unseen_call(answer: Any, of: JudgeTarget) -> bool:
     """Check whether an answer reports a false claim that an unseen call may have carried out.
 
     A call that failed would be named in the answer."""
-    if getattr(said, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
+    if getattr(answer, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
         return False
-    is_taken = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
-    return not is_taken and references_in(said).call is None
+    is_taken_at_word = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+    return not is_taken_at_word and references_in(answer).call is None
 
 
 class JudgeTarget(NamedTuple):

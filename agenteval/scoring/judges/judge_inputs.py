@@ -67,14 +67,14 @@ class ConversationView:
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, reserved: int = 0
     ) -> JudgeTranscript:
         """Build the record. ``reserved``: bytes of the limit that are needed for something else."""
-        given = self.inputs
+        inputs = self.inputs
         options = TranscriptOptions(
-            policy=given.policy_of(scenario),
-            tools=given.tools_of(scenario),
-            now=given.now,
+            policy=inputs.policy_of(scenario),
+            tools=inputs.tools_of(scenario),
+            now=inputs.now,
             upto=turn,
             parameters=self.parameters,
-            limit=given.limit - reserved,
+            limit=inputs.limit - reserved,
         )
         return build_transcript(scenario, trajectory, options)
 

@@ -162,19 +162,18 @@ def find_reference_flaw(label: str, claim: Claim, record: QuotableRecord) -> str
 def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
     """Check that every quotation beyond those that the label needs occurs in the record, too."""
     refers, others = claim.references, "what was said or returned by anybody but the agent"
-    given = (
+    quotations = (
         ("evidence", claim.evidence.strip() and claim.evidence, record.everything, "the record"),
         ("source", refers.source, (*record.source_texts, record.policy, *record.task_texts), others),
         ("rule", refers.rule, (record.policy,), "the agent's policy"),
         ("fact", refers.fact, (*record.source_texts, *record.task_texts), others),
     )
-    flaws = (check_quotation(key, words, texts, where) for key, words, texts, where in given if words)
+    flaws = (check_quotation(key, words, texts, where) for key, words, texts, where in quotations if words)
     return next(filter(None, flaws), "")
 
 
 def check_quotation(key: str, quotation: str, texts: Sequence[str], where: str) -> str:
-    """Describe what is wrong with a quotation that occurs in none of ``texts``; ``where`` names these texts.
-    """
+    """Describe what is wrong with a quotation that occurs in none of ``texts``; ``where`` names these texts."""
     return "" if is_quoted(quotation, texts) else describe_missing_quotation(key, quotation, where)
 
 
@@ -237,10 +236,10 @@ def _withheld(claim: Claim, record: QuotableRecord) -> str:
     return ""
 
 
-def _is_disclosed(source: str, said: Iterable[str]) -> bool:
+def _is_disclosed(source: str, texts: Iterable[str]) -> bool:
     """Check whether all values of a quotation are disclosed: a JSON key beside a value was not withheld."""
     wanted = extract_values(source)
-    return bool(wanted) and wanted <= frozenset().union(*map(extract_values, said))
+    return bool(wanted) and wanted <= frozenset().union(*map(extract_values, texts))
 
 
 def _missing_call(claim: Claim, record: QuotableRecord) -> str:

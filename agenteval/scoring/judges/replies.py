@@ -14,23 +14,23 @@ from agenteval.scoring.judges.references import Claim
 from agenteval.scoring.verdict_parsing import means_nothing, parse_label, parse_score
 
 
-def claim_of(said: Any, *, is_scripted: bool) -> Claim:
+def claim_of(answer: Any, *, is_scripted: bool) -> Claim:
     """Return what an answer refers to."""
-    return Claim(said.evidence, references_in(said), is_scripted)
+    return Claim(answer.evidence, references_in(answer), is_scripted)
 
 
-def references_in(said: Any) -> References:
+def references_in(answer: Any) -> References:
     """Return the references that the rubric asks for; the others are empty."""
-    given = {name: getattr(said, name, None) for name in References.model_fields}
-    return References(**{name: value for name, value in given.items() if value is not None})
+    values = {name: getattr(answer, name, None) for name in References.model_fields}
+    return References(**{name: value for name, value in values.items() if value is not None})
 
 
-def verdict_of(rubric: Rubric, said: Any) -> float | str | None:
+def verdict_of(rubric: Rubric, answer: Any) -> float | str | None:
     """Return the score or the label of a reply; ``None`` if the judge could not decide."""
     if rubric.scale:
-        score: float | None = said.score
+        score: float | None = answer.score
         return score
-    label: str = said.label
+    label: str = answer.label
     return None if label == rubric.unsure else label
 
 
@@ -211,7 +211,9 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
     """Return the type of an object with an answer for each name.
 
     An answer that does not fit is ``None`` and does not invalidate the others."""
-    fields: dict[str, Any] = {name: (_perhaps(of), None) for name, of in zip(names, types, strict=True)}
+    fields: dict[str, Any] = {
+        name: (_optional_reply(of), None) for name, of in zip(names, types, strict=True)
+    }
     return create_model(
         "SharedReply",
         __config__=ConfigDict(
@@ -221,7 +223,7 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
     )
 
 
-def _perhaps(of: type[BaseModel]) -> Any:
+def _optional_reply(of: type[BaseModel]) -> Any:
     def read(value: Any) -> Any:
         try:
             return of.model_validate(value)

@@ -75,7 +75,7 @@ def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) ->
         for name, each in questions.items()
     )
     form = prompts.prompt("answer_shared").render(
-        count=str(len(questions)), names=_listed(questions), form=answer_form(first.rubric)
+        count=str(len(questions)), names=_quote_names(questions), form=answer_form(first.rubric)
     )
     types = tuple(build_reply_type(each.rubric) for each in questions.values())
     return _request(
@@ -113,13 +113,13 @@ def answer_form(rubric: Rubric) -> str:
     form = rubric.prompts.prompt(rubric.form)
     values = {
         "scale": describe_scale(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
-        "labels": _listed(rubric.labels),
-        "outcomes": _listed(rubric.outcomes),
+        "labels": _quote_names(rubric.labels),
+        "outcomes": _quote_names(rubric.outcomes),
         "references": "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items()),
         "unsure": rubric.unsure,
     }
     return form.render(**{name: values[name] for name in form.placeholders}).prompt
 
 
-def _listed(names: Iterable[str]) -> str:
+def _quote_names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

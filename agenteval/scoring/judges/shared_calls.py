@@ -37,13 +37,13 @@ async def ask_shared(
     fits = not any(question.record.misfit for question in questions.values())
     if is_shared and len(questions) > 1 and fits:
         shared = await ask_once(model, build_shared_request(questions, SHARED))
-    given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
+    shared_replies = dict(_usable_replies(shared, questions)) if isinstance(shared, ModelReply) else {}
     answers: dict[str, JudgeAnswer | ScoreFailure] = {}
     mistakes: list[AuthorError] = []
 
     async def answer(name: str, question: JudgeQuestion) -> None:
         try:
-            answers[name] = await ask_with_second_opinion(model, question, gating, given.get(name))
+            answers[name] = await ask_with_second_opinion(model, question, gating, shared_replies.get(name))
         except AuthorError as error:
             mistakes.append(error)  # raised below: out of a task group it would be in a group
 
@@ -52,10 +52,12 @@ async def ask_shared(
             group.start_soon(answer, name, question)
     if mistakes:
         raise mistakes[0]
-    return dict(_paid(answers, list(questions), shared.usage if shared else None))
+    return dict(_assign_usage(answers, list(questions), shared.usage if shared else None))
 
 
-def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterator[tuple[str, ModelReply]]:
+def _usable_replies(
+    shared: ModelReply, questions: Mapping[str, JudgeQuestion]
+) -> Iterator[tuple[str, ModelReply]]:
     """Yield the answers of the shared call that can be used as they are."""
     for name, question in questions.items():
         part = getattr(shared.value, name)
@@ -63,7 +65,7 @@ def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterat
             yield name, ModelReply(part, Usage(), shared.model, shared.scripted)
 
 
-def _paid(
+def _assign_usage(
     answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
 ) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
     """Yield the answers in the order of the questions; the first one carries the usage of the shared call."""

@@ -26,11 +26,11 @@ class SharedScores:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
-        asked = {judge: found for judge, found in asking.items() if found is not None}
+        built = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
+        asked = {judge: found for judge, found in built.items() if found is not None}
         questions = {judge.metric: question for judge, (question, _) in asked.items()}
-        given = self._inputs
-        answers = await ask_shared(given.model, questions, given.gating, is_shared=True)
+        inputs = self._inputs
+        answers = await ask_shared(inputs.model, questions, inputs.gating, is_shared=True)
         return [
             item for judge, (_, of) in asked.items() for item in judge.score_answer(answers[judge.metric], of)
         ]

@@ -132,17 +132,17 @@ class _Review:
         reply = await ask_model(self.reviews.model, self._request(scenario, trajectory))
         if isinstance(reply, ScoreFailure):
             return (reply,)
-        said: Any = reply.value
-        is_fault = said.label in (HELPED, HINDERED)
+        answer: Any = reply.value
+        is_fault = answer.label in (HELPED, HINDERED)
         return (
             UserReview(
-                label=said.label,
-                explains=is_fault and said.explains,
-                turn=_turn_of(said.evidence, trajectory) if is_fault else None,
+                label=answer.label,
+                explains=is_fault and answer.explains,
+                turn=_find_fault_turn(answer.evidence, trajectory) if is_fault else None,
                 failed=self.failed,
-                evidence=said.evidence,
-                source=said.source,
-                reason=said.reason,
+                evidence=answer.evidence,
+                source=answer.source,
+                reason=answer.reason,
                 by=reply.model,
                 scripted=reply.scripted,
                 usage=reply.usage,
@@ -158,7 +158,7 @@ class _Review:
             knowledge=format_list(scenario.knowledge) if known else NOT_KNOWN,
             beliefs=format_list(format_beliefs(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
-            transcript="\n\n".join(_talk(trajectory)),
+            transcript="\n\n".join(_render_turns(trajectory)),
             outcome=fence(self.outcome),
             labels=", ".join(f'"{label}"' for label in LABELS),
         )
@@ -169,7 +169,7 @@ class _Review:
             reply=ReviewReply,
             subject=self.subject,
             states_form=True,
-            flaw_in=lambda said, is_scripted: _flaw(said, is_scripted, scenario, trajectory),
+            flaw_in=lambda answer, is_scripted: _find_flaw(answer, is_scripted, scenario, trajectory),
         )
 
 
@@ -182,7 +182,7 @@ def _is_recorded(trajectory: Trajectory) -> bool:
     return trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
 
 
-def _talk(trajectory: Trajectory) -> Iterator[str]:
+def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
         agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
@@ -191,44 +191,44 @@ def _talk(trajectory: Trajectory) -> Iterator[str]:
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
 
 
-def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
+def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
     """Describe to the model what is wrong with the quotations of an answer that finds a fault; empty if
     nothing is."""
-    if said.label not in (HELPED, HINDERED):
+    if answer.label not in (HELPED, HINDERED):
         return ""
-    if "explains" not in said.model_fields_set and not is_scripted:
+    if "explains" not in answer.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
-    own = [turn.user for turn in trajectory.turns if turn.script is None]
-    if said.label == HELPED:
-        return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
+    own_texts = [turn.user for turn in trajectory.turns if turn.script is None]
+    if answer.label == HELPED:
+        return _find_helped_flaw(answer, own_texts, is_known=_is_user_known(scenario))
     agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
     place = "what the user said, or the agent's that it left unanswered"
-    flaw = check_quotation("evidence", said.evidence, (*own, *agent), place)
-    if flaw or (is_scripted and not said.source.strip()):
+    flaw = check_quotation("evidence", answer.evidence, (*own_texts, *agent), place)
+    if flaw or (is_scripted and not answer.source.strip()):
         return flaw
-    texts = (*_at_odds_with(said, own, scenario), *agent)
-    return check_quotation("source", said.source, texts, "what the user was told, or what the agent said")
+    texts = (*_at_odds_with(answer, own_texts, scenario), *agent)
+    return check_quotation("source", answer.source, texts, "what the user was told, or what the agent said")
 
 
-def _flaw_of_helped(answer: Any, own: Sequence[str], *, is_known: bool) -> str:
+def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) -> str:
     """Check that the user gave something away: its own words are quoted, and what it was to keep is known."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    return check_quotation("evidence", answer.evidence, own, "what the user said")
+    return check_quotation("evidence", answer.evidence, own_texts, "what the user said")
 
 
-def _at_odds_with(answer: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
+def _at_odds_with(answer: Any, own_texts: Sequence[str], scenario: Scenario) -> Iterable[str]:
     """Return the texts that a user that hindered the agent may have contradicted.
 
     These are what was written about it; if there is nothing, its own words, except those that are at fault.
     """
     if not _is_user_known(scenario):
-        return [text for text in own if not is_quoted(answer.evidence, (text,))]
+        return [text for text in own_texts if not is_quoted(answer.evidence, (text,))]
     beliefs = (each.belief for each in scenario.beliefs)
     return filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *beliefs))
 
 
-def _turn_of(evidence: str, trajectory: Trajectory) -> int:
+def _find_fault_turn(evidence: str, trajectory: Trajectory) -> int:
     """Return the turn of the fault, from 0: that of the user's words, or the one after the agent's unanswered
     words."""
     turns = trajectory.turns
