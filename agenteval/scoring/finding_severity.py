@@ -1,4 +1,4 @@
-"""Finds what a finding is about (the call that it cites, the tool's effect, the call's outcome) and rates it."""
+"""Finds what a finding is about (the cited call, the tool's effect, the call's outcome) and rates it."""
 
 from __future__ import annotations
 

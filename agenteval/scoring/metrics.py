@@ -87,7 +87,7 @@ def threshold_problems(
     known: Mapping[str, MetricSpec],
     place_of: Callable[[str], Place | None],
 ) -> list[Problem]:
-    """Return the problems of thresholds: unknown metrics, and bounds that every score or no score would meet."""
+    """Return the problems of thresholds: unknown metrics, and bounds that every or no score would meet."""
     problems = []
     for name, entry in thresholds.items():
         if name not in known:

@@ -217,7 +217,7 @@ def _size(parts: Iterable[str]) -> int:
 
 
 def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
-    """Join the sections. Each section ends a beginning that other requests share; the closing one does not."""
+    """Join the sections. Each ends a beginning that other requests share; the closing one does not."""
     parts: list[str] = []
     shared: list[int] = []
     length = -2

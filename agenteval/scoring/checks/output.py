@@ -1,4 +1,4 @@
-"""``expect.output``: texts that must be in the agent's answers, and texts that must be in nothing it wrote."""
+"""``expect.output``: texts that the agent's answers must contain, and texts that it must never write."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
 
 
 def _expected_at(turn: Turn, scenario: Scenario) -> Iterator[ExpectedCall]:
-    """Yield the calls expected at a turn. In a scenario of one turn, calls expected of the whole count, too."""
+    """Yield the calls expected at a turn; in a scenario of one turn, also those expected of the whole."""
     of_turn = scenario.turn_expectation(turn)
     is_only_turn = scenario.turns is not None and len(scenario.turns) == 1
     for expect in (of_turn, scenario.expect if is_only_turn else None):

@@ -129,7 +129,7 @@ def _certainly_changes(name: str, facts: ToolFacts | None) -> bool:
 
 
 class _Course(NamedTuple):
-    """What happened around each call, by its index; found in one pass over the calls, which may be thousands."""
+    """What happened around each call, by its index; found in one pass, because calls may be thousands."""
 
     changed: Sequence[int]
     """The latest call of an earlier step that certainly changed something; -1 if there is none."""

@@ -38,7 +38,7 @@ def collect_sources(conversation: DetectorInput) -> SourceTexts:
 
 
 def _listed_values(schema: Any) -> Iterator[Any]:
-    """Yield the values that a schema lists: unlike the example in a description, the agent may choose them."""
+    """Yield the values that a schema lists: unlike an example in a description, the agent may choose them."""
     pending = [schema]
     while pending:
         part = pending.pop()

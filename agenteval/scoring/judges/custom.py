@@ -101,7 +101,7 @@ class Llm:
         self._model = model
 
     async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
-        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if the model gives none."""
+        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if there is none."""
         evaluation = CURRENT_EVALUATION.get(None)
         if evaluation is None:
             raise RuntimeError("self.llm answers only while score or evaluate runs")
@@ -205,7 +205,7 @@ def load_custom_metrics(
     prompts: Prompts = SHIPPED_PROMPTS,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[AnyCustomMetric, ...]:
-    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is written."""
+    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is."""
     loaded: list[AnyCustomMetric] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):

@@ -129,7 +129,7 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation of the scenario that reached the goal; of the same agent, if there is one."""
+    """Return another conversation of the scenario that reached the goal, preferably of the same agent."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -167,7 +167,7 @@ class _Case:
 
     @property
     def is_twin_new(self) -> bool:
-        """True if another conversation reached the goal, and the judge has not been shown that conversation."""
+        """True if another conversation reached the goal, and the judge has not been shown it."""
         return self.twin is not None and self.goal.twin == ""
 
     @property
@@ -188,7 +188,7 @@ class _Case:
 
 
 def _build_miss(case: _Case) -> tuple[Score | Finding, ...]:
-    """Return a miss: no judge can name a difference, so a goal that another conversation reached was missed."""
+    """Return a miss: no judge can name a difference to the conversation that reached the goal."""
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
     missed = _build_score_vote(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})

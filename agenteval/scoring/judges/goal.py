@@ -428,7 +428,7 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
 
 
 def _shows_obstacle(claim: Claim, number: int, call: ToolCall, of: Scenario) -> bool:
-    """Check whether a call is the one that is meant, and its result may show that something cannot be done."""
+    """Check whether a call is the one that is meant and its result may rule the goal out."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
         return False

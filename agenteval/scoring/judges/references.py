@@ -173,7 +173,7 @@ def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
 
 
 def check_quotation(key: str, quotation: str, texts: Sequence[str], where: str) -> str:
-    """Describe what is wrong with a quotation that occurs in none of ``texts``; ``where`` names these texts."""
+    """Describe what is wrong with a quotation that is in none of ``texts``; ``where`` names these texts."""
     return "" if is_quoted(quotation, texts) else describe_missing_quotation(key, quotation, where)
 
 
