@@ -126,7 +126,7 @@ def build_open_checks(
             tool = get_cited_tool(finding, trajectory)
             remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
             detail = (
-                f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}"
+                f"{at}{finding.explanation}; it is not known whether the user had agreed: {why}"
                 f" — if the call is right, {remedy}"
             )
             where = scenario.where("tools")

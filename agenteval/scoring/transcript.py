@@ -83,7 +83,7 @@ def build_transcript(
     return record
 
 
-# All judges of a turn ask for one text, one right after the other.
+# All judges of a turn request the same text, one right after the other.
 _recent: deque[tuple[Scenario, Trajectory, TranscriptOptions, JudgeTranscript]] = deque(maxlen=4)
 
 
@@ -111,7 +111,7 @@ def _record(
         return transcript
     needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
     why = (
-        f"the record has about {needed:,} tokens, its long texts shortened, but only {allowed:,} may be sent"
+        f"the record has about {needed:,} tokens with its long texts shortened, but the limit is {allowed:,}"
     )
     return transcript._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
@@ -398,7 +398,7 @@ def _format_agent(agent: str) -> str:
 
 
 def _step(step: Step, calls: int, caps: _Caps, agent: str, *, verb: str) -> Iterator[str]:
-    # What the agent only thought is not a part of the record: it was said to nobody.
+    # Reasoning is not part of the record: the agent showed it to nobody.
     if (text := blank_reasoning(step.text or "")).strip():
         yield _quoted(f"{agent} {verb}:", text if text == step.text else text.strip(), caps.texts)
     for number, call in enumerate(step.tool_calls, calls):

@@ -31,7 +31,7 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return CheckOutcome(None, f"{comparison}; where no agent is named, nobody knows — {NAMELESS}")
+            return CheckOutcome(None, f"{comparison}; some steps name no agent — {NAMELESS}")
         return CheckOutcome(True, comparison)
     return CheckOutcome(
         False,
@@ -91,7 +91,7 @@ def find_agent_name_mistakes(written: Any) -> Iterator[Mistake]:
         if isinstance(name, str) and not name.strip():
             yield Mistake("agents: a name must not be empty", "write the agent's name, or remove it", path)
         elif at and name == names[at - 1]:
-            what = f"agents: '{name}' stands twice in a row, and what one agent says in a row counts once"
+            what = f"agents: '{name}' is listed twice in a row, but consecutive steps count as one"
             yield Mistake(what, "write it once", path)
 
 

@@ -192,7 +192,7 @@ def _is_number(value: Any) -> bool:
 
 def _same(expected: Any, actual: Any) -> bool:
     if _is_number(expected) and _is_number(actual):
-        return bool(expected == actual or (expected != expected and actual != actual))  # NaN is not itself
+        return bool(expected == actual or (expected != expected and actual != actual))  # NaN != NaN
     if isinstance(expected, str) and isinstance(actual, str):
         return expected == actual or nfc(expected) == nfc(actual)
     return type(expected) is type(actual) and bool(expected == actual)
@@ -221,7 +221,7 @@ def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
     for key in reserved:
         yield from _find_operand_mistakes(key, value[key], (*path, key))
     if len(value) > 1:
-        what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
+        what = f"a matcher must be the only key of its mapping, but '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
@@ -244,7 +244,7 @@ def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[M
         yield from find_matcher_mistakes(operand, path)
         for index, option in enumerate(operand):
             if isinstance(option, Mapping) and "$optional" in option:
-                what = "$optional is about a value that may be absent, and $in lists values"
+                what = "$optional marks a value that may be absent, but $in lists values"
                 yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
 
 
@@ -366,5 +366,5 @@ def _words(expected: Any) -> str:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, TypeError, ValueError):  # nested too deep, or keys that JSON has not
+    except (RecursionError, TypeError, ValueError):  # nested too deeply, or keys that JSON does not allow
         return f"a {type(value).__name__} that cannot be shown"

@@ -295,7 +295,7 @@ def _in_runs(
     rows = _rows(slots, count, to_place)
     required = [0, *accumulate(_NEEDED * slot.required for slot in slots)]
     undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
-    # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
+    # If more calls may follow, the row of expected calls may end wherever that leaves the fewest faults.
     end = undone.index(min(undone)) if extent is CallCoverage.PREFIX else len(slots)
     pairs = _trace_pairs(rows, slots, end)
     if not undone[end]:
@@ -310,7 +310,7 @@ def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, n
     slots = []
     for number, entry in enumerate(entries):
         places = entry.counted_places(lenient=lenient)
-        # What may match this alone has to be placed in case it does; in case it does not, it is another call.
+        # A call that may match only this one must be placed if it matches; if not, it is one of the others.
         perhaps = [] if lenient or closed else [at for at in entry.possible if claims[at] == 1]
         takes = sorted((*places, *perhaps)) if perhaps else places
         slots += _build_entry_slots(number, entry, places, takes, needs=needs)
@@ -325,7 +325,7 @@ def _build_entry_slots(
     ``places``: the calls that count towards ``min_count``; ``takes``: the calls that it may take."""
     many = [_Slot(number, takes, many=True)] if entry.counts_every_match and takes else []
     if entry.counts_every_match and entry.min_count > len(takes):
-        # There are too few: it is missing however many of them are placed.
+        # There are too few: the expected call is missing however many of them are placed.
         return [*many, _Slot(number, (), required=needs)]
     required = [_Slot(number, places, required=needs)] * entry.min_count
     if entry.max_count is not None and entry.max_count - entry.min_count < len(takes):

@@ -26,8 +26,8 @@ from agenteval.scoring.checks.excerpts import one_line
 _SHOWN_CALLS = 20
 _NOT_DECIDED: dict[UnknownPart, str] = {
     "arguments": "these arguments are not known",
-    "agent": "nobody says which agent called",
-    "result": "what came of these calls is not known",
+    "agent": "no agent is named for these calls",
+    "result": "the results of these calls are not known",
 }
 
 

@@ -41,7 +41,7 @@ from agenteval.scoring.checks.call_assignment import (
 from agenteval.scoring.checks.excerpts import one_line
 
 MAX_NEAREST_SHOWN = 10
-_COMPARED = 50  # calls looked at for the nearest one: a looping agent makes a thousand
+_COMPARED = 50  # calls compared to find the nearest: a looping agent may make a thousand
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
     """Return a key that is equal only for equal arguments."""
     try:
         return json.dumps(args)
-    except (RecursionError, TypeError, ValueError):  # no JSON: compared on its own
+    except (RecursionError, TypeError, ValueError):  # not JSON: compared separately
         return f"#{index}"
 
 
@@ -278,7 +278,7 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
     counted = [
         (call, entry) for call, entry in zip(expected, tried.entries, strict=True) if call.times is not None
     ]
-    # In order a call may belong to another one that it matches.
+    # If order counts, a call may belong to another expected call that it also matches.
     bounded = [] if tried.alternative.is_ordered else counted
     exceeded = [
         call
@@ -306,7 +306,7 @@ def _nearest_call(
     if not named:
         return None
     if not free:
-        return NearestCall(expected, calls[named[0]], "another expected call takes it")
+        return NearestCall(expected, calls[named[0]], "another expected call uses it")
     near = [calls[index] for index in free[:_COMPARED]]
     best = min(near, key=lambda call: sum(1 for _ in find_call_differences(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""

@@ -48,7 +48,7 @@ def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
         yield from _find_call_mistakes(entry, path)
         if path[0] == "forbidden":
             for place in find_optional_paths(entry.get("args")):
-                what = "$optional has no place in forbidden: it would forbid calls without that argument"
+                what = "$optional is not allowed in forbidden: it would forbid calls without that argument"
                 yield Mistake(what, "leave the argument out, or write its value", (*path, "args", *place))
 
 
@@ -73,7 +73,7 @@ def _find_call_mistakes(entry: Mapping[str, Any], path: tuple[str | int, ...]) -
     if "args" in entry:
         args = entry["args"]
         if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
-            what = "$optional is about an argument, and the arguments of a call are never absent"
+            what = "$optional applies to one argument, but a call never lacks all its arguments"
             yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
         yield from find_matcher_mistakes(args, (*path, "args"))
 

@@ -33,11 +33,11 @@ def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
     )
     if uncited:
         details.append(
-            f"{quote_texts(uncited)}: said, but in no tool result before it ({_describe_call_count(seen)})"
+            f"{quote_texts(uncited)}: answered, but in no earlier tool result ({_describe_call_count(seen)})"
         )
     return CheckOutcome(
         not details,
-        "; ".join(details) or f"said, and in a tool result before it: {quote_texts(needles)}",
+        "; ".join(details) or f"answered, and in an earlier tool result: {quote_texts(needles)}",
         parts=(*unsaid, *uncited),
         is_by_absence=bool(uncited) and not unsaid,
     )
@@ -57,7 +57,7 @@ def _results(turns: Iterable[Turn]) -> Iterator[str]:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
                 yield call.result.text
-                # Read as JSON: in its text ``\n`` and ``\u00e9`` stand for other characters.
+                # Parsed, because ``\n`` and ``\u00e9`` are escape sequences in the JSON text.
                 yield from _leaf_values(read_json(call.result.value))
 
 
@@ -73,14 +73,14 @@ def _leaf_values(value: Any) -> Iterator[str]:
             yield item
         elif isinstance(item, int | float) and not isinstance(item, bool):
             yield str(item)
-            yield f"{item:.2f}"  # as amounts are said
+            yield f"{item:.2f}"  # as amounts are usually written
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
     """Yield a mistake if the value is one of the phrases that describe this key: they are easily taken for
     its value."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
-        remedy = "list what the answer must say and a tool must return: cites: [BK-001]"
+        remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)
 
 

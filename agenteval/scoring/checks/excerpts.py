@@ -8,7 +8,7 @@ from agenteval.core.safe_text import clean
 def is_blank(text: str) -> bool:
     """Check whether ``text`` has nothing visible: it is empty, white space or zero-width characters."""
     if text[:1].isalnum():
-        return False  # as nearly every text begins: the quick look
+        return False  # fast path: nearly every text begins so
     return not any(char.isprintable() and not char.isspace() for char in text)
 
 

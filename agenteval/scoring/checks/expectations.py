@@ -269,7 +269,7 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
     if recorded and _may_have_answered(turn):
         return factory.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
-    what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
+    what = "is empty" if is_blank(turn.answer) else "contains only the model's reasoning"
     return factory.check(
         "answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)"
     )

@@ -89,7 +89,7 @@ def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutco
         except _NoJsonError as error:
             fault = f"it {error}"
         except RecursionError:
-            return CheckOutcome(None, "the schema or the answer is nested without end")
+            return CheckOutcome(None, "the schema or the answer is nested too deeply")
         if not fault:
             return CheckOutcome(True, f"fits the schema: {excerpt(answer, 80)}")
         faults.append(fault)

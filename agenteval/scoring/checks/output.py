@@ -30,7 +30,7 @@ def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
         for needle in missing
     )
     near = [starred for starred in found if starred]
-    return f"; {quote_texts(near)} would be found" if near else ""
+    return f"; {quote_texts(near)} would match" if near else ""
 
 
 def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:

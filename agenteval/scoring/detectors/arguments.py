@@ -28,7 +28,7 @@ def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
         sources.add(turn.user)
         turn_calls = conversation.calls_in_turn(number)
         for _, step in groupby(turn_calls, key=attrgetter("step")):
-            together = tuple(step)  # made at the same time: none knows the result of another
+            together = tuple(step)  # made at the same time: none depends on the result of another
             for placed in together:
                 if why := _find_wrong_argument(conversation, placed, sources):
                     yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)
@@ -46,7 +46,7 @@ def _find_wrong_argument(conversation: DetectorInput, placed: LocatedCall, sourc
     if facts is not None and (broken := _find_schema_break(facts, placed)):
         return f"the arguments break the schema of '{call.name}': {broken}"
     if nothing := _find_empty_arguments(facts, call.args):
-        return f"the arguments of '{call.name}' say nothing: {nothing}"
+        return f"the arguments of '{call.name}' contain no value: {nothing}"
     if not conversation.observed:
         return ""
     texts = ((path, leaf) for path, leaf in iter_leaves(call.args) if isinstance(leaf, str))
@@ -110,7 +110,7 @@ def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts
         return ""
     if placed.error is None and _OF_THE_USER.search(path) and not sources.has_known_shape(value):
         return ""
-    return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
+    return f"'{value}' ({path}) has no source" + (f"; '{near}' was given" if near else "")
 
 
 # ── arguments that cannot be read ────────────────────────────────────────────────────────────────

@@ -21,6 +21,6 @@ def repetition(conversation: DetectorInput) -> Iterator[Proof]:
         asked = " ".join(turn.user.lower().split())
         earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
-            why = f"repeats what it said in turn {earlier[0] + 1}, although the user said something else"
+            why = f"repeats its answer of turn {earlier[0] + 1} to a different message of the user"
             yield Proof(number, None, answer, why, (0, len(answer)))
         earlier_answers[folded] = number, asked

@@ -91,7 +91,7 @@ class DetectorScorer:
                 proofs = unknown if detector.name == UNKNOWN_TOOL else tuple(detector.find(conversation))
             except (
                 Exception
-            ) as error:  # a defect of ours, told as such; the others have found what they found
+            ) as error:  # a bug in a detector; reported as such, and the results of the others stand
                 items.append(ScoreFailure(metric=detector.name, message=repr(error)))
                 continue
             for proof in proofs:
@@ -177,7 +177,10 @@ def _report_open_claim(
     if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return
     for proof in detector.find(conversation):
-        message = f"“{proof.evidence}” (turn {proof.turn + 1}): no call was seen that did it, and not all are"
+        message = (
+            f"“{proof.evidence}” (turn {proof.turn + 1}): no call that did this was seen,"
+            " and not all calls are seen"
+        )
         yield ScoreFailure(metric=detector.name, message=message, unclear=True)
         return
 

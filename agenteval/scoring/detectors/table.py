@@ -90,7 +90,7 @@ DETECTORS: Mapping[str, Detector] = {
         Detector(
             "ignored_tool_error",
             "tool_use",
-            "repeated tool call",  # it proves the error; that the agent claims success, only a judge
+            "repeated tool call",  # code proves the error; only a judge can find a claim of success
             "tool_call_behavior_failure",
             severity=Severity.MEDIUM,
             proves_label=False,
@@ -102,7 +102,7 @@ DETECTORS: Mapping[str, Detector] = {
             "ungrounded",
             "false information",
             "agent_behavior_failure",
-            severity=Severity.MEDIUM,  # it cannot know what the agent may have had from elsewhere
+            severity=Severity.MEDIUM,  # the agent may have the value from a source that code cannot see
             needs_all_calls=True,
             alternative_labels=frozenset({"missing tool call"}),
         ),

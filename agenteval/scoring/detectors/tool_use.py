@@ -184,7 +184,7 @@ def _changed_nothing(
     does = _certainly_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not same_result(one.result, other.result):
         return does and placed.error is None
-    # What is done once more is not done because something of unknown nature was called meanwhile.
+    # A call of unknown effect in between does not justify repeating a change.
     changed = (course.changed if does else course.perhaps)[placed.index]
     return changed <= earlier.index and not course.differs_later[placed.index]
 
@@ -212,12 +212,12 @@ def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
             continue
         may_pass = bool(_MAY_PASS.search(error[:400]))
         if may_pass and before.turn != placed.turn:
-            again = 0  # some time went by, and the user may have asked for another try
+            again = 0  # time has passed, and the user may have asked for another try
             continue
         again += 1
         if again <= (MAX_RETRIES if may_pass else 0):
             continue
         times = "1 time" if again == 1 else f"{again} times"
-        why = f'the identical call again, {times}, after the error "{error[:160]}"'
-        why += "; whether the agent claims that it was done, only a judge can say"
+        why = f'repeats the identical call {times} after the error "{error[:160]}"'
+        why += "; only a judge can decide whether the agent claims success"
         yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)

@@ -21,7 +21,7 @@ def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
             sources.add(_arguments(placed))
             sources.add_result(placed.call)
         for each, near in sources.find_ungrounded(turn.answer):
-            why = f"nobody gave {each.text}" + (f"; '{near}' was given" if near else "")
+            why = f"{each.text} has no source" + (f"; '{near}' was given" if near else "")
             yield Proof(number, None, each.text, why, (each.start, each.end))
         sources.add_agent_text(turn.answer)
 

@@ -145,12 +145,12 @@ async def _ask(model: ChatModel, request: ModelRequest) -> ModelReply | _Unanswe
     try:
         reply = await model.complete(request)
     except Exception as error:
-        # Whatever broke, a model or a plugin of one: the run is paid for and its findings are known.
+        # Whatever failed, a model or its plugin: the run is paid for and its findings are known.
         usage, raw = getattr(error, "usage", None), getattr(error, "raw", "")
         is_known = isinstance(error, AuthorError | InfrastructureError)
         failure = ScoreFailure(
             metric=METRIC,
-            message=str(error) if is_known else f"the model broke: {error!r}",
+            message=str(error) if is_known else f"the model failed: {error!r}",
             raw=raw if isinstance(raw, str) else "",
             author=isinstance(error, AuthorError),
             refused=isinstance(error, RequestSkippedError),

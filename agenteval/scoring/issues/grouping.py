@@ -225,7 +225,7 @@ def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
         if not {first.label, second.label} <= _ABOUT_A_RESULT:
             return False
     if _REPETITION in (first.label, second.label):
-        return False  # what is wrong with words is another fault than that they are said again
+        return False  # a fault in the words differs from the fault of repeating them
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
     return _are_about_a_missing_call(one, other) or _share_a_quotation(first, second)

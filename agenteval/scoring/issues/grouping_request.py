@@ -85,7 +85,7 @@ def _tools_text(setting: AgentSetup) -> str:
     if not setting.tools:
         return "None is known."
     text = "\n".join(_tool_line(*tool) for tool in setting.tools.items())
-    if len(text) > MAX_TOOLS:  # then the names, as far as they go
+    if len(text) > MAX_TOOLS:  # then only the names, as many as fit
         text = _without_its_middle("\n".join(json.dumps(name[:60]) for name in setting.tools), MAX_TOOLS)
     return fence(text)
 
@@ -185,7 +185,7 @@ def _worst_that_fit(candidates: Sequence[FindingGroup], room: int) -> dict[int, 
     lines: dict[int, str] = {}
     ranked = sorted(range(len(candidates)), key=lambda place: candidates[place].weight)
     for place in ranked[:MAX_ENTRIES]:
-        # JSON: no text in it can look like a line of its own.
+        # As JSON, no text in it can look like a separate line.
         line = json.dumps(_entry(candidates[place]), ensure_ascii=False)
         room -= len(line) + 1
         if room < 0:

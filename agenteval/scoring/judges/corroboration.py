@@ -135,7 +135,7 @@ def _uncorroborated(
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
-    message = f"a verdict was asked again, but there was no answer: {failure.message}"
+    message = f"the second opinion on a verdict failed: {failure.message}"
     update = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
     return failure.model_copy(update=update)
 
@@ -175,7 +175,7 @@ async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
     except BudgetError:
         raise
     except InfrastructureError:
-        raise unread from None  # no answer is no other answer
+        raise unread from None  # a missing second answer does not replace the unreadable first one
     return reply._replace(usage=sum_usage([*spent, reply.usage]))
 
 
@@ -196,7 +196,7 @@ async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelR
         return await reply
     except InfrastructureError as error:
         unread = error if isinstance(error, UnreadableReplyError) else None
-        # What a broken answer cost is known only to some models; it is spent nevertheless.
+        # Only some models report the cost of a broken answer; it is spent nevertheless.
         usage = getattr(error, "usage", None)
         return ScoreFailure(
             metric=request.subject.metric,

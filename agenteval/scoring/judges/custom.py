@@ -104,13 +104,13 @@ class Llm:
         """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if there is none."""
         evaluation = CURRENT_EVALUATION.get(None)
         if evaluation is None:
-            raise RuntimeError("self.llm answers only while score or evaluate runs")
+            raise RuntimeError("self.llm is available only while score or evaluate runs")
         if self._model is None:
             what = f"the custom metric '{evaluation.subject.metric}' asks a model, but none is set"
             raise AuthorError(Problem(what, "set models.default or models.judge"))
         request = ModelRequest("judge", system, prompt, schema, evaluation.subject)
         answer = evaluation.complete_request(self._model, request)
-        # The author's code runs on a loop of its own; the model's connections belong to ours.
+        # The author's code runs on its own event loop; the model's connections belong to the main one.
         reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, evaluation.loop))
         evaluation.usage = evaluation.usage + reply.usage
         evaluation.by, evaluation.scripted = reply.model, evaluation.scripted or reply.scripted
@@ -190,8 +190,8 @@ def load_custom_metric(
             metric = found() if isinstance(found, type) else found
             problem = _find_problem(metric)
     except Exception as error:
-        what = f"custom metric '{entry}' cannot be made: {describe_error(error)}"
-        raise AuthorError(Problem(what, "its class is called without arguments", place)) from error
+        what = f"custom metric '{entry}' cannot be created: {describe_error(error)}"
+        raise AuthorError(Problem(what, "its class must be callable without arguments", place)) from error
     if problem:
         raise AuthorError(Problem(f"custom metric '{entry}' {problem[0]}", problem[1], place))
     assert isinstance(metric, CustomMetric)
@@ -226,7 +226,7 @@ def _find_problem(metric: Any) -> tuple[str, str] | None:
         return f"has the name {metric.name!r}", 'set name = "…", letters first'
     written = _list_judging_methods(metric)
     if len(written) != 1:
-        return f"has {' and '.join(written) or 'not its method'}", "write score or evaluate"
+        return f"has {' and '.join(written) or 'no judging method'}", "write score or evaluate"
     if shape := find_signature_mismatch(getattr(metric, written[0]), 1):
         return f"cannot be called: {shape}", f"write def {written[0]}(self, input)"
     if written == ["score"] and parse_scale(metric.scale) is None:
@@ -311,5 +311,5 @@ class _Pause:
 
 
 # One object serves many conversations at once, and its author calls ``self.llm`` without saying which
-# of them the call is for. The context of the task knows.
+# of them the call is for. The context variable of the task identifies it.
 CURRENT_EVALUATION: ContextVar[MetricEvaluation] = ContextVar("agenteval_custom_metric")

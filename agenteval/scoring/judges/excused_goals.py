@@ -114,8 +114,8 @@ class ExcusedGoalReviewer:
             return await _GoalReview(case, self._twin(case)).run()
         except AuthorError as error:
             return (ScoreFailure(metric=GOAL, message=str(error), usage=usage, author=True),)
-        except Exception as error:  # of a plugin: the run is paid for
-            return (ScoreFailure(metric=GOAL, message=f"the scorer broke: {error!r}", usage=usage),)
+        except Exception as error:  # a plugin may raise anything, and the run is already paid for
+            return (ScoreFailure(metric=GOAL, message=f"the scorer failed: {error!r}", usage=usage),)
 
     def _twin(self, case: _Case) -> Twin | None:
         if case.twin is None:
@@ -225,7 +225,7 @@ class _GoalReview:
     async def run(self) -> tuple[Score | Finding | ScoreFailure, ...]:
         case = self.case
         question = case.judge.build_second_question(case.scenario, case.sample.trajectory, self.twin)
-        assert question is not None  # it has been judged
+        assert question is not None  # the goal has been judged, so the metric applies
         votes = list(case.votes)
         by = case.goal.by
         for prompt in (REFUTE[case.outcome], DECIDE):
@@ -324,7 +324,7 @@ def _usage(votes: Iterable[Vote]) -> Usage:
 
 def _build_failure(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
     """Return the failure of a goal that was asked about again without an answer: it stays unknown."""
-    message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
+    message = f"the second opinion on a goal that was {outcome} failed: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
     update = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
     return failure.model_copy(update=update)

@@ -96,7 +96,7 @@ class Judge:
             return (answer.model_copy(update={"worst": self._worst(None, of)}),)
         reply = answer.reply
         worst = self._worst(reply.value, of)
-        # No other answer is accepted with a flaw.
+        # Only answers below the gate are accepted with a flaw.
         if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, of)):
             message = f"{reply.model}: the answer cannot be used: {flaw}"
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
@@ -226,7 +226,7 @@ class Judge:
             return (self._unclear(answer, message, self._worst(None, of)),)
         label = parsed.label if self._rubric.labels else None
         if _may_be_unseen_call(parsed, of):
-            message = f"“{parsed.evidence}”: no call was seen that did it, and not all calls are seen"
+            message = f"“{parsed.evidence}”: no call that did this was seen, and not all calls are seen"
             return (self._unclear(answer, message, self._worst(parsed, of)),)
         score = Score(
             metric=self.metric,

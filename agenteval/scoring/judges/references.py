@@ -298,7 +298,7 @@ def _never_called(claim: Claim, record: QuotableRecord) -> str:
     if tool not in record.tools:
         return f'"tool" must name a tool that the agent had; there is none named {name}'
     if not record.are_calls_seen and not record.is_taken_at_word:
-        return ""  # it is not held against the agent: what the turn claims is not known
+        return ""  # this does not count against the agent: whether the claim is true is not known
     if not record.are_calls_seen:
         return f'"tool" is {name}, but the agent\'s calls cannot all be seen: name a call that failed'
     called = [call for call in record.calls if call.name == tool]

@@ -47,7 +47,7 @@ def build_reply_type(rubric: Rubric) -> type[BaseModel]:
     return _label_type((*rubric.labels, rubric.unsure), tuple(rubric.references))
 
 
-# Further keys are ignored, but a schema that allows them is refused by strict providers.
+# Further keys are ignored, but strict providers refuse a schema that allows them.
 _CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
@@ -128,7 +128,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     return create_model(
         "PolicyReply",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_without_short_form),
-        violations=(list[violation], []),  # pydantic copies a default
+        violations=(list[violation], []),  # pydantic copies the default
         evidence=_Evidence,
         reason=str,
         label=_one_of(labels, "label"),

@@ -104,7 +104,7 @@ def _request(
         subject=subject,
         states_form=True,
         flaw_in=flaw_in,
-        # Rules of the project's own may have something before the record, which is the same for all, too.
+        # The project's own rules may put text before the record; it is the same for all requests, too.
         shared=tuple(rendered.prompt.index(record.text) + length for length in record.shared),
     )
 

@@ -45,7 +45,7 @@ async def ask_shared(
         try:
             answers[name] = await ask_with_second_opinion(model, question, gating, shared_replies.get(name))
         except AuthorError as error:
-            mistakes.append(error)  # raised below: out of a task group it would be in a group
+            mistakes.append(error)  # raised below, because a task group would wrap it in an exception group
 
     async with anyio.create_task_group() as group:
         for name, question in questions.items():
