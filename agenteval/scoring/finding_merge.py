@@ -22,16 +22,16 @@ def merge_findings(
     the judge names a call, of the same call; a finding with the judge's own label is preferred to one with an
     alternative label."""
     originals = list(findings)
-    kept: list[Finding | None] = list(originals)
+    merged: list[Finding | None] = list(originals)
     for index, finding in enumerate(originals):
         if finding.detector != JUDGE or finding.turn is None or finding.criterion:
             continue
         place = _proof_of(finding, originals)
-        if place is not None and (proof := kept[place]) is not None:
+        if place is not None and (proof := merged[place]) is not None:
             rated = confirmed(proof) if proof.label == finding.label else proof
-            kept[place] = _merge(proof, finding, rated.severity)
-            kept[index] = None
-    return tuple(finding for finding in kept if finding is not None)
+            merged[place] = _merge(proof, finding, rated.severity)
+            merged[index] = None
+    return tuple(finding for finding in merged if finding is not None)
 
 
 def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
@@ -39,7 +39,7 @@ def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
     places = {
         place: proof.label == finding.label
         for place, proof in enumerate(findings)
-        if proof.detector != JUDGE and is_same(proof, finding)
+        if proof.detector != JUDGE and is_same_failure(proof, finding)
     }
     return min(places, key=lambda place: (not places[place], place), default=None)
 
@@ -47,10 +47,10 @@ def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
 def proves(proof: Finding, finding: Finding) -> bool:
     """Check whether code has proven everything that a judge's finding states."""
     detector = DETECTORS.get(proof.detector)
-    return bool(detector and detector.proves_label) and is_same(proof, finding)
+    return bool(detector and detector.proves_label) and is_same_failure(proof, finding)
 
 
-def is_same(proof: Finding, finding: Finding) -> bool:
+def is_same_failure(proof: Finding, finding: Finding) -> bool:
     """Check whether a judge's finding and a proof are about the same failure."""
     detector = DETECTORS.get(proof.detector)
     alternative_labels = detector.alternative_labels if detector else frozenset()

@@ -18,14 +18,14 @@ def goals_of(sample: SampleReport) -> tuple[Score, ...]:
     return tuple(score for score in sample.scores if score.metric == GOAL)
 
 
-def goals_of_all(samples: Iterable[SampleReport]) -> list[Score]:
+def list_goal_scores(samples: Iterable[SampleReport]) -> list[Score]:
     """Return the goal scores of several samples."""
     return [goal for sample in samples for goal in goals_of(sample)]
 
 
 def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
     """Count the goals that ended with one of ``outcomes`` and count neither for nor against the agent."""
-    return sum(goal.is_open and goal.label in outcomes for goal in goals_of_all(samples))
+    return sum(goal.is_open and goal.label in outcomes for goal in list_goal_scores(samples))
 
 
 def has_reached(sample: SampleReport) -> bool:
@@ -46,7 +46,7 @@ def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) ->
 
     Errored conversations and those in which the goal was ruled out or withdrawn count neither way. If a judge
     failed, a goal is not clear, or some conversations have yet to run, the severities stay."""
-    goals = goals_of_all(samples)
+    goals = list_goal_scores(samples)
     if any(goal.value for goal in goals) or not all(map(_is_goal_known, samples)):
         return samples
     severity = severity_of(NEVER_COMPLETED, suite.severities)
@@ -82,7 +82,7 @@ def may_gate_unjudged(samples: Sequence[SampleReport], suite: SuitePolicy) -> bo
         return False
     if severity_of(NOT_COMPLETED, suite.severities).rank >= bound.rank:
         return True
-    reached = any(goal.value for goal in goals_of_all(samples))
+    reached = any(goal.value for goal in list_goal_scores(samples))
     return not reached and severity_of(NEVER_COMPLETED, suite.severities).rank >= bound.rank
 
 
@@ -94,7 +94,7 @@ def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> b
     bound = suite.fail_on
     if bound is None:
         return False
-    goals = goals_of_all(samples)
+    goals = list_goal_scores(samples)
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
     one, none = (severity_of(label, suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))

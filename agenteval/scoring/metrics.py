@@ -16,7 +16,7 @@ POLICY_ADHERENCE = "policy_adherence"
 BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_failure"
 
 
-def spec_of(rubric: Rubric) -> MetricSpec:
+def build_metric_spec(rubric: Rubric) -> MetricSpec:
     """Return the metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
     is_rate = rubric.scale is None or (rubric.whole and rubric.scale == (0, 1))
     return MetricSpec(
@@ -35,7 +35,7 @@ def spec_of(rubric: Rubric) -> MetricSpec:
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
     """Return the built-in metrics. A project's own text of a metric does not change them."""
-    return tuple(spec_of(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
+    return tuple(build_metric_spec(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
 
 
 def build_metric_table(
@@ -61,7 +61,7 @@ def build_metric_table(
 
 
 def select_metrics(
-    asked: Literal["all"] | Sequence[str],
+    requested: Literal["all"] | Sequence[str],
     known: Mapping[str, MetricSpec],
     *,
     place_of: Callable[[int], Place | None] = lambda _: None,
@@ -70,12 +70,12 @@ def select_metrics(
 
     Raise ``AuthorError`` for an unknown name; ``place_of`` returns where the name at a position is written.
     """
-    if asked == "all":
+    if requested == "all":
         return tuple(known.values())
-    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    unknown = [name for name in dict.fromkeys(requested) if name not in known]
     if unknown:
-        raise AuthorError(*(_unknown(name, known, place_of(asked.index(name))) for name in unknown))
-    return tuple(spec for name, spec in known.items() if name in asked)
+        raise AuthorError(*(_unknown(name, known, place_of(requested.index(name))) for name in unknown))
+    return tuple(spec for name, spec in known.items() if name in requested)
 
 
 def _unknown(name: str, known: Iterable[str], place: Place | None) -> Problem:

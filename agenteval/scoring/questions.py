@@ -83,8 +83,8 @@ def _ask_about_unseen_calls(tools: Sequence[str], unsure: str) -> str:
 
 def is_open_question(finding: Finding) -> bool:
     """Check whether a finding is an unanswered question: it decides nothing until a judge confirms it."""
-    known = DETECTORS.get(finding.detector)
-    return bool(known and known.requires_judge) and not finding.also
+    detector = DETECTORS.get(finding.detector)
+    return bool(detector and detector.requires_judge) and not finding.also
 
 
 def drop_answered_questions(
@@ -100,11 +100,11 @@ def drop_answered_questions(
 
 
 def _is_answered(finding: Finding, scores: Mapping[int, Iterable[Score]]) -> bool:
-    known = DETECTORS.get(finding.detector)
-    if known is None or not known.question or finding.also or finding.turn is None:
+    detector = DETECTORS.get(finding.detector)
+    if detector is None or not detector.question or finding.also or finding.turn is None:
         return False
-    unanswered = {known.label, *known.overriding_labels}
-    labels = [score.label for score in scores.get(finding.turn, ()) if score.metric == known.metric]
+    unanswered = {detector.label, *detector.overriding_labels}
+    labels = [score.label for score in scores.get(finding.turn, ()) if score.metric == detector.metric]
     return any(label is not None and label not in unanswered for label in labels)
 
 

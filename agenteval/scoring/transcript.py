@@ -300,8 +300,8 @@ def _notes(
     turns = trajectory.all_turns
     if not trajectory.all_calls_seen:
         return [""] * len(turns)
-    named = "\n".join((*map(_tool, tools), _parameters(tools)))
-    ungrounded = find_ungrounded_values(scenario, turns, policy=policy, tools=named, now=now)
+    tool_texts = "\n".join((*map(_tool, tools), _parameters(tools)))
+    ungrounded = find_ungrounded_values(scenario, turns, policy=policy, tools=tool_texts, now=now)
     notes, first = [], 0
     for turn, values in zip(turns, ungrounded, strict=True):
         note = f"tool calls of this turn: {format_call_outcomes(turn.tool_calls, first) or 'none'}"

@@ -301,12 +301,12 @@ def _nearest_call(
 ) -> NearestCall | None:
     """Return the actual call of that name with the fewest differences, preferably one that no other expected
     call took."""
-    named = [index for index, call in enumerate(calls) if call.name == expected.name]
-    free = [index for index in named if index not in taken]
-    if not named:
+    same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
+    free = [index for index in same_name if index not in taken]
+    if not same_name:
         return None
     if not free:
-        return NearestCall(expected, calls[named[0]], "another expected call uses it")
+        return NearestCall(expected, calls[same_name[0]], "another expected call uses it")
     near = [calls[index] for index in free[:_COMPARED]]
     best = min(near, key=lambda call: sum(1 for _ in find_call_differences(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""
@@ -314,8 +314,8 @@ def _nearest_call(
 
 
 def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearestCall | None:
-    named = [item for item in expected if item.name == call.name][:_COMPARED]
-    if not named:
+    same_name = [item for item in expected if item.name == call.name][:_COMPARED]
+    if not same_name:
         return None
-    best = min(named, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
+    best = min(same_name, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
     return NearestCall(best, call, explain_differences(best, call))

@@ -78,11 +78,11 @@ def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> 
 
 
 def _turn(turn: Turn) -> ConversationTurn:
-    calls = tuple(map(call_record, turn.tool_calls))
+    calls = tuple(map(build_call_record, turn.tool_calls))
     agents = turn.spoken if any(turn.spoken) else ()
     return ConversationTurn(turn.user, final_answer(turn), agent_text(turn), calls, agents)
 
 
-def call_record(made: ToolCall) -> ToolCallRecord:
-    result = deepcopy(made.result.value) if made.result else None
-    return ToolCallRecord(made.name, deepcopy(made.args), result, made.agent)
+def build_call_record(call: ToolCall) -> ToolCallRecord:
+    result = deepcopy(call.result.value) if call.result else None
+    return ToolCallRecord(call.name, deepcopy(call.args), result, call.agent)

@@ -200,9 +200,9 @@ async def _run_author_checks(
 
 def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
     return (
-        (rule, asked)
+        (rule, expected)
         for rule in RULES
-        if rule.evaluate_async and (asked := rule.get_expected(expect)) is not None
+        if rule.evaluate_async and (expected := rule.get_expected(expect)) is not None
     )
 
 
@@ -242,8 +242,8 @@ class _CheckFactory:
         parts: Iterable[str] = (),
     ) -> Check:
         where = self.scenario.where(f"{self._prefix}.{name}" if path is None else path)
-        own = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
-        return copy_with(_CHECK, own)
+        values = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
+        return copy_with(_CHECK, values)
 
 
 def _no_error(trajectory: Trajectory, factory: _CheckFactory, *, broke: bool) -> Check:

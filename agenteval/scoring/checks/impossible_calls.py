@@ -56,12 +56,12 @@ class _Place(NamedTuple):
 
 
 def _places(scenario: Scenario) -> Iterator[_Place]:
-    whole = scenario.expect.tool_calls
-    everywhere = whole.forbidden if whole else ()
+    conversation_rule = scenario.expect.tool_calls
+    everywhere = conversation_rule.forbidden if conversation_rule else ()
     no_call = _without_calls(scenario)
     for path, expect in scenario.expectations:
         if (rule := expect.tool_calls) is not None:
-            forbidden = everywhere if rule is whole else (*rule.forbidden, *everywhere)
+            forbidden = everywhere if rule is conversation_rule else (*rule.forbidden, *everywhere)
             elsewhere = "" if no_call == f"{path}.tool_calls" else no_call
             yield _Place(f"{path}.tool_calls", rule.alternatives, forbidden, elsewhere)
     if scenario.case and scenario.case.tools:
@@ -77,8 +77,13 @@ def _without_calls(scenario: Scenario) -> str:
     """Return the path that requires the whole conversation to make no call; empty if there is none."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
-    whole = scenario.expect.tool_calls
-    closed = whole is not None and whole.any_of is None and whole.is_closed and whole.calls == ()
+    conversation_rule = scenario.expect.tool_calls
+    closed = (
+        conversation_rule is not None
+        and conversation_rule.any_of is None
+        and conversation_rule.is_closed
+        and conversation_rule.calls == ()
+    )
     return "expect.tool_calls" if closed else ""
 
 

@@ -110,7 +110,7 @@ def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
 # ── json ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
+def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
     """Check that some answer is JSON in which every path leads to the expected value."""
     nearest: dict[str, str] | None = None
     not_json = ""
@@ -121,18 +121,22 @@ def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcom
             not_json = f"it {error}"
             continue
         faults = {
-            path: fault for path, expected in asked.items() if (fault := _find_fault(path, expected, value))
+            path: fault
+            for path, expected in expected_values.items()
+            if (fault := _find_fault(path, expected, value))
         }
         if not faults:
-            return CheckOutcome(True, f"holds for {_format_keys(list(asked))}: {excerpt(answer, 80)}")
+            return CheckOutcome(
+                True, f"holds for {_format_keys(list(expected_values))}: {excerpt(answer, 80)}"
+            )
         if nearest is None or len(faults) < len(nearest):
             nearest = faults
     if nearest is None:
         detail = f"{not_json}; " if not_json else ""
         return CheckOutcome(
             False,
-            f"no JSON for {_format_keys(list(asked))}: {detail}{seen.quoted_answers}",
-            parts=list(asked),
+            f"no JSON for {_format_keys(list(expected_values))}: {detail}{seen.quoted_answers}",
+            parts=list(expected_values),
         )
     detail = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
     more = len(nearest) - _FAULTS_SHOWN

@@ -12,8 +12,8 @@ def check_step_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    made = sum(not call.attempted for call in seen.tool_calls)
-    return _compare_count(made, bound, "tool calls")
+    count = sum(not call.attempted for call in seen.tool_calls)
+    return _compare_count(count, bound, "tool calls")
 
 
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
@@ -25,11 +25,11 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
     unread = sum(bool(turn.unread_usage) for turn in turns)
-    found, of = _compare(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
+    found, suffix = _compare(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
     remarks = {
         "estimated": any(usage.estimated for usage in usages),
-        f"{uncounted} {of} no usage": uncounted,
-        f"{unread} {of} usage that cannot be read": unread,
+        f"{uncounted} {suffix} no usage": uncounted,
+        f"{unread} {suffix} usage that cannot be read": unread,
     }
     if notes := "; ".join(note for note, applies in remarks.items() if applies):
         found = found._replace(detail=f"{found.detail} ({notes})")

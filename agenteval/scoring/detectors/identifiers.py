@@ -91,7 +91,7 @@ def _names(run: re.Match[str], text: str) -> Iterator[Identifier]:
         end = start + len(name)
         if not name or len(name) > LONGEST or _is_cut(text, start, end):
             continue
-        if core := core_of(name):
+        if core := extract_core(name):
             yield Identifier(name, core, start, end)
 
 
@@ -108,7 +108,7 @@ def _is_cut(text: str, start: int, end: int) -> bool:
     return bool(_MONEY_BEFORE.search(text, max(0, start - 4), start) or _MONEY_AFTER.match(text, end))
 
 
-def core_of(text: str) -> str:
+def extract_core(text: str) -> str:
     """Return what makes a word the name of a thing, without case; empty if it names none.
 
     These are its parts that mix letters and digits, or that are long numbers. ``3rd``, ``24h``, ``10kg``,
@@ -202,16 +202,16 @@ class SourceTexts:
             if each.is_address or near or self._is_distinctive(each):
                 yield each, near
 
-    def contains(self, named: Identifier) -> bool:
+    def contains(self, identifier: Identifier) -> bool:
         """Check whether an identifier occurs in a source, or each part of it does (``HAT010_2024-05-22``).
 
         A short number must be one that was given, or the end of one: any long text contains it by chance."""
-        if named.is_address:
-            return any(named.core in text for text in self._texts)
-        core = named.core
+        if identifier.is_address:
+            return any(identifier.core in text for text in self._texts)
+        core = identifier.core
         if core.isdigit() and len(core) < SHORTEST_NUMBER:
             return core in self._numbers or any(other.endswith(core) for other in self._cores)
-        parts = _named_parts(named.text)
+        parts = _named_parts(identifier.text)
         is_specific = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
         return self._contains_core(core) or (is_specific and all(map(self._contains_core, parts)))
 
@@ -220,19 +220,19 @@ class SourceTexts:
 
     def has_known_shape(self, text: str) -> bool:
         """Check whether identifiers of this shape (``ORD-99``) were given."""
-        return shape_of(text) in self._shapes
+        return get_shape(text) in self._shapes
 
-    def _is_distinctive(self, named: Identifier) -> bool:
+    def _is_distinctive(self, identifier: Identifier) -> bool:
         """Check whether it is certainly an identifier.
 
         It is a long number or the end of one, has a shape that was given, or has three digits and letters.
         One that counts up or repeats, as examples do (``#W0000000``), is not."""
-        digits = "".join(filter(str.isdigit, named.text))
+        digits = "".join(filter(str.isdigit, identifier.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
-        if named.text.isdigit() or self.has_known_shape(named.text):
+        if identifier.text.isdigit() or self.has_known_shape(identifier.text):
             return True
-        return len(digits) >= 3 and len(named.core) >= 6
+        return len(digits) >= 3 and len(identifier.core) >= 6
 
     def _near(self, core: str) -> str:
         if len(self._cores) > _MOST_NEAR:
@@ -256,13 +256,13 @@ class _ParsedSource(NamedTuple):
 @lru_cache(maxsize=512)
 def _parse_source(text: str) -> _ParsedSource:
     """Parse a source. Cached, because every detector parses each result."""
-    named = [each for each in find_identifiers(text) if not each.is_address]
+    identifiers = [each for each in find_identifiers(text) if not each.is_address]
     small = text.lower()
     return _ParsedSource(
         small,
         _SIGNS.sub("", small),
-        tuple(each.core for each in named),
-        frozenset(shape_of(each.text) for each in named),
+        tuple(each.core for each in identifiers),
+        frozenset(get_shape(each.text) for each in identifiers),
         frozenset(_DIGITS.findall(text)),
     )
 
@@ -271,7 +271,7 @@ _SIGNS = re.compile(r"[^0-9a-z]+")
 _SHORTEST_CODE = 5
 
 
-def shape_of(text: str) -> str:
+def get_shape(text: str) -> str:
     """Return the form of an identifier: letters and digits, without case (``#W123`` is ``#a999``).
 
     For one in capitals alone, only its length counts (``H9ZU1C`` and ``FQ8APE`` are codes of six)."""

@@ -129,14 +129,14 @@ def group_by_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
 
 def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
     """Merge the groups that are the same faults under several labels into the one nearest to the cause."""
-    kept: list[FindingGroup] = []
+    merged: list[FindingGroup] = []
     for group in sorted(groups, key=_nearness_to_the_cause):
-        home = next((place for place, other in enumerate(kept) if _are_the_same_faults(group, other)), None)
+        home = next((place for place, other in enumerate(merged) if _are_the_same_faults(group, other)), None)
         if home is None:
-            kept.append(group)
+            merged.append(group)
         else:
-            kept[home] = kept[home].with_effects(*group.all_findings)
-    return kept
+            merged[home] = merged[home].with_effects(*group.all_findings)
+    return merged
 
 
 _FROM_CAUSE_TO_EFFECT = (

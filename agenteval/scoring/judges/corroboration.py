@@ -22,7 +22,7 @@ from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.files.prompt_templates import fence
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
-from agenteval.scoring.judges.replies import references_in
+from agenteval.scoring.judges.replies import read_references
 from agenteval.scoring.judges.requests import build_question_request
 
 SAMPLING_INTERVAL = 10
@@ -150,7 +150,7 @@ def build_vote(reply: ModelReply, *, against: bool) -> Vote:
         against=against,
         reason=answer.reason,
         evidence=answer.evidence,
-        references=references_in(answer),
+        references=read_references(answer),
         usage=reply.usage,
     )
 

@@ -15,8 +15,8 @@ from agenteval.scoring.judges.corroboration import JudgeAnswer
 from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
-from agenteval.scoring.judges.replies import claim_of
-from agenteval.scoring.judges.requests import build_judge_request, subject_of
+from agenteval.scoring.judges.replies import build_claim
+from agenteval.scoring.judges.requests import build_judge_request, build_subject
 from agenteval.scoring.judges.shared_calls import ask_shared
 from agenteval.scoring.transcript import JudgeTranscript
 
@@ -56,7 +56,7 @@ class CriteriaScorer:
             return ()
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
         transcript = self._view.transcript(scenario, trajectory, turn)
-        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        subject = build_subject(scenario, trajectory, metric=self.metric, turn=turn)
         record = self._view.build_quotable_record(scenario, trajectory, turn)
         questions = {
             f"criterion_{number}": build_criterion_question(
@@ -138,7 +138,7 @@ def build_criterion_question(
 
     def flaw_in(answer: Any, is_scripted: bool) -> str:
         return (
-            find_reference_flaw(LABEL, claim_of(answer, is_scripted=is_scripted), record)
+            find_reference_flaw(LABEL, build_claim(answer, is_scripted=is_scripted), record)
             if answer.label == "fail"
             else ""
         )

@@ -26,7 +26,7 @@ from agenteval.files.prompt_front_matter import METRIC_NAME, Labels, parse_label
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompts, Rubric
 from agenteval.scoring.checks.conversation import ToolCallRecord
 from agenteval.scoring.judges.corroboration import complete
-from agenteval.scoring.metrics import spec_of
+from agenteval.scoring.metrics import build_metric_spec
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -253,7 +253,7 @@ def _list_judging_methods(metric: CustomMetric) -> list[str]:
 def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
     """Return the metric that a rubric or a class defines."""
     if isinstance(metric, Rubric):
-        return spec_of(metric)
+        return build_metric_spec(metric)
     scope: Any = metric.scope
     if _list_judging_methods(metric) == ["score"]:
         low, high = metric.scale

@@ -16,7 +16,7 @@ from agenteval.core.protocols import ChatModel
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, Score, ScoreFailure, Severity
 from agenteval.core.trajectory import Trajectory, Turn
-from agenteval.scoring.checks.conversation import call_record
+from agenteval.scoring.checks.conversation import build_call_record
 from agenteval.scoring.judges.custom import (
     CURRENT_EVALUATION,
     CustomMetric,
@@ -30,7 +30,7 @@ from agenteval.scoring.judges.custom import (
     spec_of_custom,
 )
 from agenteval.scoring.judges.judge import build_label_finding
-from agenteval.scoring.judges.requests import subject_of
+from agenteval.scoring.judges.requests import build_subject
 from agenteval.scoring.metrics import applies_to_trajectory
 
 
@@ -69,11 +69,11 @@ class CustomScorer:
         if not applies_to_trajectory(self._spec, scenario, trajectory):
             return ()
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        subject = build_subject(scenario, trajectory, metric=self.metric, turn=turn)
         timeout_s = self._metric.timeout_s
         with anyio.move_on_after(timeout_s) as scope:
             evaluation = MetricEvaluation(subject, scope, timeout_s)
-            return await self._run(score_input(scenario, trajectory, self.scope), evaluation, turn)
+            return await self._run(build_score_input(scenario, trajectory, self.scope), evaluation, turn)
         return (self._failure(f"no result after {timeout_s:g} s", evaluation),)
 
     async def _run(
@@ -145,7 +145,7 @@ class CustomScorer:
         return result.label
 
 
-def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
+def build_score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
     """Build a metric's input from a conversation. It is a copy, because others read the record, too."""
     trajectory = deepcopy(trajectory)
     turns = trajectory.all_turns
@@ -157,7 +157,7 @@ def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> Score
         knowledge=scenario.knowledge,
         user_message=last.user,
         agent_message=last.answer,
-        tool_calls=tuple(map(call_record, calls)),
+        tool_calls=tuple(map(build_call_record, calls)),
         history=tuple(map(_turn_record, turns[:-1])),
         turn_index=len(turns) - 1,
         trajectory=trajectory,
@@ -165,4 +165,4 @@ def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> Score
 
 
 def _turn_record(turn: Turn) -> TurnRecord:
-    return TurnRecord(turn.user, turn.answer, tuple(map(call_record, turn.tool_calls)))
+    return TurnRecord(turn.user, turn.answer, tuple(map(build_call_record, turn.tool_calls)))

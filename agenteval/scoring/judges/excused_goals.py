@@ -120,8 +120,8 @@ class ExcusedGoalReviewer:
     def _twin(self, case: _Case) -> Twin | None:
         if case.twin is None:
             return None
-        of = self.judge_of(case.twin.key.agent) or case.judge
-        return of.build_twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
+        judge = self.judge_of(case.twin.key.agent) or case.judge
+        return judge.build_twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
 
 
 def _excused_goals(sample: SampleReport) -> list[Score]:

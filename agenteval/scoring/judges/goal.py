@@ -43,7 +43,7 @@ from agenteval.scoring.judges.references import (
     find_invented_quotation,
     find_reference_flaw,
 )
-from agenteval.scoring.judges.replies import claim_of, references_in
+from agenteval.scoring.judges.replies import build_claim, read_references
 from agenteval.scoring.judges.requests import build_question_request
 from agenteval.scoring.transcript import render_other_transcript
 
@@ -87,54 +87,54 @@ class GoalJudge(Judge):
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}
 
-    def _find_flaw(self, answer: Any, is_scripted: bool, of: JudgeTarget) -> str:
+    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         is_kind_open = is_scripted and answer.kind is None
         if answer.outcome == POLICY_BROKEN and answer.kind is not RuleKind.PERMISSION and not is_kind_open:
             return OTHER_KIND
-        return find_outcome_flaw(answer.outcome, claim_of(answer, is_scripted=is_scripted), of)
+        return find_outcome_flaw(answer.outcome, build_claim(answer, is_scripted=is_scripted), target)
 
-    def _counts_against(self, answer: Any, of: JudgeTarget) -> bool:
-        return value_of(answer.outcome, self._rubric, of.scenario) == 0
+    def _counts_against(self, answer: Any, target: JudgeTarget) -> bool:
+        return get_outcome_value(answer.outcome, self._rubric, target.scenario) == 0
 
-    def _is_clean(self, answer: Any, of: JudgeTarget) -> bool:
-        return value_of(answer.outcome, self._rubric, of.scenario) == 1
+    def _is_clean(self, answer: Any, target: JudgeTarget) -> bool:
+        return get_outcome_value(answer.outcome, self._rubric, target.scenario) == 1
 
-    def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
+    def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
         """Return the side of an answer.
 
         Two outcomes that count against the agent agree if both are severe enough to fail the sample by
         themselves, or neither is. Each other outcome is a side of its own."""
         outcome: str = answer.outcome
-        if not self._counts_against(answer, of):
+        if not self._counts_against(answer, target):
             return outcome
-        return self._is_severe(answer, of) or LOWERS_THE_SHARE
+        return self._is_severe(answer, target) or LOWERS_THE_SHARE
 
-    def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_severe(self, answer: Any, target: JudgeTarget) -> bool:
         score = Score(
             metric=self.metric,
             value=0.0,
             label=answer.outcome,
             reason=answer.reason,
             evidence=answer.evidence,
-            references=references_in(answer),
+            references=read_references(answer),
         )
-        return self._gating.gates_at(self._missed(score, of.scenario, of.trajectory).severity)
+        return self._gating.gates_at(self._missed(score, target.scenario, target.trajectory).severity)
 
-    def _gates(self, answer: Any, of: JudgeTarget) -> bool:
-        return self._counts_against(answer, of)
+    def _gates(self, answer: Any, target: JudgeTarget) -> bool:
+        return self._counts_against(answer, target)
 
-    def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether an answer is asked again although it does not gate.
 
         Doubtful is a goal reported as reached although nothing was changed where something could have been,
         or by a hand-over in words; and a refusal that the author requires (any other waits until all
         conversations are over)."""
         if answer.outcome == RULED_OUT:
-            return of.scenario.goal_outcome == "refused"
+            return target.scenario.goal_outcome == "refused"
         if answer.outcome != REACHED or answer.call is not None:
             return False
-        by_words = bool(answer.source) and not is_quoted(answer.source, _answers(of))
-        return by_words or _could_have_changed_more(of)
+        by_words = bool(answer.source) and not is_quoted(answer.source, _answers(target))
+        return by_words or _could_have_changed_more(target)
 
     def build_second_question(
         self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
@@ -146,12 +146,12 @@ class GoalJudge(Judge):
         if built is None or twin is None:
             return built[0] if built else None
         question, alone = built
-        of = alone._replace(twin=twin.shown)
+        target = alone._replace(twin=twin.shown)
         return replace(
             question,
             rubric=question.rubric.with_reference("difference", DIFFERENCE),
             record=self._view.transcript(scenario, trajectory, None, reserved=twin.size),
-            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, of),
+            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, target),
             # An answer whose only flaw is a missing difference is accepted: then the goal was missed.
             accepts_flawed=lambda answer, is_scripted: not self._find_flaw(answer, is_scripted, alone),
         )
@@ -175,14 +175,16 @@ class GoalJudge(Judge):
         return Twin(name, fence(text), self._view.build_quotable_record(scenario, trajectory, None))
 
     def _score_answer(
-        self, answer: JudgeAnswer, of: JudgeTarget
+        self, answer: JudgeAnswer, target: JudgeTarget
     ) -> tuple[Score | ScoreFailure | Finding, ...]:
         reply = answer.reply
-        counts = None if answer.is_split else build_vote(reply, against=self._counts_against(reply.value, of))
+        counts = (
+            None if answer.is_split else build_vote(reply, against=self._counts_against(reply.value, target))
+        )
         return self.build_result(
             counts,
-            of.scenario,
-            of.trajectory,
+            target.scenario,
+            target.trajectory,
             by=reply.model,
             scripted=reply.scripted,
             usage=answer.usage,
@@ -203,7 +205,7 @@ class GoalJudge(Judge):
         outcome = str(vote.verdict)
         score = Score(
             metric=self.metric,
-            value=value_of(outcome, self._rubric, scenario),
+            value=get_outcome_value(outcome, self._rubric, scenario),
             label=outcome,
             reason=vote.reason + _to_be_refused(outcome, scenario),
             evidence=vote.evidence,
@@ -225,7 +227,7 @@ class GoalJudge(Judge):
         return rate_finding(finding, trajectory, scenario.tools, self._severities)
 
 
-def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
+def get_outcome_value(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
     """Return 1 or 0; ``None`` if the outcome counts neither way."""
     if scenario.goal_outcome == "refused" and outcome in (REACHED, RULED_OUT):
         return float(outcome == RULED_OUT)
@@ -240,87 +242,94 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 # ── what an outcome refers to ────────────────────────────────────────────────────────────────────
 
 
-def find_outcome_flaw(outcome: str, claim: Claim, of: JudgeTarget) -> str:
+def find_outcome_flaw(outcome: str, claim: Claim, target: JudgeTarget) -> str:
     """Describe to the judge what is wrong with the references of an outcome; empty if nothing is."""
     if outcome == REACHED:
-        return _reached(claim, of) or find_invented_quotation(claim, of.record)
+        return _reached(claim, target) or find_invented_quotation(claim, target.record)
     if outcome == RULED_OUT:
-        return _ruled_out(claim, of)
+        return _ruled_out(claim, target)
     if outcome == WITHDRAWN:
-        return _withdrawn(claim, of.record) or find_invented_quotation(claim, of.record)
+        return _withdrawn(claim, target.record) or find_invented_quotation(claim, target.record)
     if outcome == POLICY_BROKEN:
-        return check_policy_violation(claim, of.record) or find_invented_quotation(claim, of.record)
+        return check_policy_violation(claim, target.record) or find_invented_quotation(claim, target.record)
     if outcome == NOT_CLEAR:
         return ""
-    return find_reference_flaw(NOT_COMPLETED, claim, of.record)
+    return find_reference_flaw(NOT_COMPLETED, claim, target.record)
 
 
-def _reached(claim: Claim, of: JudgeTarget) -> str:
+def _reached(claim: Claim, target: JudgeTarget) -> str:
     """Check the references of a goal that was reached.
 
     If something can be changed, they name the call that did it; a goal that only asks for information may
     rest on what was known."""
-    refers, record = claim.references, of.record
-    call = refers.call
+    references, record = claim.references, target.record
+    call = references.call
     if call is not None:
         if not 0 <= call < len(record.calls):
             return f'"call" is {call}; there is no such call'
         if _is_error(record.calls[call].result):
             return f'"call" is {call}, and its result is an error: it did nothing'
-    if refers.source:
+    if references.source:
         where = "a result that is no error, the policy, the knowledge or the facts"
-        return check_quotation("source", refers.source, (*_answers(of), *_handed_over(claim, of)), where)
-    if not _could_change(of) or (call is None and claim.is_scripted):
+        return check_quotation(
+            "source", references.source, (*_answers(target), *_handed_over(claim, target)), where
+        )
+    if not _could_change(target) or (call is None and claim.is_scripted):
         return ""
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
         return f'"call" must be the number of the call that did it; or {missing}'
-    if _has_effect(ToolEffect.READS, record.calls[call].name, of.scenario):
+    if _has_effect(ToolEffect.READS, record.calls[call].name, target.scenario):
         return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
     return ""
 
 
-def _handed_over(claim: Claim, of: JudgeTarget) -> tuple[str, ...]:
+def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
     """Return the text that names a hand-over in the agent's own words: the goal."""
-    in_words = claim.references.call is None and is_quoted(claim.evidence, of.record.agent_texts)
-    return (of.scenario.goal,) if in_words else ()
+    in_words = claim.references.call is None and is_quoted(claim.evidence, target.record.agent_texts)
+    return (target.scenario.goal,) if in_words else ()
 
 
-def _could_change(of: JudgeTarget) -> bool:
+def _could_change(target: JudgeTarget) -> bool:
     """Check whether a tool writes, and the author does not take the agent's word for what it does."""
-    writes = any(_has_effect(ToolEffect.WRITES, name, of.scenario) for name in of.record.tools)
-    return writes and of.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
+    writes = any(_has_effect(ToolEffect.WRITES, name, target.scenario) for name in target.record.tools)
+    return writes and target.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
 
-def _could_have_changed_more(of: JudgeTarget) -> bool:
-    made = (build_act(call, of.scenario.tools) for call in of.record.calls)
-    return _could_change(of) and not any(each.may_have_changed_something for each in made)
+def _could_have_changed_more(target: JudgeTarget) -> bool:
+    acts = (build_act(call, target.scenario.tools) for call in target.record.calls)
+    return _could_change(target) and not any(each.may_have_changed_something for each in acts)
 
 
-def _answers(of: JudgeTarget) -> tuple[str, ...]:
+def _answers(target: JudgeTarget) -> tuple[str, ...]:
     """Return the texts that an answer to the user may rest on."""
-    results = (call.result for call in of.record.calls if call.result and not _is_error(call.result))
+    results = (call.result for call in target.record.calls if call.result and not _is_error(call.result))
     return (
         *(result.text for result in results),
-        of.record.policy,
-        *of.scenario.knowledge,
-        *of.scenario.facts,
+        target.record.policy,
+        *target.scenario.knowledge,
+        *target.scenario.facts,
     )
 
 
-def _ruled_out(claim: Claim, of: JudgeTarget) -> str:
+def _ruled_out(claim: Claim, target: JudgeTarget) -> str:
     """Check the references of a goal that was ruled out.
 
     They are the agent's words; the obstacle; the fact of this case that it applies to; and, if another
     conversation reached the goal, the difference to it. A scripted reply may leave out all but one."""
-    record = of.record
-    is_own = is_quoted(claim.evidence, record.agent_texts)
-    if not is_own and not claim.is_scripted:
+    record = target.record
+    quotes_agent = is_quoted(claim.evidence, record.agent_texts)
+    if not quotes_agent and not claim.is_scripted:
         return describe_missing_quotation("evidence", claim.evidence, "what the agent says")
-    if of.scenario.goal_outcome == "refused" and is_own:
+    if target.scenario.goal_outcome == "refused" and quotes_agent:
         return find_invented_quotation(claim, record)
-    obstacle = _obstacle(claim, of, words=claim.evidence if is_own else "")
-    return obstacle or _fact(claim, of) or _difference(claim, of) or find_invented_quotation(claim, record)
+    obstacle = _obstacle(claim, target, words=claim.evidence if quotes_agent else "")
+    return (
+        obstacle
+        or _fact(claim, target)
+        or _difference(claim, target)
+        or find_invented_quotation(claim, record)
+    )
 
 
 def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
@@ -329,17 +338,17 @@ def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
     return check_quotation("source", source, record.user_texts, "what the user said")
 
 
-def _obstacle(claim: Claim, of: JudgeTarget, *, words: str) -> str:
+def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
     """Check the obstacle.
 
     It is words of the policy, or a failed or empty result of a call that was made before the agent said
     ``words``."""
-    refers, policy = claim.references, of.record.policy
-    if any(is_quoted(text, (policy,)) for text in (refers.rule, refers.source, claim.evidence)):
+    references, policy = claim.references, target.record.policy
+    if any(is_quoted(text, (policy,)) for text in (references.rule, references.source, claim.evidence)):
         return ""
     if any(
-        _shows_obstacle(claim, number, call, of.scenario)
-        for number, call in _calls_before(words, of.trajectory)
+        _shows_obstacle(claim, number, call, target.scenario)
+        for number, call in _calls_before(words, target.trajectory)
     ):
         return ""
     return (
@@ -348,14 +357,21 @@ def _obstacle(claim: Claim, of: JudgeTarget, *, words: str) -> str:
     )
 
 
-def _fact(claim: Claim, of: JudgeTarget) -> str:
+def _fact(claim: Claim, target: JudgeTarget) -> str:
     """Check the fact of this case that the rule applies to: neither the rule again, nor the agent's words."""
-    fact, record = claim.references.fact, of.record
+    fact, record = claim.references.fact, target.record
     if not fact.strip() and claim.is_scripted:
         return ""
     results = (call.result.text for call in record.calls if call.result)
     if not is_quoted(
-        fact, (*record.user_texts, *results, *record.task_texts, *of.scenario.knowledge, *of.scenario.facts)
+        fact,
+        (
+            *record.user_texts,
+            *results,
+            *record.task_texts,
+            *target.scenario.knowledge,
+            *target.scenario.facts,
+        ),
     ):
         return describe_missing_quotation(
             "fact", fact, "the user, a result, the goal, the knowledge or the facts"
@@ -365,20 +381,20 @@ def _fact(claim: Claim, of: JudgeTarget) -> str:
     return ""
 
 
-def _difference(claim: Claim, of: JudgeTarget) -> str:
+def _difference(claim: Claim, target: JudgeTarget) -> str:
     """Check the difference: it is in only one of the two conversations, and no agent brought it about."""
-    difference, twin = claim.references.difference, of.twin
+    difference, twin = claim.references.difference, target.twin
     if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
-    both = [is_quoted(difference, (*record.source_texts, record.policy)) for record in (of.record, twin)]
+    both = [is_quoted(difference, (*record.source_texts, record.policy)) for record in (target.record, twin)]
     if not any(both):
         return describe_missing_quotation(
             "difference", difference, "a user, a result or the policy, in either conversation"
         )
     if all(both):
         return '"difference" stands in both conversations: it does not tell why only one reached the goal'
-    one, other = (of.record, twin) if both[0] else (twin, of.record)
-    if not is_quoted(difference, _chosen_by_no_agent(one, other, of.scenario)):
+    one, other = (target.record, twin) if both[0] else (twin, target.record)
+    if not is_quoted(difference, _chosen_by_no_agent(one, other, target.scenario)):
         return (
             '"difference" is what an agent brought about: the result of a call that only one of them made, or'
             " that came after a change that only one of them made; quote a user, the policy, or what a tool"
@@ -427,7 +443,7 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
     return there
 
 
-def _shows_obstacle(claim: Claim, number: int, call: ToolCall, of: Scenario) -> bool:
+def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenario) -> bool:
     """Check whether a call is the one that is meant and its result may rule the goal out."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
@@ -437,7 +453,7 @@ def _shows_obstacle(claim: Claim, number: int, call: ToolCall, of: Scenario) -> 
     is_meant = is_named or any(
         is_quoted(words, (text,)) for words in (claim.references.source, claim.evidence)
     )
-    return is_meant and _may_rule_out(call.name, call.result, of)
+    return is_meant and _may_rule_out(call.name, call.result, scenario)
 
 
 def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:

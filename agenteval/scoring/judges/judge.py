@@ -17,9 +17,9 @@ from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_with_second_
 from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
-from agenteval.scoring.judges.replies import claim_of, references_in, verdict_of
-from agenteval.scoring.judges.requests import subject_of
-from agenteval.scoring.metrics import applies_to_trajectory, spec_of
+from agenteval.scoring.judges.replies import build_claim, read_references, read_verdict
+from agenteval.scoring.judges.requests import build_subject
+from agenteval.scoring.metrics import applies_to_trajectory, build_metric_spec
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
@@ -31,7 +31,7 @@ class Judge:
 
     def __init__(self, rubric: Rubric, inputs: JudgeInputs) -> None:
         self._rubric = rubric
-        self._spec = spec_of(rubric)
+        self._spec = build_metric_spec(rubric)
         self._inputs = inputs
         self._gating = inputs.gating
         self._view = ConversationView(inputs, parameters=rubric.needs == "tools")
@@ -51,9 +51,9 @@ class Judge:
         built = self.build_question(scenario, trajectory)
         if built is None:
             return ()
-        question, of = built
+        question, target = built
         return self.score_answer(
-            await ask_with_second_opinion(self._inputs.model, question, self._gating), of
+            await ask_with_second_opinion(self._inputs.model, question, self._gating), target
         )
 
     def build_question(
@@ -68,41 +68,41 @@ class Judge:
         if turn is not None and rubric.labels:
             raised = self._inputs.find_raised_questions(scenario, trajectory)
             rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory, turn)
-        of = JudgeTarget(
+        target = JudgeTarget(
             scenario, trajectory, turn, self._view.build_quotable_record(scenario, trajectory, turn)
         )
         question = JudgeQuestion(
             rubric=rubric,
             record=self._view.transcript(scenario, trajectory, turn),
-            subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
+            subject=build_subject(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
-            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, of),
-            gates=lambda answer: self._gates(answer, of),
-            is_proven=lambda answer: self._is_proven(answer, of),
-            is_clean=lambda answer: not rubric.scale and self._is_clean(answer, of),
-            is_doubtful=lambda answer: self._is_doubtful(answer, of),
-            side=lambda answer: self._side(answer, of),
-            accepts_flawed=lambda answer, _: self._is_below_the_gate(self._worst(answer, of)),
+            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, target),
+            gates=lambda answer: self._gates(answer, target),
+            is_proven=lambda answer: self._is_proven(answer, target),
+            is_clean=lambda answer: not rubric.scale and self._is_clean(answer, target),
+            is_doubtful=lambda answer: self._is_doubtful(answer, target),
+            side=lambda answer: self._side(answer, target),
+            accepts_flawed=lambda answer, _: self._is_below_the_gate(self._worst(answer, target)),
         )
-        return question, of
+        return question, target
 
     def score_answer(
-        self, answer: JudgeAnswer | ScoreFailure, of: JudgeTarget
+        self, answer: JudgeAnswer | ScoreFailure, target: JudgeTarget
     ) -> Sequence[Score | ScoreFailure | Finding]:
         """Convert an answer to a score and findings.
 
         An answer with a flaw is discarded; the failure reports how severe it could have been."""
         if isinstance(answer, ScoreFailure):
-            return (answer.model_copy(update={"worst": self._worst(None, of)}),)
+            return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
-        worst = self._worst(reply.value, of)
+        worst = self._worst(reply.value, target)
         # Only answers below the gate are accepted with a flaw.
-        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, of)):
+        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, target)):
             message = f"{reply.model}: the answer cannot be used: {flaw}"
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
-        return self._score_answer(answer, of)
+        return self._score_answer(answer, target)
 
-    def _worst(self, answer: Any | None, of: JudgeTarget) -> Severity | None:
+    def _worst(self, answer: Any | None, target: JudgeTarget) -> Severity | None:
         """Return the worst severity that an answer could have if its references were valid; ``None`` if not
         known.
 
@@ -114,22 +114,28 @@ class Judge:
             severity_of(label, self._severities, act=cited)
             for label in labels
             if label not in self._rubric.ok
-            for cited in self._acts(answer, of)
+            for cited in self._acts(answer, target)
         ]
         return max(severities, key=lambda severity: severity.rank, default=None)
 
-    def _acts(self, answer: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
+    def _acts(self, answer: Any | None, target: JudgeTarget) -> Sequence[Act | None]:
         """Return what an answer may be about: the calls that it names, otherwise every possible act."""
-        refers = References() if answer is None else references_in(answer)
+        references = References() if answer is None else read_references(answer)
         if answer is not None and answer.label == FALSE_CLAIM:
-            return self._acts_named((), of, tool=refers.tool)
-        return self._acts_named([n for n in (refers.call, refers.other_call) if n is not None], of)
+            return self._acts_named((), target, tool=references.tool)
+        return self._acts_named(
+            [n for n in (references.call, references.other_call) if n is not None], target
+        )
 
-    def _acts_named(self, numbers: Sequence[int], of: JudgeTarget, *, tool: str = "") -> Sequence[Act | None]:
-        calls = of.trajectory.tool_calls
+    def _acts_named(
+        self, numbers: Sequence[int], target: JudgeTarget, *, tool: str = ""
+    ) -> Sequence[Act | None]:
+        calls = target.trajectory.tool_calls
         if numbers and all(0 <= number < len(calls) for number in numbers):
-            return [None, *(build_act(calls[number], of.scenario.tools) for number in numbers)]
-        return list_possible_acts(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
+            return [None, *(build_act(calls[number], target.scenario.tools) for number in numbers)]
+        return list_possible_acts(
+            target.trajectory, target.scenario.tools, (*target.record.tools, *filter(None, [tool]))
+        )
 
     def _is_below_the_gate(self, worst: Severity | None) -> bool:
         return worst is not None and not self._gating.gates_at(worst)
@@ -138,73 +144,73 @@ class Judge:
         """Return the values of the rubric's placeholders."""
         return {}
 
-    def _find_flaw(self, answer: Any, is_scripted: bool, of: JudgeTarget) -> str:
+    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         """Describe what is wrong with the references of an answer that counts against the agent; empty if
         nothing is."""
-        if not self._counts_against(answer, of):
+        if not self._counts_against(answer, target):
             return ""
         label = answer.label if self._rubric.labels else self.metric
-        return find_reference_flaw(label, claim_of(answer, is_scripted=is_scripted), of.record)
+        return find_reference_flaw(label, build_claim(answer, is_scripted=is_scripted), target.record)
 
-    def _counts_against(self, answer: Any, of: JudgeTarget) -> bool:
-        verdict = verdict_of(self._rubric, answer)
+    def _counts_against(self, answer: Any, target: JudgeTarget) -> bool:
+        verdict = read_verdict(self._rubric, answer)
         if verdict is None or isinstance(verdict, str):
             return verdict is not None and verdict not in self._rubric.ok
-        bar = self._gating.highest_threshold(self.metric, of.scenario)
+        bar = self._gating.highest_threshold(self.metric, target.scenario)
         return bar is not None and verdict < bar
 
-    def _gates(self, answer: Any, of: JudgeTarget) -> bool:
+    def _gates(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether an answer would fail something by itself."""
-        if not self._counts_against(answer, of) or _may_be_unseen_call(answer, of):
+        if not self._counts_against(answer, target) or _may_be_unseen_call(answer, target):
             return False
         if not self._rubric.labels:
             return True
-        return self._gating.is_severe(self._finding(answer, of).severity, self.metric, of.scenario)
+        return self._gating.is_severe(self._finding(answer, target).severity, self.metric, target.scenario)
 
-    def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
+    def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
         """Return the side of an answer, to compare it with another one.
 
         Two answers that both lower a share that has a threshold do not agree if only one is severe enough to
         fail the sample by itself."""
-        if not self._gates(answer, of) or not self._rubric.labels:
-            return self._gates(answer, of)
-        return self._is_severe(answer, of) or LOWERS_THE_SHARE
+        if not self._gates(answer, target) or not self._rubric.labels:
+            return self._gates(answer, target)
+        return self._is_severe(answer, target) or LOWERS_THE_SHARE
 
-    def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_severe(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether a failing label would fail the sample by its severity."""
-        return self._gating.gates_at(self._finding(answer, of).severity)
+        return self._gating.gates_at(self._finding(answer, target).severity)
 
-    def _is_clean(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_clean(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether a label reports no fault; one that is not clear does not."""
-        return verdict_of(self._rubric, answer) in self._rubric.ok
+        return read_verdict(self._rubric, answer) in self._rubric.ok
 
-    def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether an answer that fails nothing might have to, read differently."""
         return False
 
-    def _is_proven(self, answer: Any, of: JudgeTarget) -> bool:
+    def _is_proven(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether code has found the failure that an answer reports for a turn."""
-        if of.turn is None or not self._rubric.labels:
+        if target.turn is None or not self._rubric.labels:
             return False
-        found = self._finding(answer, of)
-        return any(proves(proof, found) for proof in self._inputs.proofs(of.scenario, of.trajectory))
+        found = self._finding(answer, target)
+        return any(proves(proof, found) for proof in self._inputs.proofs(target.scenario, target.trajectory))
 
-    def _finding(self, answer: Any, of: JudgeTarget, *, scripted: bool = False) -> Finding:
+    def _finding(self, answer: Any, target: JudgeTarget, *, scripted: bool = False) -> Finding:
         """Return the failure that an answer reports; its severity is that of the effect."""
-        refers = references_in(answer)
+        references = read_references(answer)
         finding = Finding(
             detector=JUDGE,
             metric=self.metric,
             label=answer.label,
             severity=Severity.LOW,
-            turn=of.turn,
-            call=refers.call,
+            turn=target.turn,
+            call=references.call,
             evidence=answer.evidence,
             explanation=answer.reason,
-            references=refers,
+            references=references,
             scripted=scripted,
         )
-        return rate_finding(finding, of.trajectory, of.scenario.tools, self._severities)
+        return rate_finding(finding, target.trajectory, target.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
         """Return a failure to score because no two of three answers agree."""
@@ -216,25 +222,27 @@ class Judge:
             metric=self.metric, message=message, usage=answer.usage, unclear=True, worst=worst
         )
 
-    def _score_answer(self, answer: JudgeAnswer, of: JudgeTarget) -> Sequence[Score | ScoreFailure | Finding]:
+    def _score_answer(
+        self, answer: JudgeAnswer, target: JudgeTarget
+    ) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
         parsed: Any = reply.value
         if answer.is_split:
             return (self._undecided(answer),)
-        if verdict_of(self._rubric, parsed) is None:
+        if read_verdict(self._rubric, parsed) is None:
             message = f"not enough to judge: {parsed.reason}"
-            return (self._unclear(answer, message, self._worst(None, of)),)
+            return (self._unclear(answer, message, self._worst(None, target)),)
         label = parsed.label if self._rubric.labels else None
-        if _may_be_unseen_call(parsed, of):
+        if _may_be_unseen_call(parsed, target):
             message = f"“{parsed.evidence}”: no call that did this was seen, and not all calls are seen"
-            return (self._unclear(answer, message, self._worst(parsed, of)),)
+            return (self._unclear(answer, message, self._worst(parsed, target)),)
         score = Score(
             metric=self.metric,
             value=None if self._rubric.labels else parsed.score,
             label=label,
             reason=parsed.reason,
             evidence=parsed.evidence,
-            references=references_in(parsed),
+            references=read_references(parsed),
             by=reply.model,
             scripted=reply.scripted,
             ok=label in self._rubric.ok if label else None,
@@ -244,17 +252,17 @@ class Judge:
         )
         if score.ok is not False or score.label is None:
             return (score,)
-        return score, self._finding(parsed, of, scripted=reply.scripted)
+        return score, self._finding(parsed, target, scripted=reply.scripted)
 
 
-def _may_be_unseen_call(answer: Any, of: JudgeTarget) -> bool:
+def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
     """Check whether an answer reports a false claim that an unseen call may have carried out.
 
     A call that failed would be named in the answer."""
-    if getattr(answer, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
+    if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
         return False
-    is_taken_at_word = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
-    return not is_taken_at_word and references_in(answer).call is None
+    is_taken_at_word = target.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+    return not is_taken_at_word and read_references(answer).call is None
 
 
 class JudgeTarget(NamedTuple):

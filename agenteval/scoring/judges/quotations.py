@@ -30,7 +30,7 @@ def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
 
     Each part between ellipses must occur in one of the texts, after folding and JSON unescaping, and one part
     must be long enough to identify its source."""
-    split = parts_of(quotation)
+    split = split_quotation(quotation)
     parts = [
         (part, _Ends(at > 0, at < len(split) - 1))
         for at, part in enumerate(split)
@@ -56,14 +56,14 @@ def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
     """Check whether a piece of ``quotation``, however it is split, is quoted from ``texts``."""
     pieces = {
         piece
-        for part in parts_of(quotation)
+        for part in split_quotation(quotation)
         for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES)
         for piece in (part, *between.split(part))
     }
     return any(is_quoted(piece, texts) for piece in pieces)
 
 
-def parts_of(quotation: str) -> list[str]:
+def split_quotation(quotation: str) -> list[str]:
     """Split a quotation at its ellipses."""
     return _ELLIPSIS.split(quotation)
 

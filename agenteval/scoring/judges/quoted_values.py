@@ -16,10 +16,12 @@ def extract_values(text: str) -> frozenset[str | Decimal]:
     """Extract the values of a text.
 
     Numbers are rounded to cents, without sign; an ambiguous number (``1.250``) is left out."""
-    named = list(find_identifiers(text))
-    taken = {at for each in named for at in range(each.start, each.end)}
+    identifiers = list(find_identifiers(text))
+    taken = {at for each in identifiers for at in range(each.start, each.end)}
     numbers = (parse_amount(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
-    return frozenset((*(each.core for each in named), *(number for number in numbers if number is not None)))
+    return frozenset(
+        (*(each.core for each in identifiers), *(number for number in numbers if number is not None))
+    )
 
 
 def is_value(text: str) -> bool:

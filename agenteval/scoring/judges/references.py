@@ -20,7 +20,13 @@ from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER
 from agenteval.core.text_matching import mentions
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolVisibility, Trajectory, Turn
-from agenteval.scoring.judges.quotations import is_long, is_partly_quoted, is_quoted, parts_of, same_words
+from agenteval.scoring.judges.quotations import (
+    is_long,
+    is_partly_quoted,
+    is_quoted,
+    same_words,
+    split_quotation,
+)
 from agenteval.scoring.judges.quoted_values import extract_values, is_value
 
 
@@ -161,12 +167,12 @@ def find_reference_flaw(label: str, claim: Claim, record: QuotableRecord) -> str
 
 def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
     """Check that every quotation beyond those that the label needs occurs in the record, too."""
-    refers, others = claim.references, "what was said or returned by anybody but the agent"
+    references, others = claim.references, "what was said or returned by anybody but the agent"
     quotations = (
         ("evidence", claim.evidence.strip() and claim.evidence, record.everything, "the record"),
-        ("source", refers.source, (*record.source_texts, record.policy, *record.task_texts), others),
-        ("rule", refers.rule, (record.policy,), "the agent's policy"),
-        ("fact", refers.fact, (*record.source_texts, *record.task_texts), others),
+        ("source", references.source, (*record.source_texts, record.policy, *record.task_texts), others),
+        ("rule", references.rule, (record.policy,), "the agent's policy"),
+        ("fact", references.fact, (*record.source_texts, *record.task_texts), others),
     )
     flaws = (check_quotation(key, words, texts, where) for key, words, texts, where in quotations if words)
     return next(filter(None, flaws), "")
@@ -180,7 +186,7 @@ def check_quotation(key: str, quotation: str, texts: Sequence[str], where: str) 
 def describe_missing_quotation(key: str, quotation: str, where: str) -> str:
     if not quotation.strip():
         return f'"{key}" is empty; quote words from {where}'
-    few = not any(map(is_long, parts_of(quotation)))
+    few = not any(map(is_long, split_quotation(quotation)))
     more = "; quote more than a word or two" if few else ""
     return f'"{key}" must quote words from {where}, copied word for word; those are not there{more}'
 
@@ -190,8 +196,8 @@ def _any_words(claim: Claim, record: QuotableRecord) -> str:
 
     They may be quoted along with other words of the record. A result by itself shows no fault of the agent's.
     """
-    whose = (*record.agent_texts, *record.agent_calls, *record.user_texts, record.policy, *record.task_texts)
-    if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, whose):
+    texts = (*record.agent_texts, *record.agent_calls, *record.user_texts, record.policy, *record.task_texts)
+    if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, texts):
         return ""
     return describe_missing_quotation(
         "evidence", claim.evidence, "what the agent says or, if it left something out, what asked for it"
@@ -265,10 +271,10 @@ def _false_claim(claim: Claim, record: QuotableRecord) -> str:
     """Check the agent's words, and the call that failed to do it or the tool that was not called for it."""
     if flaw := _own_words(claim, record):
         return flaw
-    refers = claim.references
-    if refers.call is not None:
-        return _failed_call(refers.call, record)
-    if refers.tool:
+    references = claim.references
+    if references.call is not None:
+        return _failed_call(references.call, record)
+    if references.tool:
         return _never_called(claim, record)
     missing = (
         '"call" must be the number of the call that failed or, if none did, "tool" one that was not called'
@@ -334,13 +340,13 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
     return ""
 
 
-def _numbers(record: QuotableRecord, *, whole: bool = False) -> str:
+def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
     """Describe the numbers of the judged calls. ``whole``: of all calls that were shown."""
-    first, last = 0 if whole else record.first_judged_call, len(record.calls) - 1
-    of = "the record" if whole else "what is judged"
+    first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
+    scope = "the record" if whole_record else "what is judged"
     if last < first:
-        return f"no call was made in {of}"
-    return f"the calls of {of} have the numbers {first} to {last}"
+        return f"no call was made in {scope}"
+    return f"the calls of {scope} have the numbers {first} to {last}"
 
 
 def _repeated_call(claim: Claim, record: QuotableRecord) -> str:
@@ -365,21 +371,21 @@ def _repeated_call(claim: Claim, record: QuotableRecord) -> str:
 
 def _wrong_order(claim: Claim, record: QuotableRecord) -> str:
     """Check two calls, one of which is judged, and the rule or the result that their order breaks."""
-    refers = claim.references
-    early, late = refers.call, refers.other_call
+    references = claim.references
+    early, late = references.call, references.other_call
     if early is None or late is None:
         missing = "call" if early is None else "other_call"
         return "" if claim.is_scripted else f'"{missing}" must be the number of a call'
     if not (0 <= early < len(record.calls) and 0 <= late < len(record.calls)):
-        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole=True)}'
+        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole_record=True)}'
     if early >= late:
         return f'"call" is {early}, which came too early: it must come before "other_call" ({late})'
     if late < record.first_judged_call:
         return f'"other_call" is {late}; {_numbers(record)}'
     results = [call.result.text for call in record.calls if call.result]
-    if is_quoted(refers.rule, (record.policy,)) or is_quoted(refers.source, results):
+    if is_quoted(references.rule, (record.policy,)) or is_quoted(references.source, results):
         return ""
-    if claim.is_scripted and not (refers.rule.strip() or refers.source.strip()):
+    if claim.is_scripted and not (references.rule.strip() or references.source.strip()):
         return ""
     return '"rule" must quote the rule that the order breaks, or "source" a result that shows the harm of it'
 
@@ -390,9 +396,9 @@ def _wrong_arguments(claim: Claim, record: QuotableRecord) -> str:
     call, parameter = claim.references.call, claim.references.parameter
     if call is None or (not parameter and claim.is_scripted):
         return ""
-    made = record.calls[call]
-    known = {*(made.args or ()), *record.tools.get(made.name, ())}
-    if made.args is not None and parameter not in known:
+    judged_call = record.calls[call]
+    known = {*(judged_call.args or ()), *record.tools.get(judged_call.name, ())}
+    if judged_call.args is not None and parameter not in known:
         names = ", ".join(sorted(known)) or "none"
         return f'"parameter" must name a parameter of call {call}: {names}'
     return ""

@@ -14,18 +14,18 @@ from agenteval.scoring.judges.references import Claim
 from agenteval.scoring.verdict_parsing import means_nothing, parse_label, parse_score
 
 
-def claim_of(answer: Any, *, is_scripted: bool) -> Claim:
+def build_claim(answer: Any, *, is_scripted: bool) -> Claim:
     """Return what an answer refers to."""
-    return Claim(answer.evidence, references_in(answer), is_scripted)
+    return Claim(answer.evidence, read_references(answer), is_scripted)
 
 
-def references_in(answer: Any) -> References:
+def read_references(answer: Any) -> References:
     """Return the references that the rubric asks for; the others are empty."""
     values = {name: getattr(answer, name, None) for name in References.model_fields}
     return References(**{name: value for name, value in values.items() if value is not None})
 
 
-def verdict_of(rubric: Rubric, answer: Any) -> float | str | None:
+def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
     """Return the score or the label of a reply; ``None`` if the judge could not decide."""
     if rubric.scale:
         score: float | None = answer.score
@@ -70,7 +70,7 @@ def describe_scale(low: float, high: float, *, whole: bool) -> str:
 
 @cache
 def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
-    asked = describe_scale(low, high, whole=whole)
+    scale_text = describe_scale(low, high, whole=whole)
 
     def check(value: Any) -> Any:
         if isinstance(value, str):
@@ -79,7 +79,7 @@ def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not low <= value <= high or (whole and value != int(value)):
-            raise ValueError(f"the score must be {asked}, or null")
+            raise ValueError(f"the score must be {scale_text}, or null")
         return float(value)
 
     number: dict[str, Any] = {"type": "number", "minimum": low, "maximum": high}
@@ -212,7 +212,7 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
 
     An answer that does not fit is ``None`` and does not invalidate the others."""
     fields: dict[str, Any] = {
-        name: (_optional_reply(of), None) for name, of in zip(names, types, strict=True)
+        name: (_optional_reply(reply_type), None) for name, reply_type in zip(names, types, strict=True)
     }
     return create_model(
         "SharedReply",
@@ -223,13 +223,13 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
     )
 
 
-def _optional_reply(of: type[BaseModel]) -> Any:
+def _optional_reply(reply_type: type[BaseModel]) -> Any:
     def read(value: Any) -> Any:
         try:
-            return of.model_validate(value)
+            return reply_type.model_validate(value)
         except ValidationError:
             return None
 
-    schema = of.model_json_schema()
+    schema = reply_type.model_json_schema()
     schema.pop("title", None)
-    return Annotated[of | None, BeforeValidator(read), WithJsonSchema(schema)]
+    return Annotated[reply_type | None, BeforeValidator(read), WithJsonSchema(schema)]

@@ -18,7 +18,7 @@ from agenteval.scoring.judges.replies import build_reply_type, build_shared_repl
 from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
-def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
+def build_subject(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
     """Return what a judge's call is about."""
     return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
 
@@ -41,7 +41,7 @@ def build_judge_request(
         rubric.prompts.prompt("judge_rules").render(
             transcript=record.text,
             criterion=f"{text}\n\n{opinion}" if opinion else text,
-            answer=answer_form(rubric),
+            answer=render_answer_form(rubric),
         ),
         record,
         build_reply_type(rubric),
@@ -75,7 +75,7 @@ def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) ->
         for name, each in questions.items()
     )
     form = prompts.prompt("answer_shared").render(
-        count=str(len(questions)), names=_quote_names(questions), form=answer_form(first.rubric)
+        count=str(len(questions)), names=_quote_names(questions), form=render_answer_form(first.rubric)
     )
     types = tuple(build_reply_type(each.rubric) for each in questions.values())
     return _request(
@@ -109,7 +109,7 @@ def _request(
     )
 
 
-def answer_form(rubric: Rubric) -> str:
+def render_answer_form(rubric: Rubric) -> str:
     form = rubric.prompts.prompt(rubric.form)
     values = {
         "scale": describe_scale(*rubric.scale, whole=rubric.whole) if rubric.scale else "",

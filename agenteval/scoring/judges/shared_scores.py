@@ -27,10 +27,12 @@ class SharedScores:
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
         built = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
-        asked = {judge: found for judge, found in built.items() if found is not None}
-        questions = {judge.metric: question for judge, (question, _) in asked.items()}
+        applicable = {judge: found for judge, found in built.items() if found is not None}
+        questions = {judge.metric: question for judge, (question, _) in applicable.items()}
         inputs = self._inputs
         answers = await ask_shared(inputs.model, questions, inputs.gating, is_shared=True)
         return [
-            item for judge, (_, of) in asked.items() for item in judge.score_answer(answers[judge.metric], of)
+            item
+            for judge, (_, target) in applicable.items()
+            for item in judge.score_answer(answers[judge.metric], target)
         ]
