@@ -1,1 +1,1 @@
-"""From a trajectory to checks, scores, findings and issues."""
+"""Turns a trajectory into checks, scores, findings and issues."""

@@ -1,4 +1,4 @@
-"""One failure, once: what code has proven and a judge has found, too, is one finding that names both."""
+"""Merges findings of one failure: if code proves what a judge also found, one finding names both."""
 
 from __future__ import annotations
 
@@ -13,64 +13,67 @@ JUDGE = "judge"
 def merge_findings(
     findings: Iterable[Finding], confirmed: Callable[[Finding], Finding] = lambda finding: finding
 ) -> tuple[Finding, ...]:
-    """The findings of a sample, in their order, without those of a judge that code has proven: the proven
-    one has their words in ``also`` and the higher severity of the two; if the judge has its very label, that
-    of its effect (``confirmed``). Where code does not prove all of it, the label is the judge's. They are of
-    the same turn and, where the judge names one, the same call; a judge's own label goes before another word
-    for it."""
-    told = list(findings)
-    kept: list[Finding | None] = list(told)
-    for index, finding in enumerate(told):
+    """Return the findings of a sample, in order, with a judge's findings merged into those that code has
+    proven.
+
+    The proven finding lists the judge's words in ``also`` and gets the higher severity of the two; if the
+    judge uses the same label, that of its effect (``confirmed``). If code does not prove everything that the
+    judge found, the merged finding has the judge's label. Findings match if they are of the same turn and, if
+    the judge names a call, of the same call; a finding with the judge's own label is preferred to one with an
+    alternative label."""
+    originals = list(findings)
+    merged: list[Finding | None] = list(originals)
+    for index, finding in enumerate(originals):
         if finding.detector != JUDGE or finding.turn is None or finding.criterion:
             continue
-        place = _proof_of(finding, told)
-        if place is not None and (proof := kept[place]) is not None:
+        place = _proof_of(finding, originals)
+        if place is not None and (proof := merged[place]) is not None:
             rated = confirmed(proof) if proof.label == finding.label else proof
-            kept[place] = _joined(proof, finding, rated.severity)
-            kept[index] = None
-    return tuple(finding for finding in kept if finding is not None)
+            merged[place] = _merge(proof, finding, rated.severity)
+            merged[index] = None
+    return tuple(finding for finding in merged if finding is not None)
 
 
-def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
-    """Where the finding is that proves ``finding``."""
+def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
+    """Return the place of the finding that proves ``finding``; ``None`` if there is none."""
     places = {
         place: proof.label == finding.label
-        for place, proof in enumerate(told)
-        if proof.detector != JUDGE and is_same(proof, finding)
+        for place, proof in enumerate(findings)
+        if proof.detector != JUDGE and is_same_failure(proof, finding)
     }
     return min(places, key=lambda place: (not places[place], place), default=None)
 
 
 def proves(proof: Finding, finding: Finding) -> bool:
-    """Whether code has proven all that a judge's finding says."""
-    known = DETECTORS.get(proof.detector)
-    return bool(known and known.proves_label) and is_same(proof, finding)
+    """Check whether code has proven everything that a judge's finding states."""
+    detector = DETECTORS.get(proof.detector)
+    return bool(detector and detector.proves_label) and is_same_failure(proof, finding)
 
 
-def is_same(proof: Finding, finding: Finding) -> bool:
-    """Whether what a judge found is what code has proven."""
-    known = DETECTORS.get(proof.detector)
-    words = known.alternative_labels if known else frozenset()
+def is_same_failure(proof: Finding, finding: Finding) -> bool:
+    """Check whether a judge's finding and a proof are about the same failure."""
+    detector = DETECTORS.get(proof.detector)
+    alternative_labels = detector.alternative_labels if detector else frozenset()
     return (
         proof.turn == finding.turn
         and (finding.call is None or proof.call is None or proof.call == finding.call)
-        and (proof.label == finding.label or finding.label in words)
+        and (proof.label == finding.label or finding.label in alternative_labels)
     )
 
 
-def _joined(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
-    said = finding.explanation or finding.evidence
-    known = DETECTORS.get(proof.detector)
-    is_of_judge = known is not None and not known.proves_label and finding.label != proof.label
+def _merge(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
+    words = finding.explanation or finding.evidence
+    detector = DETECTORS.get(proof.detector)
+    is_of_judge = detector is not None and not detector.proves_label and finding.label != proof.label
     claimed = {name: getattr(finding, name) for name in _OF_THE_LABEL} if is_of_judge else {}
     return proof.model_copy(
         update={
             **claimed,
             "severity": max(proof.severity, finding.severity, confirmed, key=lambda severity: severity.rank),
-            "also": (*proof.also, f"{finding.detector}: {said}" if said else finding.detector),
+            "also": (*proof.also, f"{finding.detector}: {words}" if words else finding.detector),
         }
     )
 
 
 _OF_THE_LABEL = ("label", "metric", "evidence", "references", "span")
-"""What a finding says under its label, and with which words."""
+"""The fields that describe a finding under its label."""

@@ -1,4 +1,4 @@
-"""What a finding is about: the call that it cites, what its tool does, what became of it; how bad it is."""
+"""Finds what a finding is about (the cited call, the tool's effect, the call's outcome) and rates it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def rate_finding(
     tools: Mapping[str, Tool],
     overrides: Mapping[str, Severity] | None = None,
 ) -> Finding:
-    """A finding with the severity of its effect. ``tools``: those that are declared, with their marks."""
+    """Return the finding with the severity of its effect.
+
+    ``tools``: the declared tools, with their marks."""
     severity = severity_of(
         finding.label,
         overrides,
@@ -38,8 +40,9 @@ def _quotes_the_agent(finding: Finding, trajectory: Trajectory) -> bool:
 
 
 def find_cited_act(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
-    """What a finding cites; ``None`` if that is words alone. Where it may mean one of several calls, the one
-    with the worst effect."""
+    """Return the act that a finding cites; ``None`` if it cites words alone.
+
+    If it may mean one of several calls, return the one with the worst effect."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     acts = [build_act(call, tools) for call in calls]
     if acts:
@@ -51,21 +54,24 @@ def find_cited_act(finding: Finding, trajectory: Trajectory, tools: Mapping[str,
 def list_possible_acts(
     trajectory: Trajectory, tools: Mapping[str, Tool], names: Iterable[str]
 ) -> list[Act | None]:
-    """All that a finding about a conversation might cite: its calls, those of the tools ``names`` that were
-    not made, and words alone."""
+    """List every act that a finding about a conversation might cite.
+
+    These are its calls, calls of the tools ``names`` that were not made, and words alone (``None``)."""
     unseen = [] if trajectory.all_calls_seen else [Act(ToolEffect.WRITES, CallOutcome.OPEN)]
     made = [build_act(call, tools) for call in trajectory.tool_calls]
     return [None, *made, *(Act(_effect(name, tools)) for name in {*tools, *names}), *unseen]
 
 
 def build_act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
-    """What a call did, as far as it is known."""
+    """Return what a call did, as far as it is known."""
     return Act(_effect(call.name, tools), outcome_of(call))
 
 
 def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:
-    """The tools that a finding may say were not called. A scripted judge need not name the one that would
-    have done what is claimed: it may be any that was never called."""
+    """Return the tools that a finding may claim were not called.
+
+    A scripted judge need not name the tool that would have done what is claimed: it may be any that was never
+    called."""
     if finding.references.tool or finding.label != FALSE_CLAIM:
         return filter(None, [finding.references.tool])
     called = {call.name for call in trajectory.tool_calls}
@@ -77,16 +83,18 @@ def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
 
 
 def get_cited_tool(finding: Finding, trajectory: Trajectory) -> str:
-    """The name of the tool that a finding is about; empty if it is about none."""
+    """Return the name of the tool that a finding is about; empty if it is about none."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     return calls[0].name if calls else finding.references.tool
 
 
 def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequence[ToolCall]:
-    """The call that a finding is about. ``turns``: the calls of each. A scripted judge may name only a turn.
-    It means the turn's tool, if only one was called there and the failure is not that another was missing; or
-    those that failed, if the failure is that one is said to have done something."""
-    number = _number(finding)
+    """Return the calls that a finding is about. ``turns``: the calls of each turn.
+
+    A scripted judge may name only a turn. It means the turn's tool, if only one was called there and the
+    failure is not that another was missing; or the calls that failed, if the failure is a false claim of
+    success."""
+    number = _get_faulty_call(finding)
     if number is not None:
         calls = [call for turn in turns for call in turn]
         return calls[number : number + 1] if number >= 0 else ()
@@ -98,9 +106,11 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
     return called if len({call.name for call in called}) == 1 else ()
 
 
-def _number(finding: Finding) -> int | None:
-    """Of two calls that are the same, the second is the one too many; of two in the wrong order, the first
-    came too early."""
+def _get_faulty_call(finding: Finding) -> int | None:
+    """Return the number of the call that is at fault.
+
+    Of two identical calls, the second is the redundant one; of two in the wrong order, the first came too
+    early."""
     other = finding.references.other_call
     if finding.call is None or other is None or finding.label == WRONG_ORDER:
         return finding.call

@@ -1,4 +1,4 @@
-"""Findings over a whole run: where each is from, what code can tell of its cause, how much it counts."""
+"""Findings over a whole run: where each is from, what code knows of its cause, and which severity counts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from agenteval.scoring.finding_severity import find_cited_calls
 
 
 class Cause(NamedTuple):
-    """What code can tell of a root cause: names and labels only, never a judge's prose, so that it is
-    the same in the next run."""
+    """The root cause as far as code can identify it.
+
+    It consists of names and labels only, never of a judge's prose, so that it is the same in the next run."""
 
     metric: str
     label: str
@@ -29,15 +30,17 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class LocatedFinding:
-    """A finding and where it is from. ``index`` is its place in the sample's findings; ``number``
-    counts over the run from 1. ``tool`` is that of the call that the finding is about, or of one that is
-    missing; empty where it is about none."""
+    """A finding and where it is from."""
 
     number: int
+    """The number in the run, from 1."""
     key: SampleKey
     index: int
+    """The place in the sample's findings."""
     finding: Finding
     tool: str = ""
+    """The tool of the call that the finding is about, or the tool that was not called; empty if there is
+    none."""
 
     @property
     def id(self) -> str:
@@ -54,7 +57,7 @@ class LocatedFinding:
 def locate_findings(
     samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]],
 ) -> tuple[LocatedFinding, ...]:
-    """Each finding with its place, numbered the same in whatever order the samples come."""
+    """Return each finding with its place, numbered the same whatever the order of the samples."""
     placed = []
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
@@ -62,11 +65,11 @@ def locate_findings(
             call = next(iter(find_cited_calls(finding, turns)), None)
             tool = call.name if call else finding.references.tool
             placed.append(LocatedFinding(0, key, index, finding, tool))
-    placed.sort(key=_place)
+    placed.sort(key=_sort_key)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
 
 
-def _place(each: LocatedFinding) -> tuple[Any, ...]:
+def _sort_key(each: LocatedFinding) -> tuple[Any, ...]:
     key, finding = each.key, each.finding
     turn = -1 if finding.turn is None else finding.turn
     call = -1 if finding.call is None else finding.call
@@ -84,7 +87,7 @@ def _place(each: LocatedFinding) -> tuple[Any, ...]:
 
 
 def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[LocatedFinding]:
-    """A few findings from as many scenarios, and then samples, as possible, in their order."""
+    """Pick up to ``limit`` findings from as many scenarios, and then samples, as possible, in order."""
     scenarios: dict[str, dict[SampleKey, int]] = {}
     seen: Counter[SampleKey] = Counter()
     ranked = []
@@ -98,7 +101,7 @@ def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[
 
 
 def build_issue_example(each: LocatedFinding) -> IssueExample:
-    """The finding as it is shown."""
+    """Return the finding as an example of an issue."""
     finding = each.finding
     evidence = one_line(finding.evidence, 200)
     return IssueExample(**each.key.model_dump(), turn=finding.turn, call=finding.call, evidence=evidence)
@@ -112,12 +115,15 @@ def effective_severities(
     findings: Mapping[SampleKey, Sequence[Finding]],
     overrides: Mapping[str, Severity] | None = None,
 ) -> dict[SampleKey, tuple[Severity, ...]]:
-    """The severity that counts of each finding of each sample, in their order, with ``severity_from: model``:
-    one level above the finding's own where more was proposed for its issue: a
-    harmless finding does not become critical by its company. What the author sets (``overrides``) stands,
-    and a detector that no judge confirms is high at most.
-    """
-    counted = {key: [finding.severity for finding in own] for key, own in findings.items()}
+    """Return the severity that counts for each finding of each sample, in order, with ``severity_from:
+    model``.
+
+    It is one level above the finding's own if a higher one was proposed for its issue, so that a harmless
+    finding does not become critical because of the findings grouped with it. A severity that the author sets
+    (``overrides``) stands, and a finding of a detector that no judge confirms is high at most."""
+    counted = {
+        key: [finding.severity for finding in sample_findings] for key, sample_findings in findings.items()
+    }
     for issue in issues:
         for occurrence in issue.occurrences:
             key = sample_of(occurrence)
@@ -125,13 +131,13 @@ def effective_severities(
             for index in occurrence.findings:
                 if index < len(severities):
                     finding = findings[key][index]
-                    severities[index] = _raised(
+                    severities[index] = _raise_severity(
                         finding, severities[index], issue.proposed_severity, overrides or {}
                     )
     return {key: tuple(severities) for key, severities in counted.items()}
 
 
-def _raised(
+def _raise_severity(
     finding: Finding, severity: Severity, proposed: Severity | None, overrides: Mapping[str, Severity]
 ) -> Severity:
     if finding.label in overrides or f"{finding.label}.{finding.rule_kind}" in overrides:
@@ -142,5 +148,5 @@ def _raised(
 
 
 def sample_of(place: Occurrence | IssueExample) -> SampleKey:
-    """The sample that an occurrence or an example is from."""
+    """Return the sample that an occurrence or an example is from."""
     return SampleKey(scenario=place.scenario, agent=place.agent, epoch=place.epoch, variant=place.variant)

@@ -1,6 +1,5 @@
-"""What a program notes beside a turn for its judges: the calls with their outcome, and identifiers of the
-answer that stand nowhere before it. Notes are no verdicts: the agent may have one from elsewhere.
-"""
+"""Notes that code adds to a turn for its judges: the calls with their outcome, and identifiers in the answer
+that do not occur before it. Notes are not verdicts: the agent may have an identifier from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,29 +11,30 @@ from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.scoring.detectors.identifiers import SourceTexts
 
 MAX_NOTED_VALUES = 12
-"""Of one turn that are named."""
+"""The highest number of values that are noted for one turn."""
 
 
 def find_ungrounded_values(
     scenario: Scenario, turns: Sequence[Turn], *, policy: str, tools: str, now: str | None
 ) -> Iterator[tuple[str, ...]]:
-    """Of each turn the identifiers and addresses that the agent says and that nobody had given, as the
-    detector ``ungrounded_value`` finds them: neither the author, the user nor a result, nor the agent itself
-    in an earlier turn. Once a result is not in the record, none."""
+    """Yield for each turn the identifiers and addresses in the agent's text that nobody had given before.
+
+    Like the detector ``ungrounded_value``: they come neither from the author, the user nor a result, nor from
+    the agent itself in an earlier turn. After a call whose result is not in the record, yield none."""
     known = (scenario.goal, scenario.profile, *scenario.knowledge, *scenario.facts, policy, tools, now)
     sources = SourceTexts(*(text for text in known if text))
     for turn in turns:
         sources.add(turn.user)
         for call in turn.tool_calls:
             sources.add_result(call)
-        said = "\n".join(agent_texts(turn))
-        found = dict.fromkeys(each.text for each, _ in sources.find_ungrounded(said))
+        answer_text = "\n".join(agent_texts(turn))
+        found = dict.fromkeys(each.text for each, _ in sources.find_ungrounded(answer_text))
         yield tuple(found)[:MAX_NOTED_VALUES]
-        sources.add_agent_text(said)
+        sources.add_agent_text(answer_text)
 
 
 def format_call_outcomes(calls: Sequence[ToolCall], first: int) -> str:
-    """``0 find_order: a result; 1 cancel_order: an error``."""
+    """Format calls with their outcomes, as in ``0 find_order: a result; 1 cancel_order: an error``."""
     return "; ".join(f"{first + place} {call.name}: {_outcome(call)}" for place, call in enumerate(calls))
 
 

@@ -1,4 +1,4 @@
-"""The table of known metrics, built in and custom: where each applies, and what may be asked of it."""
+"""The table of known metrics, built in and custom: where each applies, and which values it allows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ POLICY_ADHERENCE = "policy_adherence"
 BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_failure"
 
 
-def spec_of(rubric: Rubric) -> MetricSpec:
-    """The metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
+def build_metric_spec(rubric: Rubric) -> MetricSpec:
+    """Return the metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
     is_rate = rubric.scale is None or (rubric.whole and rubric.scale == (0, 1))
     return MetricSpec(
         name=rubric.metric,
@@ -34,15 +34,17 @@ def spec_of(rubric: Rubric) -> MetricSpec:
 
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
-    """The built-in metrics. A project's own text of one leaves them as they are."""
-    return tuple(spec_of(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
+    """Return the built-in metrics. A project's own text of a metric does not change them."""
+    return tuple(build_metric_spec(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
 
 
 def build_metric_table(
     custom: Iterable[MetricSpec] = (), *, place_of: Callable[[str], Place | None] = lambda _: None
 ) -> dict[str, MetricSpec]:
-    """All known metrics by name. Raises ``AuthorError`` for a custom metric with a built-in name, or two
-    of one name; ``place_of`` tells where a custom metric is written."""
+    """Return all known metrics by name.
+
+    Raise ``AuthorError`` for a custom metric with a built-in name, or for two with the same name;
+    ``place_of`` returns where a custom metric is written."""
     known = {spec.name: spec for spec in built_in()}
     problems = []
     for spec in custom:
@@ -59,19 +61,21 @@ def build_metric_table(
 
 
 def select_metrics(
-    asked: Literal["all"] | Sequence[str],
+    requested: Literal["all"] | Sequence[str],
     known: Mapping[str, MetricSpec],
     *,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[MetricSpec, ...]:
-    """The metrics that ``metrics:`` or ``--metric`` asks for, each once, in the order of the table.
-    Raises ``AuthorError`` for an unknown name; ``place_of`` tells where the name at a position is written."""
-    if asked == "all":
+    """Return the metrics that ``metrics:`` or ``--metric`` selects, each once, in the order of the table.
+
+    Raise ``AuthorError`` for an unknown name; ``place_of`` returns where the name at a position is written.
+    """
+    if requested == "all":
         return tuple(known.values())
-    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    unknown = [name for name in dict.fromkeys(requested) if name not in known]
     if unknown:
-        raise AuthorError(*(_unknown(name, known, place_of(asked.index(name))) for name in unknown))
-    return tuple(spec for name, spec in known.items() if name in asked)
+        raise AuthorError(*(_unknown(name, known, place_of(requested.index(name))) for name in unknown))
+    return tuple(spec for name, spec in known.items() if name in requested)
 
 
 def _unknown(name: str, known: Iterable[str], place: Place | None) -> Problem:
@@ -83,7 +87,7 @@ def threshold_problems(
     known: Mapping[str, MetricSpec],
     place_of: Callable[[str], Place | None],
 ) -> list[Problem]:
-    """What is wrong with thresholds: unknown metrics, and bounds that every or no score would meet."""
+    """Return the problems of thresholds: unknown metrics, and bounds that every or no score would meet."""
     problems = []
     for name, entry in thresholds.items():
         if name not in known:
@@ -109,15 +113,17 @@ def _range(spec: MetricSpec) -> str:
 
 
 def applies_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
-    """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
+    """Check whether the metric is certain to be judged in a complete conversation of this scenario."""
     if spec.needs == "tools":
         return bool(scenario.tools)
     return may_apply_to_scenario(spec, scenario, policy=policy)
 
 
 def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
-    """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
-    a goal that is not written cannot be reached, and a ``policy`` that is not known cannot be kept."""
+    """Check whether the metric can be judged in this scenario at all.
+
+    An agent may call tools that nobody declared, but without a written goal none can be reached, and without
+    a known ``policy`` none can be kept."""
     if spec.needs == "goal":
         return bool(scenario.goal.strip())
     return policy or spec.needs != "policy"
@@ -126,14 +132,14 @@ def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool)
 def applies_to_trajectory(
     spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True
 ) -> bool:
-    """Whether to judge this: the last turn of a prefix, or a whole conversation, as its scope says.
-    ``policy``: whether the agent has one.
+    """Check whether to judge the last turn of a prefix, or a whole conversation, as the metric's scope says.
 
-    A turn that broke off is not judged, and a conversation not if a fault ended it that is not the
-    agent's. Where a record ends with a call, as at a hand-over, its last turn has an error and no answer:
-    only labels are given, since there is nothing that could be measured. Tool calls are judged where some
-    were made, and where tools were at hand, so that a missing call is seen.
-    """
+    ``policy``: the agent has one.
+
+    A turn that broke off is not judged, nor is a conversation that a fault other than the agent's ended. If a
+    record ends with a call, as at a hand-over, its last turn has an error and no answer: only label metrics
+    apply, because there is nothing to measure. Tool calls are judged if some were made, and if tools were
+    available, so that a missing call is seen."""
     if spec.scope == "conversation":
         fault = trajectory.stop.fault if trajectory.stop else None
         ended = fault in (None, "agent") and bool(trajectory.all_turns)

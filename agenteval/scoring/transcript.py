@@ -1,12 +1,11 @@
-"""A conversation as a judge reads it: what was asked for, what was known, and all that happened.
+"""Renders a conversation as a judge reads it: the request, what was known, and everything that happened.
 
-Every text that the author of the check did not write stands in a fence of its own (see
-``prompts.fence``). What more requests share stands before what fewer do, so that providers' prompt caches
-serve them: the agent's policy and tools (a whole suite's), what the author wrote of the scenario (its
-epochs'), the turns. The parameters of the tools, longer than all else that is known of them, are for the
-judge of tools alone; they stand behind what the suite shares, so that its own records share them from
-turn to turn. The text for a turn begins with the text for the turn before it, up to the closing section.
-"""
+Every text that the author of the check did not write is in a fence of its own (see ``prompts.fence``). What
+more requests share comes before what fewer share, so that providers' prompt caches apply: the agent's policy
+and tools (shared by a suite), what the author wrote of the scenario (shared by its epochs), the turns. The
+parameters of the tools, longer than everything else known of them, are only for the judge of tools; they come
+after what the suite shares, so that this judge's own records share them from turn to turn. The text for a
+turn begins with the text for the turn before it, up to the closing section."""
 
 from __future__ import annotations
 
@@ -25,64 +24,66 @@ from agenteval.scoring.judge_notes import find_ungrounded_values, format_call_ou
 
 BYTES_PER_TOKEN = 4
 MAX_TRANSCRIPT_BYTES = 300_000
-"""Bytes of a whole text, about 75,000 tokens. A longer conversation is shortened, which the text says."""
+"""The limit of a whole text in bytes, about 75,000 tokens. A longer conversation is shortened, and the text
+says so."""
 _ROOM = 0.75
-"""What is left of the limit when earlier turns are shortened: then the next turns fit without another cut."""
+"""The share of the limit that is used when earlier turns are shortened, so that the next turns fit without
+another cut."""
 _CLOSING = 1_500
 """Bytes kept free for the closing section."""
 
 
 class JudgeTranscript(NamedTuple):
-    """A record, and how long those of its beginnings are that others share: a whole suite's, an epoch's, that
-    of each turn so far. In characters, the shortest first."""
+    """The record of a conversation as text."""
 
     text: str
     shared: tuple[int, ...] = ()
+    """The lengths in characters of the beginnings that other requests share, shortest first: a suite's, an
+    epoch's, that of each turn so far."""
     misfit: str = ""
-    """Why it cannot be sent: it is too long even with all its long texts shortened."""
+    """Why it cannot be sent: it is too long even with all its long texts shortened. Empty if it fits."""
 
 
 class TranscriptOptions(NamedTuple):
-    """What of a conversation is shown, and what else is known of it."""
+    """The parts of a conversation to show, and what else is known of it."""
 
     policy: str = ""
     tools: Sequence[dict[str, Any]] | None = None
-    """Those that the agent had, in OpenAI's format; default: those of the scenario."""
+    """The tools that the agent had, in OpenAI's format; ``None``: those of the scenario."""
     now: str | None = None
     upto: int | None = None
-    """The turn to judge (from 0), the last one that is shown; ``None``: the whole conversation is."""
+    """The turn to judge (from 0), which is the last one shown; ``None``: the whole conversation is shown."""
     parameters: bool = False
-    """Whether those of the tools are in it."""
+    """True to include the parameters of the tools."""
     limit: int = MAX_TRANSCRIPT_BYTES
-    """Bytes."""
+    """The limit in bytes."""
 
 
 def render_transcript(scenario: Scenario, trajectory: Trajectory, **options: Any) -> str:
-    """The text of ``build_transcript``."""
+    """Return the text of ``build_transcript``."""
     return build_transcript(scenario, trajectory, TranscriptOptions(**options)).text
 
 
 def build_transcript(
     scenario: Scenario, trajectory: Trajectory, options: TranscriptOptions
 ) -> JudgeTranscript:
-    """The record of a conversation.
+    """Build the record of a conversation.
 
-    ``beliefs`` of the user are not in it, since they need not be true. Beyond the limit texts are shortened:
-    results of the oldest turns first, then what else was said in earlier turns, at last the turn to judge. A
-    cut once made stays, so that the record of the next turn still begins with this one; every call and what a
-    shortened text begins and ends with stay, too.
-    """
+    ``beliefs`` of the user are left out, because they need not be true. Beyond the limit, texts are
+    shortened: results of the oldest turns first, then other texts of earlier turns, at last the turn to
+    judge. A cut stays, so that the record of the next turn still begins with this one; so do every call and
+    the beginning and end of a shortened text."""
     tools = tuple(list_tool_schemas(scenario) if options.tools is None else options.tools)
-    asked = options._replace(tools=tools)
-    for scenario_then, trajectory_then, asked_then, record in tuple(_recent):
-        if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
+    effective = options._replace(tools=tools)
+    for scenario_then, trajectory_then, options_then, record in tuple(_recent):
+        if trajectory_then is trajectory and scenario_then is scenario and options_then == effective:
             return record
-    record = _record(scenario, trajectory, asked, tools)
-    _recent.append((scenario, trajectory, asked, record))
+    record = _record(scenario, trajectory, effective, tools)
+    _recent.append((scenario, trajectory, effective, record))
     return record
 
 
-# All judges of a turn ask for one text, one right after the other.
+# All judges of a turn request the same text, one right after the other.
 _recent: deque[tuple[Scenario, Trajectory, TranscriptOptions, JudgeTranscript]] = deque(maxlen=4)
 
 
@@ -91,26 +92,28 @@ def _record(
 ) -> JudgeTranscript:
     policy, _, now, upto, parameters, limit = options
     head = (
-        tuple(_of_suite(policy, tools)),
+        tuple(_render_suite(policy, tools)),
         tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
-        tuple(_of_scenario(scenario, now)),
+        tuple(_render_scenario(scenario, now)),
     )
     turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
     record = _Turns(turns, _notes(scenario, trajectory, policy, tools, now))
     free = limit - _CLOSING - _size(part for section in head for part in section)
     caps = record.fitted(free)
     is_cut = any(cap != _Caps() for cap in caps)
-    said = [record.turn(index, cap) for index, cap in enumerate(caps)]
-    whole = _joined(
-        (*head, *(said or [("It ended before anything was said.",)])),
+    turn_parts = [record.turn(index, cap) for index, cap in enumerate(caps)]
+    transcript = _join_sections(
+        (*head, *(turn_parts or [("It ended before anything was said.",)])),
         _what_to_judge(scenario, trajectory, upto, is_cut=is_cut),
     )
     over = record.size(caps) - free
     if over <= 0:
-        return whole
-    needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
-    why = f"the record has about {needed:,} tokens, its long texts shortened, but only {given:,} may be sent"
-    return whole._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
+        return transcript
+    needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
+    why = (
+        f"the record has about {needed:,} tokens with its long texts shortened, but the limit is {allowed:,}"
+    )
+    return transcript._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
 def render_other_transcript(
@@ -120,8 +123,10 @@ def render_other_transcript(
     tools: Sequence[dict[str, Any]] = (),
     limit: int = MAX_TRANSCRIPT_BYTES,
 ) -> str:
-    """Another conversation, to be shown with a record: its turns and, where they are given, the policy and
-    the tools of its agent. Beyond ``limit`` bytes its texts are shortened."""
+    """Render another conversation, to be shown along with a record.
+
+    It consists of the turns and, if given, the agent's policy and tools. Beyond ``limit`` bytes its texts are
+    shortened."""
     head = [
         *_section("The policy of its agent", policy),
         *_section("The tools of its agent", "\n".join(map(_tool, tools))),
@@ -134,10 +139,12 @@ def render_other_transcript(
 
 
 class _Caps(NamedTuple):
-    """How many characters a text of a turn may have: results of tools, and all else."""
+    """The highest number of characters of a text in a turn."""
 
     results: int = sys.maxsize
+    """For the results of tools."""
     texts: int = sys.maxsize
+    """For all other texts."""
 
     def lower(self, other: _Caps) -> _Caps:
         return _Caps(min(self.results, other.results), min(self.texts, other.texts))
@@ -178,11 +185,12 @@ class _Turns:
         return self._sizes[index, caps]
 
     def fitted(self, free: int) -> Sequence[_Caps]:
-        """What each turn is cut to, so that all fit into so many bytes if they can. Turn by turn, as they
-        were judged: what was cut for one is cut for the next."""
-        whole = [_Caps()] * len(self._turns)
-        if self.size(whole) <= free:
-            return whole
+        """Return the caps of each turn, so that all turns fit into ``free`` bytes if possible.
+
+        Turns are cut one by one, as they were judged: what was cut for one record is cut for the next."""
+        uncut = [_Caps()] * len(self._turns)
+        if self.size(uncut) <= free:
+            return uncut
         caps: list[_Caps] = []
         for latest in range(len(self._turns)):
             caps.append(_Caps())
@@ -193,7 +201,7 @@ class _Turns:
         return caps
 
     def _shorten(self, caps: list[_Caps], which: Iterable[int], steps: Sequence[_Caps], free: int) -> None:
-        """The oldest first."""
+        """Lower the caps until the turns fit, the oldest first."""
         size = self.size(caps)
         for step in steps:
             for index in which:
@@ -204,12 +212,12 @@ class _Turns:
 
 
 def _size(parts: Iterable[str]) -> int:
-    """In bytes, with what stands between them."""
+    """Return the size in bytes, including the separators."""
     return sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
 
 
-def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
-    """Each section is the end of a beginning that others share, the closing one is not."""
+def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
+    """Join the sections. Each ends a beginning that other requests share; the closing one does not."""
     parts: list[str] = []
     shared: list[int] = []
     length = -2
@@ -222,11 +230,11 @@ def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeT
 
 
 def list_tool_schemas(scenario: Scenario) -> tuple[dict[str, Any], ...]:
-    """The tools of a scenario's world in OpenAI's format; those without a schema by name alone."""
+    """List the tools of a scenario in OpenAI's format; those without a schema only by name."""
     tools = []
     for name, tool in scenario.tools.items():
-        told = {"description": tool.description, "parameters": tool.parameters}
-        function = {"name": name, **{key: value for key, value in told.items() if value is not None}}
+        fields = {"description": tool.description, "parameters": tool.parameters}
+        function = {"name": name, **{key: value for key, value in fields.items() if value is not None}}
         tools.append({"type": "function", "function": function})
     return tuple(tools)
 
@@ -234,7 +242,7 @@ def list_tool_schemas(scenario: Scenario) -> tuple[dict[str, Any], ...]:
 # ── what was known before the first word ─────────────────────────────────────────────────────────
 
 
-def _of_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _render_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "# The record"
     yield from _section("## The agent's policy: what it was told to do", policy)
     yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)))
@@ -242,7 +250,7 @@ def _of_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "## The tools that the agent had\nNone is known but those that it called."
 
 
-def _of_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
+def _render_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
     if now:
         yield f"Date and time of the conversation: {_line(now)}"
     yield from _section("## The user's goal", scenario.goal)
@@ -262,14 +270,14 @@ def _items(texts: Sequence[str]) -> str:
 
 
 def _tool(schema: dict[str, Any]) -> str:
-    """One line a tool: name and description."""
+    """Format a tool on one line: name and description."""
     function = schema.get("function", schema)
     name, description = _name(str(function.get("name", ""))), function.get("description")
     return f"{name}: {_line(str(description))}" if description else name
 
 
 def _parameters(tools: Sequence[dict[str, Any]]) -> str:
-    """The schema of its arguments, one line a tool."""
+    """Format the schema of the tools' arguments, one tool per line."""
     functions = (schema.get("function", schema) for schema in tools)
     return "\n".join(
         f"{_name(str(function.get('name', '')))}: {to_json(function['parameters'])}"
@@ -288,12 +296,12 @@ def _notes(
     tools: Sequence[dict[str, Any]],
     now: str | None,
 ) -> list[str]:
-    """What a program notes beside each turn; nothing where calls cannot be seen."""
+    """Return the note that code adds to each turn; empty notes if calls cannot be seen."""
     turns = trajectory.all_turns
     if not trajectory.all_calls_seen:
         return [""] * len(turns)
-    named = "\n".join((*map(_tool, tools), _parameters(tools)))
-    ungrounded = find_ungrounded_values(scenario, turns, policy=policy, tools=named, now=now)
+    tool_texts = "\n".join((*map(_tool, tools), _parameters(tools)))
+    ungrounded = find_ungrounded_values(scenario, turns, policy=policy, tools=tool_texts, now=now)
     notes, first = [], 0
     for turn, values in zip(turns, ungrounded, strict=True):
         note = f"tool calls of this turn: {format_call_outcomes(turn.tool_calls, first) or 'none'}"
@@ -313,7 +321,7 @@ CALLS_DECLARED_UNSEEN = (
     " where it says what it found, take it as found; unless the record speaks against it. That no call is"
     " shown is no evidence that none was made: hold no missing call against the agent."
 )
-"""Told in place of ``CALLS_NOT_OBSERVED`` where the author says that calls are unseen."""
+"""Replaces ``CALLS_NOT_OBSERVED`` if the author declares that calls are unseen."""
 
 
 CALLS_NOT_OBSERVED = (
@@ -323,7 +331,8 @@ CALLS_NOT_OBSERVED = (
     " agent, and do not take one for made. Where only such a call could decide, the record does not let you"
     " decide: say so in the way that the form of the answer offers."
 )
-"""Told to every judge of a conversation that is not observed, over what the rules say of records that are."""
+"""Added for every judge of a conversation that is not observed; it overrides what the rules say of other
+records."""
 
 
 TEXTS_SHORTENED = (
@@ -331,13 +340,13 @@ TEXTS_SHORTENED = (
     " left out. The agent knew what stood there, and you do not: hold nothing against it because you do not"
     " see it, and where only that could decide, say so in the way that the form of the answer offers."
 )
-"""Told to every judge of a record that was cut."""
+"""Added for every judge of a record that was cut."""
 
 
 def _what_to_judge(
     scenario: Scenario, trajectory: Trajectory, upto: int | None, *, is_cut: bool
 ) -> Iterator[str]:
-    """The closing section: the only one that differs from the record of the next turn."""
+    """Yield the closing section: the only one that differs from the record of the next turn."""
     yield "# What to judge"
     if upto is None:
         yield f"The conversation as a whole. {_ending(trajectory)}"
@@ -354,8 +363,9 @@ def _what_to_judge(
 
 
 def _named_from(turns: Sequence[Turn]) -> int:
-    """The turn from which on the agents are named: the first by whose end several are known to have spoken.
-    What stands before is the beginning of earlier records, and stays."""
+    """Return the turn from which agents are named: the first by whose end several are known to have spoken.
+
+    The turns before it are the beginning of earlier records and stay unchanged."""
     known: set[str] = set()
     for index, turn in enumerate(turns):
         known.update(turn.agents)
@@ -370,7 +380,7 @@ def _turn(
     yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
-        agent = f"The agent{_called(step.agent)}" if by_name else "The agent"
+        agent = f"The agent{_format_agent(step.agent)}" if by_name else "The agent"
         yield from _step(step, calls, caps, agent, verb="answers" if is_final else "says")
         calls += len(step.tool_calls)
     if turn.error:
@@ -381,14 +391,14 @@ def _turn(
         yield _quoted(NOTE_TITLE, note)
 
 
-def _called(agent: str) -> str:
-    """The name of an agent behind a word, without what could be taken for more than a name."""
+def _format_agent(agent: str) -> str:
+    """Return an agent's name in brackets, without characters that could be taken for more than a name."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""
 
 
 def _step(step: Step, calls: int, caps: _Caps, agent: str, *, verb: str) -> Iterator[str]:
-    # What the agent only thought is not a part of the record: it was said to nobody.
+    # Reasoning is not part of the record: the agent showed it to nobody.
     if (text := blank_reasoning(step.text or "")).strip():
         yield _quoted(f"{agent} {verb}:", text if text == step.text else text.strip(), caps.texts)
     for number, call in enumerate(step.tool_calls, calls):
@@ -434,11 +444,11 @@ def _ending(trajectory: Trajectory) -> str:
     if stop is None:
         return "It goes on."
     if stop.reason is StopReason.RECORDED and trajectory.all_turns:
-        return f"The recording ends with {_last_of(trajectory)}."
+        return f"The recording ends with {_describe_last_part(trajectory)}."
     return _ENDINGS.get(stop.reason, "It was broken off, which is no fault of the agent.")
 
 
-def _last_of(trajectory: Trajectory) -> str:
+def _describe_last_part(trajectory: Trajectory) -> str:
     if trajectory.unfinished is None:
         return "the agent's answer"
     steps = trajectory.unfinished.steps
@@ -453,7 +463,7 @@ def _last_of(trajectory: Trajectory) -> str:
 
 
 def _name(name: str) -> str:
-    """A tool's name; in JSON if it is none that could be mistaken for nothing else."""
+    """Return a tool's name; as JSON if it could be mistaken for something else."""
     return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else to_json(name)
 
 
@@ -462,7 +472,7 @@ def _line(text: str) -> str:
 
 
 def _shortened(text: str, cap: int) -> str:
-    """Longer texts without their middle, and in its place how much is gone."""
+    """Replace the middle of a long text by a note of how much was left out."""
     if len(text) <= cap:
         return text
     head, tail = text[: cap * 2 // 3], text[-(cap // 3) :]
@@ -471,5 +481,5 @@ def _shortened(text: str, cap: int) -> str:
 
 
 def latest_answer(trajectory: Trajectory) -> str:
-    """The final text of the last finished turn; empty if there is none."""
+    """Return the final text of the last finished turn; empty if there is none."""
     return final_answer(trajectory.turns[-1]) if trajectory.turns else ""

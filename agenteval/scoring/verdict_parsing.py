@@ -1,4 +1,5 @@
-"""A verdict as models write it: "4/5", "n/a", a label with a comment. What could mean two things is none."""
+"""Parses verdicts as models write them: "4/5", "n/a", a label with a comment. An ambiguous one is not
+accepted."""
 
 from __future__ import annotations
 
@@ -12,20 +13,21 @@ _NOTHING = frozenset(map(normalize_label, _NO_SCORE))
 _OF = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
 _AROUND = " \n\t\"'`.*"
 _COMMENT = re.compile(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
-"""What parts a label from a comment on it: a bracket, or a dash with blanks around it."""
+"""Separates a label from a comment on it: a bracket, or a dash with blanks around it."""
 _WORD = re.compile(r"[^\W_]+")
 _TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
 
 
 def means_nothing(text: str) -> bool:
-    """Whether a text says that there is no score, or nothing to name."""
-    said = text.strip(_AROUND)
-    return not said or normalize_label(said) in _NOTHING
+    """Check whether a text states that there is no score, or nothing to name."""
+    stripped = text.strip(_AROUND)
+    return not stripped or normalize_label(stripped) in _NOTHING
 
 
 def parse_score(text: str, highest: float) -> float | str | None:
-    """The number that a text says, alone or as a share of the ``highest``; ``None`` if it says that there is
-    none. Any other text is given back: it is not a score."""
+    """Parse a score, alone or as a share of ``highest``; ``None`` if the text states that there is none.
+
+    Any other text is returned unchanged: it is not a score."""
     if text.strip(_AROUND) and means_nothing(text):
         return None
     if (share := _OF.fullmatch(text.strip(_AROUND))) and float(share[2]) == highest:
@@ -37,13 +39,14 @@ def parse_score(text: str, highest: float) -> float | str | None:
 
 
 def parse_label(text: str, labels: Iterable[str]) -> str | None:
-    """The label that a text is, or that it begins with before a comment. ``None`` if a comment names a
-    label, asks, or denies: it might take the label back."""
+    """Return the label that a text consists of, or begins with before a comment.
+
+    ``None`` if the comment names a label, asks or denies, because it might take the label back."""
     by_spelling = {normalize_label(label): label for label in labels}
     text = text.strip(_AROUND)
     if normalize_label(text) in by_spelling:
         return by_spelling[normalize_label(text)]
-    begun = dict(_begun(text, by_spelling))
+    begun = dict(_split_comments(text, by_spelling))
     if len(begun) != 1:
         return None
     [(spelled, comment)] = begun.items()
@@ -52,12 +55,12 @@ def parse_label(text: str, labels: Iterable[str]) -> str | None:
 
 
 def _words(text: str) -> str:
-    """The words alone, each between blanks."""
+    """Return only the words, each between blanks."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _begun(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each label that stands before what may begin a comment, with what follows it."""
+def _split_comments(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each label that precedes a possible comment, with the text that follows it."""
     for mark in _COMMENT.finditer(text):
         spelled = normalize_label(text[: mark.start()].strip(_AROUND))
         if spelled in known:

@@ -653,7 +653,7 @@ EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
         ("{a: {$approx: {abs: 1}}}", f"5: $approx: 'value' is missing — {EXAMPLE}"),
         ("{a: {$approx: {value: 1, rel: -1}}}", f"5: $approx: rel: must not be negative, got -1 — {EXAMPLE}"),
         ("{a: {$any: true, b: 1}}",
-         "1: a matcher must be alone in its mapping, and '$any' is not — keys that"
+         "1: a matcher must be the only key of its mapping, but '$any' is not — keys that"
          " begin with '$' are reserved for matchers"),
     ],
 )  # fmt: skip

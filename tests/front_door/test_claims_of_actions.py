@@ -69,7 +69,7 @@ def test_a_claim_that_a_call_may_have_carried_out_is_neither_red_nor_green(proje
     sample = project.sample("a")
     assert sample["findings"] == []
     (failure,) = sample["turns"][0]["score_failures"]
-    assert "no call was seen that did it, and not all calls are seen" in failure["message"]
+    assert "no call that did this was seen, and not all calls are seen" in failure["message"]
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 1  # nothing is decided, nor asked again
 
 

@@ -166,7 +166,7 @@ def test_a_call_of_an_unknown_agent_is_not_green_where_it_is_forbidden_to_one(pr
     sample = played(project, "nameless")
     assert sample["verdict"] == "inconclusive"
     told = detail(sample, "tool_calls", None)
-    assert "not decided, because nobody says which agent called: refund(id=1)" in told
+    assert "not decided, because no agent is named for these calls: refund(id=1)" in told
     assert played(project, "caller")["verdict"] == "failed"
 
 
@@ -215,7 +215,7 @@ def test_conversations_name_the_speaker_where_there_are_several(project: Project
     ("expect", "told"),
     [
         ("{agents: []}", "agents: an empty list checks nothing"),
-        ("{agents: [triage, triage]}", "'triage' stands twice in a row"),
+        ("{agents: [triage, triage]}", "'triage' is listed twice in a row"),
         ("{agents: [triage, '']}", "agents: a name must not be empty"),
         ("{agents: {first: triage}}", "agents"),
         ("{tool_calls: {calls: [{name: refund, agent: ' '}]}}", "an agent name must not be empty"),

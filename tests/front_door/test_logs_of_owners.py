@@ -510,7 +510,7 @@ def test_a_question_that_nobody_answered_is_unknown_to_a_rate(project: Project) 
     assert done.code == 3, done.all
     row = gate(project, "--max-rate high")
     assert (row["verdict"], row["value"]) == ("inconclusive", 0.0)
-    assert "whether the user had agreed is not known" in row["resolution"]
+    assert "it is not known whether the user had agreed" in row["resolution"]
     project.write("marks.yaml", scenario % "false")
     done = score(project, "log.jsonl", "--scenarios", "marks.yaml", "--max-rate", "high=1%")
     assert done.code == 0, done.all

@@ -124,13 +124,13 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"json": {"id": 1, "paid": True}}, ['{"id": 1, "paid": false}', '{"id": 2, "paid": true}'], "json", None,
      "paid: expected true, got false"),
     ({"json": {"n": 1}, "turn": 1}, ['{"n": 1}', '{"n": 2}'], "json", 1, "n: expected 1, got 2"),
-    ({"cites": ["BK-7"]}, "It is BK-7.", "cites", None, "in no tool result before it (no tool was called)"),
-    ({"cites": ["BK-8"]}, "@price It is BK-8.", "cites", None, "in no tool result before it (1 tool call)"),
+    ({"cites": ["BK-7"]}, "It is BK-7.", "cites", None, "in no earlier tool result (no tool was called)"),
+    ({"cites": ["BK-8"]}, "@price It is BK-8.", "cites", None, "in no earlier tool result (1 tool call)"),
     ({"cites": ["BK-7"]}, "@price Done.", "cites", None, 'missing "BK-7" in the answer "Done."'),
-    ({"cites": ["crème"]}, "@price Crèmes.", "cites", None, '; "crème*" would be found'),
-    ({"cites": ["125"]}, "@price It is 125.", "cites", None, "no tool result"),
-    ({"cites": ["BK-7"]}, ["it is BK-7", "@price yes"], "cites", None, "no tool result"),
-    ({"cites": ["BK-7"], "turn": 0}, ["it is BK-7", "@price BK-7"], "cites", 0, "no tool result"),
+    ({"cites": ["crème"]}, "@price Crèmes.", "cites", None, '; "crème*" would match'),
+    ({"cites": ["125"]}, "@price It is 125.", "cites", None, "no earlier tool result"),
+    ({"cites": ["BK-7"]}, ["it is BK-7", "@price yes"], "cites", None, "no earlier tool result"),
+    ({"cites": ["BK-7"], "turn": 0}, ["it is BK-7", "@price BK-7"], "cites", 0, "no earlier tool result"),
 ]  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def test_a_call_that_was_not_made_is_no_source(project: Project) -> None:
     }
     for name in calls.keys() - {*green}:
         assert (None, "output.cites") in failed_checks(samples[name]), name
-        assert "in no tool result before it" in reason(samples[name], "output.cites"), name
+        assert "in no earlier tool result" in reason(samples[name], "output.cites"), name
 
 
 def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None:

@@ -211,7 +211,7 @@ def test_a_miss_says_what_a_star_would_have_found(project: Project) -> None:
     expect = "output: {contains: [refund, sorry]}"
     found = run(project, {"star": "It was refunded.", "none": "Hello."}, expect)
     details = {name: sample["turns"][0]["checks"][1]["detail"] for name, sample in found.items()}
-    assert details["star"].endswith('; "refund*" would be found')
+    assert details["star"].endswith('; "refund*" would match')
     assert "would" not in details["none"]
 
 

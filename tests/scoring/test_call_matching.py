@@ -74,7 +74,7 @@ def test_one_call_serves_one_expectation():
     result = check("contains", [WANT_A, WANT_A], [A])
     assert not result.passed
     assert result.missing == (WANT_A,)
-    assert "another expected call takes it" in describe_tool_calls_result(result)
+    assert "another expected call uses it" in describe_tool_calls_result(result)
 
 
 def test_within_accepts_each_of_a_names_entries():

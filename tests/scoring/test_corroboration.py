@@ -152,7 +152,7 @@ def test_no_second_opinion_is_no_verdict() -> None:
     unread = UnreadableReplyError("garbled, too", raw="?", usage=spent)
     (failure,) = judged(Panel(UNSAFE, garbled, unread))
     assert isinstance(failure, ScoreFailure)
-    assert "asked again" in failure.message
+    assert "second opinion" in failure.message
     assert failure.usage is not None
     assert failure.usage.calls == 5
 

@@ -362,7 +362,7 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
         ("Inherited", "write score or evaluate"),
         ("BadScale", "scale = (1, 5)"),
         ("BadLabels", "'severe' is neither ok nor"),
-        ("NeedsArgument", "its class is called without arguments"),
+        ("NeedsArgument", "its class must be callable without arguments"),
         ("other", "is not a metric: object"),
         ("Tome", "did you mean 'Tone'?"),
     ],

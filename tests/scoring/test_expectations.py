@@ -94,7 +94,7 @@ def test_a_scripted_turn_is_held_to_its_own_entry():
     failed = by_name(turn_checks(s, bad))
     assert [name for name, check in failed.items() if check.passed] == ["answer"]
     assert failed["output.contains"].detail == (
-        'missing "25", "sunny" in the answer "Sorry, it is 125"; "*25" would be found'
+        'missing "25", "sunny" in the answer "Sorry, it is 125"; "*25" would match'
     )
     assert failed["output.not_contains"].detail == 'found "sorry" in "Sorry, it is 125"'
     assert failed["output.matches"].detail == 'no match for /^it/ in the answer "Sorry, it is 125"'

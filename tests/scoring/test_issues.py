@@ -426,7 +426,7 @@ def test_the_books_balance(answer: Any, titles: list[str]) -> None:
         ("I am sorry.", "the answer has not the asked shape", "I am sorry."),
         ({"issues": [3]}, "the answer has not the asked shape", "{'issues': [3]}"),
         (InfrastructureError("503 after 3 tries"), "503 after 3 tries", ""),
-        (RuntimeError("oops"), "the model broke: RuntimeError('oops')", ""),
+        (RuntimeError("oops"), "the model failed: RuntimeError('oops')", ""),
     ],
 )
 def test_a_broken_model_is_told_and_costs_no_finding(answer: Any, told_of: str, raw: str) -> None:

@@ -1,8 +1,8 @@
-"""The checks in code that an author can ask for in ``expect``, each one object.
+"""The checks in code that an author can request in ``expect``, one object each.
 
-To add one: its field in ``agenteval.core.scenario`` (the path of it is the rule's name), its ``Rule`` in a
-module here, its test. What it has to say of itself is listed in ``agenteval.scoring.checks.check_rule``.
-"""
+To add one: add its field in ``agenteval.core.scenario`` (the path of the field is the rule's name), its
+``CheckRule`` in a module here, and its test. ``agenteval.scoring.checks.check_rule`` lists what a rule
+declares."""
 
 from agenteval.scoring.checks.agents import AGENTS
 from agenteval.scoring.checks.calls import TOOL_CALLS
@@ -14,4 +14,4 @@ from agenteval.scoring.checks.output import OUTPUT
 from agenteval.scoring.checks.python_checks import PYTHON
 
 RULES: tuple[CheckRule, ...] = (*TOOL_CALLS, *AGENTS, *OUTPUT, *JSON, *CITES, *LIMITS, *PYTHON)
-"""All of them, in the order in which results list them."""
+"""All rules, in the order in which results list them."""

@@ -1,4 +1,4 @@
-"""``expect.agents``: who of a multi-agent system spoke, in order."""
+"""``expect.agents``: which agents of a multi-agent system spoke, in order."""
 
 from __future__ import annotations
 
@@ -13,40 +13,45 @@ from agenteval.scoring.checks.excerpts import one_line
 NAMELESS = (
     "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
 )
-"""What to do where nobody says which agent spoke or called."""
+"""The remedy if it is not known which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
 
 
 def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Steps in a row of one agent are one. Where some name none, only what they cannot change is decided."""
+    """Check that the agents spoke in the expected order.
+
+    Consecutive steps of one agent count as one. If some steps name no agent, only what they cannot change is
+    decided."""
     spoken = _list_speakers(seen)
-    told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
+    comparison = f"expected: {_format_agents(expected)}; spoke: {_format_agents(spoken)}"
     if not any(spoken):
-        return CheckOutcome(None, f"{told}; no agent is named — {NAMELESS}")
-    ends = _matched(expected, spoken)
+        return CheckOutcome(None, f"{comparison}; no agent is named — {NAMELESS}")
+    ends = _reachable_ends(expected, spoken)
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return CheckOutcome(None, f"{told}; where no agent is named, nobody knows — {NAMELESS}")
-        return CheckOutcome(True, told)
+            return CheckOutcome(None, f"{comparison}; some steps name no agent — {NAMELESS}")
+        return CheckOutcome(True, comparison)
     return CheckOutcome(
         False,
-        told,
+        comparison,
         parts=(_difference(expected, spoken),),
         is_lasting=not can_go_on,
-        is_by_absence=_is_part(spoken, expected),
+        is_by_absence=_is_subsequence(spoken, expected),
     )
 
 
 def _list_speakers(seen: CheckInput) -> list[str]:
-    """Who said or called something, in order."""
+    """List the agents that spoke or made a call, in order."""
     return [agent for agent, _ in groupby(agent for turn in seen.all_turns for agent in turn.spoken)]
 
 
-def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
-    """How many of the expected agents may have spoken by the end; empty: one did who was not to. An unknown
-    one may be any, or several."""
+def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
+    """Return how many of the expected agents may have spoken by the end.
+
+    An empty set means that an agent spoke out of turn. An unnamed agent may be any one of them, or several.
+    """
     ends = frozenset({0})
     for agent in spoken:
         if agent == _UNKNOWN:
@@ -57,21 +62,23 @@ def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
     return ends
 
 
-def _is_part(spoken: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether it is only that some of the expected are missing: these may have spoken unseen."""
-    rest = iter(expected)
-    return all(any(agent == each for each in rest) for agent in spoken if agent)
+def _is_subsequence(spoken: Sequence[str], expected: Sequence[str]) -> bool:
+    """Check whether the only fault is that some expected agents are missing: they may have spoken unseen."""
+    remaining = iter(expected)
+    return all(any(agent == each for each in remaining) for agent in spoken if agent)
 
 
 def _difference(expected: Sequence[str], spoken: Sequence[str]) -> str:
-    """Where the two first differ."""
-    at = next((at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None)
-    at = min(len(expected), len(spoken)) if at is None else at
-    wanted, found = (each[at] if at < len(each) else "nobody" for each in (expected, spoken))
+    """Describe the first place where the two differ."""
+    place = next(
+        (at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None
+    )
+    place = min(len(expected), len(spoken)) if place is None else place
+    wanted, found = (each[place] if place < len(each) else "nobody" for each in (expected, spoken))
     return f"{wanted}, not {found}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_agents(names: Sequence[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = (one_line(name, 80) or "(not named)" for name in names[:_SHOWN])
     return (", ".join(shown) or "nobody") + more
@@ -84,7 +91,7 @@ def find_agent_name_mistakes(written: Any) -> Iterator[Mistake]:
         if isinstance(name, str) and not name.strip():
             yield Mistake("agents: a name must not be empty", "write the agent's name, or remove it", path)
         elif at and name == names[at - 1]:
-            what = f"agents: '{name}' stands twice in a row, and what one agent says in a row counts once"
+            what = f"agents: '{name}' is listed twice in a row, but consecutive steps count as one"
             yield Mistake(what, "write it once", path)
 
 

@@ -1,10 +1,9 @@
-"""Do the arguments of a tool call match the expected ones? Deep equality of JSON, with matchers.
+"""Compares the arguments of a tool call with the expected ones: deep equality of JSON, with matchers.
 
-``1`` equals ``1.0`` and is not ``true``; ``null`` is only ``null``; the order of lists counts; NaN
-equals NaN; texts are compared after NFC. A mapping with the one key ``$any``, ``$in``, ``$regex``,
-``$approx`` or ``$optional`` is a matcher, wherever it stands. All ``$``-keys are reserved: another one is a
-mistake.
-"""
+``1`` equals ``1.0`` but not ``true``; ``null`` equals only ``null``; the order of lists counts; NaN equals
+NaN; texts are compared after NFC. A mapping whose only key is ``$any``, ``$in``, ``$regex``, ``$approx`` or
+``$optional`` is a matcher at any depth. All keys that begin with ``$`` are reserved: any other one is a
+mistake."""
 
 from __future__ import annotations
 
@@ -28,14 +27,14 @@ from agenteval.scoring.checks.excerpts import one_line
 Path: TypeAlias = tuple[str | int, ...]
 
 _ABSENT = object()
-"""Where there is no value at all."""
+"""Stands for a value that is absent."""
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 class Difference(NamedTuple):
-    """One path at which actual arguments are not as expected."""
+    """A path at which actual arguments are not as expected."""
 
     path: str
     expected: Any
@@ -51,29 +50,30 @@ class Difference(NamedTuple):
 
 
 def matches_value(expected: Any, actual: Any) -> bool:
-    """Whether ``actual`` is what ``expected`` says, matchers included.
+    """Check whether ``actual`` matches ``expected``, matchers included.
 
-    Raises ``AuthorError`` for an unknown or misused matcher. A scenario file is checked for them
-    when it is loaded; expectations made in code come here unchecked.
-    """
+    Raise ``AuthorError`` for an unknown or misused matcher. A scenario file is checked for them when it is
+    loaded; expectations made in code arrive here unchecked."""
     return next(find_differences(expected, actual), None) is None
 
 
 UnknownPart: TypeAlias = Literal["arguments", "agent", "result"]
-"""What has to be known of a call to say whether it matches, and is not."""
+"""The part of a call that is not known but is needed to decide whether the call matches."""
 
 
 def call_matches(expected: CallPattern, call: ToolCall) -> bool:
-    """Whether ``call`` surely has the expected name, arguments and result, and is the expected agent's.
+    """Check whether ``call`` certainly has the expected name, arguments and result, and was made by the
+    expected agent.
 
-    ``exact``: the same keys. ``partial``: at least these keys, their values exact. ``ignore``: any.
-    """
+    ``exact``: the same keys. ``partial``: at least these keys, with exactly these values. ``ignore``: any."""
     return match_call(expected, call) is True
 
 
 def match_call(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
-    """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
-    (they could not be read), the agent that made it, or its result."""
+    """Check whether ``call`` matches ``expected``.
+
+    If that depends on something unknown, return what it is: the arguments (they could not be read), the agent
+    that made the call, or its result."""
     if expected.name != call.name:
         return False
     if difference := next(find_call_differences(expected, call), None):
@@ -84,14 +84,14 @@ def match_call(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
 
 
 def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
-    """``None``: what came of it is not known."""
+    """Return whether the call succeeded; ``None`` if its result is not known."""
     if call.result is None:
         return None
     return "ok" if error_of(call.result) is None else "error"
 
 
 def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
-    """Where the agent, the result and the arguments of ``call`` differ; the name is not looked at."""
+    """Yield the differences in the agent, the result and the arguments of ``call``, but not in the name."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None
@@ -107,8 +107,9 @@ def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Dif
 
 
 def explain_differences(expected: Any, actual: Any) -> str:
-    """The paths that differ, in a sentence; empty if none does. Both are values (``args``), or an
-    ``CallPattern`` and a ``ToolCall``."""
+    """Describe the paths that differ in one sentence; empty if none does.
+
+    Both are values (``args``), or a ``CallPattern`` and a ``ToolCall``."""
     if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
         found = list(find_call_differences(expected, actual))
     else:
@@ -121,8 +122,9 @@ def explain_differences(expected: Any, actual: Any) -> str:
 def find_differences(
     expected: Any, actual: Any, *, path: str = "args", partial: bool = False
 ) -> Iterator[Difference]:
-    """Where ``actual`` is not as ``expected``; either may be ``_ABSENT``. ``partial``: further keys at this
-    level are allowed."""
+    """Yield the differences between ``actual`` and ``expected``; either may be ``_ABSENT``.
+
+    ``partial``: further keys are allowed at this level."""
     if matcher := _matcher(expected):
         kind, operand = matcher
         if not kind.holds(operand, actual):
@@ -136,7 +138,9 @@ def find_differences(
 
 
 def describe_expected(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
-    """An expected value as JSON with its matchers in words; ``literal``: no matchers are looked for."""
+    """Format an expected value as JSON, with its matchers in words.
+
+    ``literal``: the value contains no matchers."""
     if isinstance(expected, _UnreadableArguments):
         return str(expected)
     return one_line(_json(expected) if literal else _words(expected), limit)
@@ -155,13 +159,13 @@ class _Matcher(NamedTuple):
     holds: Callable[[Any, Any], bool]
     words: Callable[[Any], str]
     misuse: Callable[[Any], tuple[str, str] | None]
-    """Says what is wrong with the operand, and a remedy."""
+    """Returns what is wrong with the operand, and a remedy."""
 
 
 def _keys(
     expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, *, partial: bool
 ) -> Iterator[Difference]:
-    expected, actual = _composed(expected), _composed(actual)
+    expected, actual = _normalize_keys(expected), _normalize_keys(actual)
     for key, value in expected.items():
         yield from find_differences(value, actual.get(key, _ABSENT), path=_join(path, key))
     if not partial:
@@ -169,8 +173,8 @@ def _keys(
             yield Difference(_join(path, key), _ABSENT, actual[key])
 
 
-def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """With its keys in NFC, unless two would become one."""
+def _normalize_keys(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Convert the keys to NFC, unless two of them would become one."""
     if all(not isinstance(key, str) or key.isascii() for key in value):
         return value
     made = {nfc(key) if isinstance(key, str) else key: item for key, item in value.items()}
@@ -188,7 +192,7 @@ def _is_number(value: Any) -> bool:
 
 def _same(expected: Any, actual: Any) -> bool:
     if _is_number(expected) and _is_number(actual):
-        return bool(expected == actual or (expected != expected and actual != actual))  # NaN is not itself
+        return bool(expected == actual or (expected != expected and actual != actual))  # NaN != NaN
     if isinstance(expected, str) and isinstance(actual, str):
         return expected == actual or nfc(expected) == nfc(actual)
     return type(expected) is type(actual) and bool(expected == actual)
@@ -208,28 +212,28 @@ def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
 
 
 def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
-    """What is wrong with the matchers in an expected value that an author wrote."""
+    """Yield the mistakes in the matchers of an expected value that an author wrote."""
     reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
-        for key, item in _items_in(value):
+        for key, item in _iter_items(value):
             yield from find_matcher_mistakes(item, (*path, key))
         return
     for key in reserved:
-        yield from _mistakes_of(key, value[key], (*path, key))
+        yield from _find_operand_mistakes(key, value[key], (*path, key))
     if len(value) > 1:
-        what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
+        what = f"a matcher must be the only key of its mapping, but '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
-def _items_in(value: Any) -> Iterable[tuple[Any, Any]]:
-    """What a mapping or a list holds, with its key or index; of anything else nothing."""
+def _iter_items(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the items of a mapping or a list with their keys or indexes; nothing for any other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list | tuple) else ()
 
 
-def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
-    """What is wrong with one matcher."""
+def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
+    """Yield the mistakes in one matcher."""
     if matcher not in _MATCHERS:
         yield Mistake(f"unknown matcher '{matcher}'", did_you_mean(str(matcher), _MATCHERS), path)
     elif fault := _MATCHERS[matcher].misuse(operand):
@@ -240,20 +244,20 @@ def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
         yield from find_matcher_mistakes(operand, path)
         for index, option in enumerate(operand):
             if isinstance(option, Mapping) and "$optional" in option:
-                what = "$optional is about a value that may be absent, and $in lists values"
+                what = "$optional marks a value that may be absent, but $in lists values"
                 yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
 
 
 def find_optional_paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where in an expected value something may be absent."""
-    for key, item in _items_in(value):
+    """Yield the paths in an expected value at which the value may be absent."""
+    for key, item in _iter_items(value):
         if key == "$optional":
             yield (*path, key)
         yield from find_optional_paths(item, (*path, key))
 
 
 def may_be_absent(expected: Any) -> bool:
-    """Whether it holds where there is no value at all."""
+    """Check whether ``expected`` allows the value to be absent."""
     return matches_value(expected, _ABSENT)
 
 
@@ -288,8 +292,9 @@ def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
 
 
 def _approx(operand: Any, actual: Any) -> bool:
-    """``|actual - value| <= max(abs, rel * |value|)``, exact in the decimals as they are written, so
-    that 0.4 is within 0.1 of 0.3."""
+    """Check whether ``|actual - value| <= max(abs, rel * |value|)``.
+
+    The comparison is exact in the decimals as they are written, so that 0.4 is within 0.1 of 0.3."""
     value, absolute, relative = _tolerances(operand)
     if not _is_number(actual):
         return False
@@ -300,7 +305,7 @@ def _approx(operand: Any, actual: Any) -> bool:
 
 
 def _tolerances(operand: Any) -> tuple[Any, Any, Any]:
-    """Value, absolute and relative tolerance. ``abs`` alone is meant as it is: ``rel`` is then 0."""
+    """Return the value, the absolute and the relative tolerance. If only ``abs`` is set, ``rel`` is 0."""
     if not isinstance(operand, Mapping):
         operand = {"value": operand}
     relative = 0 if "abs" in operand else 1e-6
@@ -361,5 +366,5 @@ def _words(expected: Any) -> str:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, TypeError, ValueError):  # nested too deep, or keys that JSON has not
+    except (RecursionError, TypeError, ValueError):  # nested too deeply, or keys that JSON does not allow
         return f"a {type(value).__name__} that cannot be shown"

@@ -1,28 +1,27 @@
-"""Which actual call serves which expected one? Pure: expected and actual calls are numbers here.
+"""Assigns actual calls to expected ones. Pure: expected and actual calls are numbers here.
 
 An expected call without ``times`` stands for one call. One with ``times`` stands for *every* call that
-matches it, between ``at_least`` and ``at_most`` of them. What holds, by ``match``:
+matches it, between ``at_least`` and ``at_most`` of them. The rules of each ``match``:
 
-- ``strict``: the calls are, from the first to the last, the runs of the expected ones: one call for each,
+- ``strict``: the calls, from the first to the last, are the runs of the expected calls: one call for each,
   or as many as ``times`` says.
 - ``in_order``: these runs follow one another; other calls may come before, between and after them. A call
-  that matches an expected one with ``times`` is no other call: it stands in a run.
-- ``unordered``: each expected call without ``times`` takes a call of its own; all others match one with
-  ``times``, whose number is that of all calls that match it.
-- ``contains``: the same, but others are allowed.
+  that matches an expected call with ``times`` is not one of the others: it belongs to a run.
+- ``unordered``: each expected call without ``times`` takes a call of its own; all other calls match an
+  expected call with ``times``, whose count is that of all calls that match it.
+- ``contains``: the same, but other calls are allowed.
 - ``within``: every call matches an expected one, any number of times or as ``times`` says.
 
-So where order counts, a call belongs to one run and is counted there; where it does not, ``times`` counts
-every call that matches, whatever else that serves.
+So if order counts, a call belongs to one run and is counted there. If it does not, ``times`` counts every
+call that matches, whatever else that call serves.
 
-Calls are assigned optimally. Without order this is a maximum bipartite matching, so a loose expectation
-never takes the call that a strict one needs. With order it is an assignment that keeps the order on both
-sides and leaves as little undone as any: of what is needed, and of the calls that have to be placed.
+Calls are assigned optimally. Without order this is a maximum bipartite matching, so a loose expectation never
+takes the call that a strict one needs. With order it is an assignment that keeps the order on both sides and
+leaves the fewest needed calls missing and the fewest calls unplaced.
 
-Whether a call matches may not be known (its arguments could not be read). ``lenient`` takes what is not known
-as it suits the agent: what then fails, fails whatever the calls were. Otherwise it is taken as it suits it
-least: what then holds, holds whatever they were.
-"""
+It may be unknown whether a call matches (its arguments could not be read). ``lenient`` resolves this in favor
+of the agent: what fails then, fails whatever the calls were. Otherwise it is resolved against the agent: what
+passes then, passes whatever the calls were."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ from agenteval.core.scenario import MatchMode
 
 
 class CallCoverage(Enum):
-    """How much of what the agent called is known."""
+    """How many of the agent's calls are known."""
 
     COMPLETE = auto()
     PREFIX = auto()
@@ -48,49 +47,57 @@ class CallCoverage(Enum):
 
 @dataclass(frozen=True)
 class CallRequirement:
-    """An expected call. ``sure`` and ``unsure`` are the places of the actual calls that match it and that
-    may, ascending. ``counts_all``: it stands for every call that matches. ``refused``: calls that match but
-    were not made; ``perhaps_refused``: those that may. They serve nothing, and ``within`` allows them."""
+    """An expected call. Calls are given as their places among the actual calls, ascending."""
 
     min_count: int
+    """The lowest number of calls that is enough."""
     max_count: int | None
+    """The highest number of calls that is allowed; ``None`` if there is no limit."""
     counts_every_match: bool
+    """True if it stands for every call that matches."""
     certain: Sequence[int]
+    """The calls that certainly match."""
     possible: Sequence[int] = ()
+    """The calls that may match."""
     refused: Sequence[int] = ()
+    """The calls that match but were not made: they serve no requirement, and ``within`` allows them."""
     perhaps_refused: Sequence[int] = ()
+    """The calls that may match but were not made."""
 
     def counted_places(self, *, lenient: bool) -> Sequence[int]:
-        """Those that count towards ``fewest``."""
+        """Return the calls that count towards ``min_count``."""
         return sorted((*self.certain, *self.possible)) if lenient and self.possible else self.certain
 
     def possible_places(self, *, lenient: bool) -> Sequence[int]:
-        """Those that count towards ``most``."""
+        """Return the calls that count towards ``max_count``."""
         return self.counted_places(lenient=not lenient)
 
     def is_short(self, *, lenient: bool) -> bool:
-        """Whether there are fewer than ``fewest``."""
+        """Check whether there are fewer calls than ``min_count``."""
         return len(self.counted_places(lenient=lenient)) < self.min_count
 
     def excess_places(self, *, lenient: bool) -> Sequence[int]:
-        """Those beyond ``most``."""
+        """Return the calls beyond ``max_count``."""
         return () if self.max_count is None else self.possible_places(lenient=lenient)[self.max_count :]
 
     @property
     def spare_count(self) -> int:
-        """How many of those that may match can do so without being too many."""
+        """The number of possible matches that can match without exceeding ``max_count``."""
         return len(self.possible) if self.max_count is None else max(0, self.max_count - len(self.certain))
 
 
 @dataclass(frozen=True)
 class AssignmentFaults:
-    """What is left undone: numbers of expected calls, and places of actual ones. ``taken``: the calls that
-    serve an expected one."""
+    """The faults of an assignment. Expected calls are given by number, actual calls by place."""
 
     missing: tuple[int, ...] = ()
+    """The expected calls that no actual call serves."""
     extra: tuple[int, ...] = ()
+    """The actual calls that are not expected."""
     out_of_order: tuple[int, ...] = ()
+    """The actual calls that are expected, but not at their place."""
     matched_calls: frozenset[int] = frozenset()
+    """The actual calls that serve an expected one."""
 
     def __len__(self) -> int:
         return len(self.missing) + len(self.extra) + len(self.out_of_order)
@@ -104,7 +111,7 @@ def find_assignment_faults(
     lenient: bool = True,
     extent: CallCoverage = CallCoverage.COMPLETE,
 ) -> AssignmentFaults:
-    """What is wrong with ``count`` actual calls."""
+    """Assign ``count`` actual calls to the expected ones and return the faults."""
     if match in (MatchMode.STRICT, MatchMode.IN_ORDER):
         return _in_runs(entries, count, closed=match is MatchMode.STRICT, lenient=lenient, extent=extent)
     return _in_any_order(entries, count, match, lenient=lenient, needs=extent is CallCoverage.COMPLETE)
@@ -116,14 +123,16 @@ def find_assignment_faults(
 def _in_any_order(
     entries: Sequence[CallRequirement], count: int, match: MatchMode, *, lenient: bool, needs: bool
 ) -> AssignmentFaults:
-    """``needs``: whether all that is expected has to be there."""
+    """Find the faults of an assignment without order.
+
+    ``needs``: all expected calls are required."""
     counting = {at: entry for at, entry in enumerate(entries) if entry.counts_every_match}
     single = [at for at in range(len(entries)) if at not in counting]
     edges = [entries[at].counted_places(lenient=lenient) for at in single]
     owners = find_maximum_matching(edges)
     left: list[int] = []
     if match is not MatchMode.CONTAINS:
-        counted, slots = _counted(counting.values(), lenient=lenient)
+        counted, slots = _count_matches(counting.values(), lenient=lenient)
         placed = counted | _refused(entries, lenient=lenient) if match is MatchMode.WITHIN else counted
         left = [at for at in range(count) if at not in placed]
         if set(left) - set(owners.values()):
@@ -136,9 +145,13 @@ def _in_any_order(
     return AssignmentFaults(tuple(sorted(missing)) if needs else (), tuple(sorted(extra)), (), taken)
 
 
-def _counted(entries: Collection[CallRequirement], *, lenient: bool) -> tuple[set[int], list[Sequence[int]]]:
-    """The calls that ``times`` counts. Of an entry that has room for some of those that may match, not for
-    all, they are left to the assignment: so many slots take them."""
+def _count_matches(
+    entries: Collection[CallRequirement], *, lenient: bool
+) -> tuple[set[int], list[Sequence[int]]]:
+    """Return the calls that ``times`` counts, and slots for the possible matches.
+
+    If a requirement has room for some but not all of its possible matches, the assignment decides: it gets as
+    many slots for them as there is room."""
     counted = {at for entry in entries for at in entry.certain}
     slots: list[Sequence[int]] = []
     for entry in entries if lenient else ():
@@ -150,19 +163,20 @@ def _counted(entries: Collection[CallRequirement], *, lenient: bool) -> tuple[se
 
 
 def _refused(entries: Iterable[CallRequirement], *, lenient: bool) -> set[int]:
-    """What ``within`` allows."""
+    """Return the refused calls, which ``within`` allows."""
     return {at for each in entries for at in (*each.refused, *(each.perhaps_refused if lenient else ()))}
 
 
 def find_maximum_matching(
     edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None
 ) -> dict[int, int]:
-    """A maximum assignment of calls to expected calls; every expected call that ``start`` assigns stays
-    assigned, and which others are does not depend on the order of the calls.
+    """Return a maximum assignment of actual calls to expected calls.
 
-    Augmenting paths, breadth first. The calls that a failed search has seen can be on no later path
-    (its Hungarian tree), so they are left out from then on: failures cost the graph once in all.
-    """
+    Every expected call that ``start`` assigns stays assigned, and which others are assigned does not depend
+    on the order of the actual calls.
+
+    Augmenting paths, breadth first. The calls that a failed search has reached can be on no later path (its
+    Hungarian tree), so they are excluded from then on: all failed searches together visit the graph once."""
     assignment = dict(start or {})
     owner = {call: expected for expected, call in assignment.items()}
     dead: set[int] = set()
@@ -187,7 +201,7 @@ def _free_call(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """A call without an owner at the end of an alternating path; fills ``reached``: call → from."""
+    """Return a call without an owner at the end of an alternating path; fills ``reached``: call → from."""
     queue = [start]
     for expected in queue:
         for call in edges[expected]:
@@ -203,13 +217,13 @@ def _free_call(
 def _covering(
     calls: Iterable[int], edges: Sequence[Sequence[int]], assignment: Mapping[int, int]
 ) -> dict[int, int]:
-    """The assignment changed so that it takes as many of ``calls`` as any can; every expected call that was
-    assigned stays assigned.
+    """Change the assignment so that it takes as many of ``calls`` as possible.
 
-    There is one assignment that does both as well as it can be done (Mendelsohn and Dulmage, "Some
-    generalizations of the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at an
-    expected call that is free, or at one whose call need not be taken.
-    """
+    Every expected call that was assigned stays assigned.
+
+    There is one assignment that is optimal in both respects (Mendelsohn and Dulmage, "Some generalizations of
+    the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at an expected call that
+    is free, or at one whose call need not be taken."""
     made = dict(assignment)
     needed, takers = set(calls), _transposed(edges)
     dead: set[int] = set()
@@ -234,7 +248,7 @@ def _free_taker(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """The expected call at the end of an alternating path; fills ``reached``: expected call → from."""
+    """Return the expected call at the end of an alternating path; fills ``reached``: expected call → from."""
     queue = [start]
     for call in queue:
         for expected in takers.get(call, ()):
@@ -259,7 +273,7 @@ def _transposed(edges: Sequence[Sequence[int]]) -> dict[int, list[int]]:
 
 
 class _Slot(NamedTuple):
-    """A place in the row of expected calls: it takes one call, or ``many``."""
+    """A place in the row of expected calls: it takes one call, or any number if ``many``."""
 
     entry: int
     places: Sequence[int]
@@ -268,7 +282,8 @@ class _Slot(NamedTuple):
 
 
 _NEEDED = 2
-"""A call that is needed counts for more than one that has to be placed: rather is one of many too late."""
+"""A required call weighs more than a call that has to be placed, so that one of many calls is reported as out
+of order rather than a required one as missing."""
 
 
 def _in_runs(
@@ -280,12 +295,12 @@ def _in_runs(
     rows = _rows(slots, count, to_place)
     required = [0, *accumulate(_NEEDED * slot.required for slot in slots)]
     undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
-    # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
+    # If more calls may follow, the row of expected calls may end wherever that leaves the fewest faults.
     end = undone.index(min(undone)) if extent is CallCoverage.PREFIX else len(slots)
-    pairs = _traced(rows, slots, end)
+    pairs = _trace_pairs(rows, slots, end)
     if not undone[end]:
         return AssignmentFaults(matched_calls=frozenset(call for _, call in pairs))
-    return _undone(slots, end, pairs, to_place)
+    return _find_ordered_faults(slots, end, pairs, to_place)
 
 
 def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, needs: bool) -> list[_Slot]:
@@ -295,20 +310,22 @@ def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, n
     slots = []
     for number, entry in enumerate(entries):
         places = entry.counted_places(lenient=lenient)
-        # What may match this alone has to be placed in case it does; in case it does not, it is another call.
+        # A call that may match only this one must be placed if it matches; if not, it is one of the others.
         perhaps = [] if lenient or closed else [at for at in entry.possible if claims[at] == 1]
         takes = sorted((*places, *perhaps)) if perhaps else places
-        slots += _slots_of(number, entry, places, takes, needs=needs)
+        slots += _build_entry_slots(number, entry, places, takes, needs=needs)
     return slots
 
 
-def _slots_of(
+def _build_entry_slots(
     number: int, entry: CallRequirement, places: Sequence[int], takes: Sequence[int], *, needs: bool
 ) -> list[_Slot]:
-    """Those of one expected call. ``places``: what counts towards ``fewest``; ``takes``: what it may take."""
+    """Return the slots of one expected call.
+
+    ``places``: the calls that count towards ``min_count``; ``takes``: the calls that it may take."""
     many = [_Slot(number, takes, many=True)] if entry.counts_every_match and takes else []
     if entry.counts_every_match and entry.min_count > len(takes):
-        # There are too few: it is missing however many of them are placed.
+        # There are too few: the expected call is missing however many of them are placed.
         return [*many, _Slot(number, (), required=needs)]
     required = [_Slot(number, places, required=needs)] * entry.min_count
     if entry.max_count is not None and entry.max_count - entry.min_count < len(takes):
@@ -318,9 +335,10 @@ def _slots_of(
 
 
 def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[int]]:
-    """``rows[s][c]``: how much the first ``s`` slots and the first ``c`` calls can do at most, if the order
-    of both is kept. A required slot that is filled is something done, and so is a call that has to be
-    placed."""
+    """Return ``rows[s][c]``: the most that the first ``s`` slots and the first ``c`` calls can achieve in
+    order.
+
+    A required slot that is filled counts, and so does a call that has to be placed and is."""
     rows = [[0] * (count + 1)]
     for slot in slots:
         before = rows[-1]
@@ -341,8 +359,8 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
     return rows
 
 
-def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
-    """The slots and the calls that they take, of one assignment that does as much as any."""
+def _trace_pairs(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
+    """Return the pairs of slot and call of one best assignment."""
     pairs, at, calls = [], end, len(rows[0]) - 1
     while at and calls:
         if rows[at][calls] == rows[at - 1][calls]:
@@ -356,10 +374,12 @@ def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> 
     return pairs
 
 
-def _undone(
+def _find_ordered_faults(
     slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]
 ) -> AssignmentFaults:
-    """What is missing, extra, and out of order: there, and to be assigned only if order did not count."""
+    """Return what is missing, extra and out of order.
+
+    A call is out of order if it could be assigned only if order did not count."""
     in_order = {slot: call for slot, call in pairs if not slots[slot].many}
     in_many = {call for slot, call in pairs if slots[slot].many}
     ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)

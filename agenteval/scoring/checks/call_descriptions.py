@@ -1,4 +1,4 @@
-"""The comparison of tool calls for people: expected beside actual and, if it failed, what is wrong."""
+"""Describes the comparison of tool calls for people: expected beside actual and the faults."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from agenteval.scoring.checks.excerpts import one_line
 _SHOWN_CALLS = 20
 _NOT_DECIDED: dict[UnknownPart, str] = {
     "arguments": "these arguments are not known",
-    "agent": "nobody says which agent called",
-    "result": "what came of these calls is not known",
+    "agent": "no agent is named for these calls",
+    "result": "the results of these calls are not known",
 }
 
 
 def describe_tool_calls_result(result: ToolCallsResult) -> str:
-    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
-    expectation, texts = result.expectation, _texts_of(result.expectation)
+    """Describe the result: expected beside actual and, if it failed, the faults and the nearest calls."""
+    expectation, texts = result.expectation, _call_formatter(result.expectation)
     lines = [_expected(expectation)] if expectation.alternatives else []
     if expectation.forbidden:
-        lines.append(f"not allowed: {_listed(map(format_expected_call, expectation.forbidden))}")
-    lines.append(f"called: {_listed(map(texts, result.calls))}")
+        lines.append(f"not allowed: {_format_runs(map(format_expected_call, expectation.forbidden))}")
+    lines.append(f"called: {_format_runs(map(texts, result.calls))}")
     for what, calls in result.unknown_calls.items():
         remedy = f" — {NAMELESS}" if what == "agent" else ""
-        named = _listed(map(describe_call if what == "agent" else texts, calls))
+        named = _format_runs(map(describe_call if what == "agent" else texts, calls))
         lines.append(f"not decided, because {_NOT_DECIDED[what]}: {named}{remedy}")
     if result.passed is not False:
         return "; ".join(lines)
-    return "\n".join([*lines, *_faults(result, texts)])
+    return "\n".join([*lines, *_describe_faults(result, texts)])
 
 
 def _expected(expectation: ToolCallsExpectation) -> str:
@@ -54,11 +54,11 @@ def _expected(expectation: ToolCallsExpectation) -> str:
 
 
 def _alternative(expected: CallsExpectation) -> str:
-    return f"({expected.match}): {_listed(map(format_expected_call, expected.calls or ()))}"
+    return f"({expected.match}): {_format_runs(map(format_expected_call, expected.calls or ()))}"
 
 
-def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
-    """How calls are written: with their agents and results, where the author names any."""
+def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
+    """Return a formatter for calls; it adds agents and results if the author names any."""
     every = (*expectation.expected_calls, *expectation.forbidden)
     by_agent = any(each.agent for each in every)
     by_result = any(each.wanted_result for each in every)
@@ -72,8 +72,10 @@ def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
 
 
 def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """What is wrong, each thing once: ``missing book(time="20:00")`` in the author's words, ``forbidden
-    cancel(id="A-7")`` with what the agent gave. Empty unless it failed."""
+    """List the faults, each once; empty unless the comparison failed.
+
+    ``missing book(time="20:00")`` is written with the author's values, ``forbidden cancel(id="A-7")`` with
+    the agent's."""
     if result.passed is not False:
         return ()
     found = [f"missing {format_expected_call(expected)}" for expected in result.missing]
@@ -85,15 +87,16 @@ def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
 
 
 def describe_call(call: ToolCall) -> str:
-    """``get_weather(city="Beijing")``."""
+    """Format a call, as in ``get_weather(city="Beijing")``."""
     if call.args is None:
         return f"{call.name}({one_line(without_arguments(call), 92)})"
     return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
 
 
 def format_expected_call(expected: CallPattern) -> str:
-    """``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``; the ellipsis: further arguments are
-    allowed."""
+    """Format an expected call, as in ``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``.
+
+    The ellipsis means that further arguments are allowed."""
     result = f" → {expected.wanted_result}" if expected.wanted_result else ""
     by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
     times = _times(expected) if isinstance(expected, ExpectedCall) else ""
@@ -119,36 +122,38 @@ def _times(expected: ExpectedCall) -> str:
     return f" ×{between}{times.at_most}"
 
 
-def _faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
-    lines = iter((*_misses(result, texts), *_undue(result, texts)))
+def _describe_faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    lines = iter((*_describe_missing(result, texts), *_describe_undue(result, texts)))
     alternatives = result.expectation.any_of or ()
     number = next((n for n, each in enumerate(alternatives, 1) if each is result.nearest_alternative), 0)
     if number and (first := next(lines, "")):
         yield f"alternative {number} of {len(alternatives)} is the nearest: {first}"
     yield from lines
     if result.forbidden:
-        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
+        yield f"forbidden: {_format_runs(map(texts, result.forbidden))}"
 
 
-def _misses(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+def _describe_missing(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
     by_expected = {id(near.expected): near for near in result.near}
     for expected in result.missing[:MAX_NEAREST_SHOWN]:
         near = by_expected.get(id(expected))
         hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
         if result.times.get(id(expected)):
-            hint = _called(result, expected)
+            hint = _describe_count(result, expected)
         yield f"missing: {format_expected_call(expected)} — {hint}"
     if len(result.missing) > MAX_NEAREST_SHOWN:
         yield f"missing: {len(result.missing) - MAX_NEAREST_SHOWN} more"
 
 
-def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+def _describe_undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
     if result.out_of_order:
-        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
+        yield f"out of order: {_format_runs(map(texts, result.out_of_order))}"
     if result.extra:
-        exceeded = (f"{format_expected_call(each)} was {_called(result, each)}" for each in result.too_many)
+        exceeded = (
+            f"{format_expected_call(each)} was {_describe_count(result, each)}" for each in result.too_many
+        )
         why = "; ".join(islice(exceeded, MAX_NEAREST_SHOWN))
-        yield f"extra: {_listed(map(texts, result.extra))}{f' — {why}' if why else ''}"
+        yield f"extra: {_format_runs(map(texts, result.extra))}{f' — {why}' if why else ''}"
         if result.nearest_alternative is not None and result.nearest_alternative.match is MatchMode.WITHIN:
             by_call = {id(near.call): near for near in result.near if near.difference}
             for call in result.extra[:MAX_NEAREST_SHOWN]:
@@ -156,7 +161,7 @@ def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterato
                     yield f"  {texts(call)} — {near.difference}"
 
 
-def _called(result: ToolCallsResult, expected: ExpectedCall) -> str:
+def _describe_count(result: ToolCallsResult, expected: ExpectedCall) -> str:
     count = result.times[id(expected)]
     return "called once" if count == 1 else f"called {plural(count, 'time')}"
 
@@ -165,8 +170,8 @@ def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
     return ", ".join(f"{name}={describe_expected(value, literal=literal)}" for name, value in args.items())
 
 
-def _listed(texts: Iterable[str]) -> str:
-    """``a, b ×3, c``; "no call" for none."""
+def _format_runs(texts: Iterable[str]) -> str:
+    """Format texts as in ``a, b ×3, c``; "no call" if there are none."""
     runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
     shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
     if len(runs) > _SHOWN_CALLS:

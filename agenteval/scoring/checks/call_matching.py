@@ -1,13 +1,13 @@
-"""Are the tool calls the expected ones, and is none of them forbidden? What holds is written in
-``call_assignment``; here it is asked of real calls, and a verdict is made of it.
+"""Compares tool calls with the expected and the forbidden ones and decides. ``call_assignment`` has the
+rules.
 
-Of a call something may not be known: its arguments could not be read, nobody says which agent made it, or its
-result is not known. What is the same whatever that was is decided; the rest is not (``passed`` is ``None``).
+Parts of a call may be unknown: its arguments could not be read, the agent that made it is not named, or its
+result is not known. What is the same whatever the unknown part was is decided; the rest is not (``passed`` is
+``None``).
 
-A call that was refused, since its arguments broke the tool's schema or could not be read, was not made: it
-is none of the expected ones, but for one that expects an error. It is still one too many for ``strict`` and
-``unordered``, and a forbidden one.
-"""
+A call that was refused, because its arguments broke the tool's schema or could not be read, was not made: it
+matches no expected call except one that expects an error. It still counts as an extra call for ``strict`` and
+``unordered``, and as a forbidden one."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ from agenteval.scoring.checks.call_assignment import (
 from agenteval.scoring.checks.excerpts import one_line
 
 MAX_NEAREST_SHOWN = 10
-_COMPARED = 50  # calls looked at for the nearest one: a looping agent makes a thousand
+_COMPARED = 50  # calls compared to find the nearest: a looping agent may make a thousand
 
 
 @dataclass(frozen=True)
 class NearestCall:
-    """For an expected call that is missing (or an extra one): the most similar on the other side."""
+    """The most similar call for an expected call that is missing, or the most similar expectation for an
+    extra call."""
 
     expected: ExpectedCall
     call: ToolCall
@@ -55,38 +56,42 @@ class NearestCall:
 
 @dataclass(frozen=True)
 class ToolCallsResult:
-    """What ``compare`` found.
-
-    Where ``any_of`` has alternatives, ``nearest`` is the one that holds, or in which the least is wrong; the
-    calls that are ``missing``, ``extra`` and ``out_of_order`` are those of a failure, by it. ``too_many``:
-    the expected calls that were made more often than their ``times`` allows. ``times``: how often one with
-    ``times`` was called, by its ``id()``. ``near`` explains the missing calls and, for ``within``, the extra
-    ones. ``unknown``: the calls that leave the verdict open, by what is not known of them.
-    ``rests_on_absence``: whether the verdict might be another one if the agent had made further calls, which
-    nobody saw.
-    """
+    """The result of ``compare_tool_calls``."""
 
     passed: bool | None
+    """``None`` if it could not be decided."""
     expectation: ToolCallsExpectation
     calls: tuple[ToolCall, ...]
     nearest_alternative: CallsExpectation | None = None
+    """With ``any_of``: the alternative that passes, or the one with the fewest faults. The faults are those
+    of this alternative."""
     missing: tuple[ExpectedCall, ...] = ()
+    """The expected calls that were not made."""
     extra: tuple[ToolCall, ...] = ()
+    """The calls that are not expected."""
     out_of_order: tuple[ToolCall, ...] = ()
+    """The calls that are expected, but not at their place."""
     too_many: tuple[ExpectedCall, ...] = ()
+    """The expected calls that were made more often than their ``times`` allows."""
     forbidden: tuple[ToolCall, ...] = ()
+    """The calls that match a forbidden one."""
     near: tuple[NearestCall, ...] = ()
+    """Explanations of the missing calls; of the extra calls for ``within``."""
     times: Mapping[int, int] = field(default_factory=dict)
+    """How often each expected call with ``times`` was made, by its ``id()``."""
     unknown_calls: Mapping[UnknownPart, tuple[ToolCall, ...]] = field(default_factory=dict)
+    """The calls that leave the verdict open, by the part that is not known."""
     rests_on_absence: bool = False
+    """True if the verdict might change if the agent had made further calls that were not seen."""
 
 
 def compare_tool_calls(
     expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, is_ongoing: bool = False
 ) -> ToolCallsResult:
-    """Compare the actual ``calls``, in order, with what is expected. ``goes_on``: more were to follow, so
-    that only what is wrong whatever these are is a failure. Raises ``AuthorError`` for an argument matcher
-    that is none."""
+    """Compare the actual ``calls``, in order, with what is expected.
+
+    ``is_ongoing``: more calls were to follow, so that only what is wrong whatever they are is a failure.
+    Raise ``AuthorError`` for an invalid argument matcher."""
     seen = _GroupedCalls(calls, expectation)
     tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
     best = min(tried, key=_AlternativeResult.order, default=None)
@@ -122,8 +127,9 @@ def _rests_on_absence(
     tried: Sequence[_AlternativeResult],
     forbidden: set[int],
 ) -> bool:
-    """Whether further calls, anywhere among those that were seen, could turn the verdict. The one place that
-    says so of calls."""
+    """Check whether further calls, anywhere among those that were seen, could change the verdict.
+
+    This is the only place that decides this for calls."""
     if passed is False:
         return not forbidden and any(each.could_hold_with_more for each in tried)
     holding = [each.alternative for each in tried if each.passed]
@@ -131,7 +137,7 @@ def _rests_on_absence(
 
 
 def _bounds_calls(alternative: CallsExpectation) -> bool:
-    """Whether there are calls that it does not allow."""
+    """Check whether there are calls that the alternative does not allow."""
     counted = [call for call in alternative.calls or () if call.times is not None]
     if alternative.is_closed or (counted and alternative.is_ordered):
         return True
@@ -142,8 +148,7 @@ def _bounds_calls(alternative: CallsExpectation) -> bool:
 
 
 class _AlternativeResult(NamedTuple):
-    """An alternative, held against the calls. ``unknown``: the calls of which it is not known whether they
-    are among the expected ones."""
+    """An alternative compared with the calls."""
 
     alternative: CallsExpectation
     entries: Sequence[CallRequirement]
@@ -151,9 +156,11 @@ class _AlternativeResult(NamedTuple):
     faults: AssignmentFaults
     could_hold_with_more: bool
     unknown: Mapping[int, UnknownPart]
+    """The calls that may or may not be among the expected ones, by place."""
 
     def order(self) -> tuple[int, int]:
-        """The one that holds first, then those that may; of those that do not, the nearest."""
+        """Return the sort key: first those that pass, then those that may, then those that fail, the nearest
+        first."""
         return (0 if self.passed else 2 if self.passed is False else 1), len(self.faults)
 
 
@@ -180,23 +187,29 @@ def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> CallRequir
 
 
 def _can_serve(expected: CallPattern, call: ToolCall) -> bool:
-    """A call that agenteval refused ended in an error; one that was denied before it began did not end."""
+    """Check whether a call can serve an expected one.
+
+    A call that agenteval refused ended in an error; one that was denied before it began did not end."""
     return call.was_made or (not call.attempted and expected.wanted_result == "error")
 
 
 class _Matching(NamedTuple):
-    """The places of the calls that match, ascending; and of those that may, with what is not known. Of both,
-    those that may serve an expected call, and those that were refused."""
+    """The places of the calls that match, ascending."""
 
     sure: Sequence[int]
+    """The calls that certainly match."""
     unsure: Mapping[int, UnknownPart]
+    """The calls that may match, with the part that is not known."""
     serving: tuple[Sequence[int], Sequence[int]]
+    """Those that may serve an expected call, of the sure and of the unsure ones."""
     refused: tuple[Sequence[int], Sequence[int]]
+    """Those that were refused, of the sure and of the unsure ones."""
 
 
 class _GroupedCalls:
-    """The actual calls, those that are written alike together: they are compared once, since a looping agent
-    makes the same call again and again."""
+    """The actual calls, grouped by identical content.
+
+    Identical calls are compared once, because a looping agent makes the same call again and again."""
 
     def __init__(self, calls: Sequence[ToolCall], expectation: ToolCallsExpectation) -> None:
         self.calls = tuple(calls)
@@ -209,7 +222,7 @@ class _GroupedCalls:
             groups.setdefault(key, []).append(place)
 
     def matching(self, expected: CallPattern) -> _Matching:
-        """Entries that are alike are compared once."""
+        """Return the calls that match ``expected``; identical expectations are compared once."""
         at = len(self._known)
         wanted = expected.wanted_result
         key = (expected.name, expected.mode, expected.agent, wanted, _fingerprint(expected.args, at))
@@ -240,10 +253,10 @@ class _GroupedCalls:
 
 
 def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
-    """Equal only for equal arguments."""
+    """Return a key that is equal only for equal arguments."""
     try:
         return json.dumps(args)
-    except (RecursionError, TypeError, ValueError):  # no JSON: compared on its own
+    except (RecursionError, TypeError, ValueError):  # not JSON: compared separately
         return f"#{index}"
 
 
@@ -265,7 +278,7 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
     counted = [
         (call, entry) for call, entry in zip(expected, tried.entries, strict=True) if call.times is not None
     ]
-    # In order a call may belong to another one that it matches.
+    # If order counts, a call may belong to another expected call that it also matches.
     bounded = [] if tried.alternative.is_ordered else counted
     exceeded = [
         call
@@ -286,13 +299,14 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
 ) -> NearestCall | None:
-    """The actual call of that name with the fewest differences, rather one that no other took."""
-    named = [index for index, call in enumerate(calls) if call.name == expected.name]
-    free = [index for index in named if index not in taken]
-    if not named:
+    """Return the actual call of that name with the fewest differences, preferably one that no other expected
+    call took."""
+    same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
+    free = [index for index in same_name if index not in taken]
+    if not same_name:
         return None
     if not free:
-        return NearestCall(expected, calls[named[0]], "another expected call takes it")
+        return NearestCall(expected, calls[same_name[0]], "another expected call uses it")
     near = [calls[index] for index in free[:_COMPARED]]
     best = min(near, key=lambda call: sum(1 for _ in find_call_differences(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""
@@ -300,8 +314,8 @@ def _nearest_call(
 
 
 def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearestCall | None:
-    named = [item for item in expected if item.name == call.name][:_COMPARED]
-    if not named:
+    same_name = [item for item in expected if item.name == call.name][:_COMPARED]
+    if not same_name:
         return None
-    best = min(named, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
+    best = min(same_name, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
     return NearestCall(best, call, explain_differences(best, call))

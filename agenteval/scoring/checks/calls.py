@@ -1,4 +1,4 @@
-"""``expect.tool_calls``; the comparison itself is in ``agenteval.scoring.checks.call_matching``."""
+"""``expect.tool_calls``. ``agenteval.scoring.checks.call_matching`` does the comparison."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckO
         parts=list_call_faults(result),
         is_lasting=result.passed is False and (seen.is_ongoing or not result.rests_on_absence),
         is_by_absence=result.rests_on_absence,
-        key_path=_forbidden_by(result),
+        key_path=_find_forbidding_entry(result),
         turn=_first_turn(result, seen),
     )
 
 
 def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
-    """The turn of the first call that is wrong by itself; one that is missing is so in none."""
+    """Return the turn of the first call that is wrong by itself; a missing call is in no turn."""
     wrong = (*result.forbidden, *result.extra)
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 
 
-def _forbidden_by(result: ToolCallsResult) -> str:
-    """The entry that forbids the first forbidden call, where nothing else is wrong."""
+def _find_forbidding_entry(result: ToolCallsResult) -> str:
+    """Return the entry that forbids the first forbidden call, if nothing else is wrong."""
     if not result.forbidden or any(not fault.startswith("forbidden ") for fault in list_call_faults(result)):
         return ""
     entries = enumerate(result.expectation.forbidden)
@@ -41,17 +41,19 @@ def _forbidden_by(result: ToolCallsResult) -> str:
 
 
 def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
-    """Of names and matchers. Whether nothing at all is checked its own model says."""
+    """Yield the mistakes in names and matchers.
+
+    The model of ``tool_calls`` itself reports an entry that checks nothing."""
     for path, entry in _entries(written):
-        yield from _of_call(entry, path)
+        yield from _find_call_mistakes(entry, path)
         if path[0] == "forbidden":
             for place in find_optional_paths(entry.get("args")):
-                what = "$optional has no place in forbidden: it would forbid calls without that argument"
+                what = "$optional is not allowed in forbidden: it would forbid calls without that argument"
                 yield Mistake(what, "leave the argument out, or write its value", (*path, "args", *place))
 
 
 def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Every expected or forbidden call, with its path."""
+    """Yield every expected or forbidden call with its path."""
     if not isinstance(written, Mapping):
         return
     for group in ("calls", "forbidden"):
@@ -64,14 +66,14 @@ def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
         yield from ((("any_of", index, *path), entry) for path, entry in _entries(alternative))
 
 
-def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
+def _find_call_mistakes(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
     for key, mistake in _IF_EMPTY.items():
         if isinstance(name := entry.get(key), str) and not name.strip():
             yield Mistake(*mistake, (*path, key))
     if "args" in entry:
         args = entry["args"]
         if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
-            what = "$optional is about an argument, and the arguments of a call are never absent"
+            what = "$optional applies to one argument, but a call never lacks all its arguments"
             yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
         yield from find_matcher_mistakes(args, (*path, "args"))
 

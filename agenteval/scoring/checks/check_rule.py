@@ -1,4 +1,4 @@
-"""What a check of ``expect`` is made of: each is one ``Rule`` that says all there is to be known of it."""
+"""A check of ``expect``: one ``CheckRule`` that declares everything about it."""
 
 from __future__ import annotations
 
@@ -17,45 +17,50 @@ _ANSWERS_SHOWN = 3
 
 
 class CheckOutcome(NamedTuple):
-    """What a rule says of a conversation, or of a turn of it."""
+    """The result of a rule for a conversation or for one of its turns."""
 
     passed: bool | None
-    """``None``: it could not be decided."""
+    """``None`` if it could not be decided."""
     detail: str
     """Expected beside actual."""
     parts: Sequence[str] = ()
-    """What did not hold, in the author's words and in names alone; see ``Check.parts``."""
+    """The parts that failed, in the author's words and in names alone; see ``Check.parts``."""
     is_lasting: bool = False
-    """Whether no later turn could undo this failure: something was done or said that was not to be, or a
-    limit was exceeded. Such a failure stands also where the rest of the conversation was lost."""
+    """True if no later turn could undo this failure: the agent did or wrote what it must not, or exceeded a
+    limit. Such a failure counts even if the rest of the conversation errored."""
     is_by_absence: bool = False
-    """Whether it holds or fails only because no (further) tool call was seen. Where the agent's calls cannot
-    be seen, it says nothing."""
+    """True if it passes or fails only because no (further) tool call was seen. If the agent's calls cannot be
+    seen, it proves nothing."""
     subject: str = ""
-    """Of several things that one rule is asked for, which this is about; it becomes part of the name."""
+    """The one thing that this is about, if a rule checks several; it becomes part of the name."""
     key_path: str = ""
-    """The key below the rule's own that did not hold, as a dotted path, where its line says more."""
+    """The key below the rule's own that failed, as a dotted path, if its line is more specific."""
     turn: int | None = None
-    """In which of the turns that it looked at it was broken first, where one of them shows it."""
+    """The turn that broke the rule first, among those that were checked; ``None`` if no single turn shows it.
+    """
 
 
 @dataclass(frozen=True)
 class CheckInput:
-    """What a rule looks at: one turn, or a whole conversation. ``turns`` are finished, ``unfinished`` is the
-    one that broke; ``before``: of a turn, those that came ahead of it. ``goes_on``: more turns were to
-    follow, so that what is missing says nothing. For the author's code: the id of the ``scenario``, the
-    folder where its paths start (``base``; empty: none is to be run), whether the agent's calls are
-    ``observed``, how long it may take.
-    """
+    """The input of a rule: one turn, or a whole conversation."""
 
     turns: Sequence[Turn]
+    """The finished turns."""
     unfinished: Turn | None = None
+    """The turn that broke off."""
     before: Sequence[Turn] = ()
+    """The turns ahead of the one that is checked."""
     is_ongoing: bool = False
+    """True if more turns were to follow, so that a missing thing proves nothing."""
     scenario: str = ""
+    """The id of the scenario, for the author's code."""
     base: str = ""
+    """The folder from which the scenario's paths are resolved; empty if none of the author's code is to be
+    run."""
     observed: bool = True
+    """True if the agent's calls can be seen."""
     timeout_s: float = 60.0
+    """The time limit of the author's code."""
 
     @property
     def all_turns(self) -> Sequence[Turn]:
@@ -66,7 +71,7 @@ class CheckInput:
         return [call for turn in self.all_turns for call in turn.tool_calls]
 
     def turn_of(self, call: ToolCall) -> int | None:
-        """The turn that a call was made in, among those that are seen."""
+        """Return the turn in which a call was made, among those that are seen."""
         turns = enumerate(self.all_turns)
         return next((at for at, turn in turns if any(each is call for each in turn.tool_calls)), None)
 
@@ -77,8 +82,8 @@ class CheckInput:
 
     @cached_property
     def spoken_pieces(self) -> list[list[str]]:
-        """All that the agent said in each finished turn, beside its calls too, piece by piece: what it said
-        before a call and after it is no one sentence."""
+        """Everything that the agent wrote in each finished turn, including text beside its calls, piece by
+        piece: the texts before and after a call are not one sentence."""
         return [agent_texts(turn) for turn in self.turns]
 
     @property
@@ -93,30 +98,33 @@ class CheckInput:
         return f"any of {len(self.answers)} answers{more}: {shown}"
 
 
-def _none(_written: Any) -> Iterator[Mistake]:
+def _no_mistakes(_written: Any) -> Iterator[Mistake]:
     yield from ()
 
 
 @dataclass(frozen=True)
 class CheckRule:
-    """One check that an author can ask for. It is registered in ``agenteval.scoring.checks.RULES`` and
-    nowhere else; its field is that of ``Expectation`` which its name is the path of."""
+    """A check that an author can request.
+
+    It is registered only in ``agenteval.scoring.checks.RULES``. Its name is the path of its field in
+    ``Expectation``."""
 
     name: str
-    """In results (``output.contains``); the path under ``expect`` where it is asked for."""
+    """The name in results (``output.contains``): the path under ``expect`` where it is requested."""
     decide: Callable[[Any, CheckInput], CheckOutcome] | None = None
-    """A pure function of what is asked and what was seen. It may raise ``SearchTimeoutError``."""
+    """A pure function of what is expected and what was seen. It may raise ``SearchTimeoutError``."""
     evaluate_async: Callable[[Any, CheckInput], Awaitable[Sequence[CheckOutcome]]] | None = None
-    """In place of ``decide``, for what calls the author's code: an outcome for each thing that is asked."""
+    """Takes the place of ``decide`` if the author's code is called: returns an outcome for each thing that is
+    checked."""
     needs_answers: bool = False
-    """Whether it is about answers: of a conversation in which the agent broke it is not decided."""
+    """True if it is about answers: it is not decided for a conversation in which the agent broke."""
 
-    find_mistakes: Callable[[Any], Iterator[Mistake]] = _none
-    """What is wrong with what an author wrote there, above all that it checks nothing. Empty lists are
+    find_mistakes: Callable[[Any], Iterator[Mistake]] = _no_mistakes
+    """Yields the mistakes in what an author wrote there, above all that it checks nothing. Empty lists are
     refused for all rules alike."""
 
     def get_expected(self, expect: Expectation) -> Any:
-        """What ``expect`` asks of it; ``None`` if nothing."""
+        """Return what ``expect`` requests of this rule; ``None`` if nothing."""
         found: Any = expect
         for key in self.name.split("."):
             found = getattr(found, key)

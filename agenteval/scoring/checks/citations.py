@@ -1,4 +1,4 @@
-"""``expect.output.cites``: what the agent says, and has from a tool."""
+"""``expect.output.cites``: texts that the agent must state and must have from a tool."""
 
 from __future__ import annotations
 
@@ -14,43 +14,50 @@ from agenteval.scoring.checks.output import describe_wildcard_matches
 
 
 def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Each text is in some answer, and in the result of a tool that was called before that answer: neither
-    made up, nor the user's own words alone."""
+    """Check that each text is in some answer, and in the result of a tool that was called before that answer.
+
+    So it is neither made up nor only the user's own words."""
     unsaid, uncited = [], []
     for needle in needles:
-        saying = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
-        if not saying:
+        answers_with_it = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
+        if not answers_with_it:
             unsaid.append(needle)
-        elif not any(is_in(text, needle) for text in _results((*seen.before, *seen.turns[: saying[-1] + 1]))):
+        elif not any(
+            is_in(text, needle) for text in _results((*seen.before, *seen.turns[: answers_with_it[-1] + 1]))
+        ):
             uncited.append(needle)
-    told = (
+    details = (
         [f"missing {quote_texts(unsaid)} in {seen.quoted_answers}{describe_wildcard_matches(unsaid, seen)}"]
         if unsaid
         else []
     )
     if uncited:
-        told.append(f"{quote_texts(uncited)}: said, but in no tool result before it ({_called(seen)})")
+        details.append(
+            f"{quote_texts(uncited)}: answered, but in no earlier tool result ({_describe_call_count(seen)})"
+        )
     return CheckOutcome(
-        not told,
-        "; ".join(told) or f"said, and in a tool result before it: {quote_texts(needles)}",
+        not details,
+        "; ".join(details) or f"answered, and in an earlier tool result: {quote_texts(needles)}",
         parts=(*unsaid, *uncited),
         is_by_absence=bool(uncited) and not unsaid,
     )
 
 
-def _called(seen: CheckInput) -> str:
+def _describe_call_count(seen: CheckInput) -> str:
     calls = sum(len(turn.tool_calls) for turn in (*seen.before, *seen.turns))
     return f"{calls} tool call{'' if calls == 1 else 's'}" if calls else "no tool was called"
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[str]:
-    """The text of each result, and each text (keys, too) and number in it. A result that was not waited for
-    is nobody's source; nor is the refusal of a call that was not made: it repeats what the agent sent."""
+    """Yield the text of each result, and each text (keys, too) and number in it.
+
+    Skip a result that the agent did not wait for, and the refusal of a call that was not made: it repeats
+    what the agent sent."""
     for turn in turns:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
                 yield call.result.text
-                # Read as JSON: in its text ``\n`` and ``\u00e9`` stand for other characters.
+                # Parsed, because ``\n`` and ``\u00e9`` are escape sequences in the JSON text.
                 yield from _leaf_values(read_json(call.result.value))
 
 
@@ -66,13 +73,14 @@ def _leaf_values(value: Any) -> Iterator[str]:
             yield item
         elif isinstance(item, int | float) and not isinstance(item, bool):
             yield str(item)
-            yield f"{item:.2f}"  # as amounts are said
+            yield f"{item:.2f}"  # as amounts are usually written
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
-    """The words that describe this key are easily taken for its value."""
+    """Yield a mistake if the value is one of the phrases that describe this key: they are easily taken for
+    its value."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
-        remedy = "list what the answer must say and a tool must return: cites: [BK-001]"
+        remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)
 
 

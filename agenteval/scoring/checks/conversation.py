@@ -1,4 +1,4 @@
-"""A conversation as an author's check in Python sees it: copies, so that the record stays as it was."""
+"""A conversation as an author's check in Python gets it: copies, so that the record stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ class ToolCallRecord:
     """A tool call."""
 
     name: str
-    """Of the tool."""
+    """The name of the tool."""
     args: dict[str, Any] | None
-    """``None`` if they were no JSON object."""
+    """The arguments; ``None`` if they were not a JSON object."""
     result: Any
-    """The value that the tool gave (an error: ``{"error": …}``); ``None`` if there is none."""
+    """The value that the tool returned (an error: ``{"error": …}``); ``None`` if there is none."""
     agent: str = ""
-    """Which of several agents made it; empty if nobody says."""
+    """The agent that made the call, if there are several; empty if it is not named."""
 
 
 @dataclass(frozen=True)
 class ConversationTurn:
-    """One turn."""
+    """A turn."""
 
     user: str
     """The user's message."""
     answer: str
-    """The agent's final text, without what the model thought."""
+    """The agent's final text, without its reasoning."""
     text: str
-    """All that the agent said in it, what stood beside its tool calls first."""
+    """All text of the agent in this turn; the text beside its tool calls comes first."""
     tool_calls: tuple[ToolCallRecord, ...]
-    """The calls in it, in order."""
+    """The calls in this turn, in order."""
     agents: tuple[str, ...] = ()
-    """Who of several agents spoke, in order, each by its name; empty if nobody says."""
+    """The names of the agents that spoke, in order, if there are several; empty if none is named."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,12 @@ class Conversation:
     scenario: str
     """The scenario's id."""
     turns: tuple[ConversationTurn, ...]
-    """The turns up to the one that is checked, which is the last; of a whole conversation, all."""
+    """The turns up to the one that is checked, which is the last; all turns if the whole conversation is
+    checked."""
     messages: tuple[Message, ...]
-    """The same as OpenAI's messages."""
+    """The same conversation as OpenAI messages."""
     observed: bool = True
-    """Whether the agent's calls could be seen; where not, that there are no ``tool_calls`` says nothing."""
+    """True if the agent's calls could be seen; if not, empty ``tool_calls`` prove nothing."""
 
     @property
     def answer(self) -> str:
@@ -62,12 +63,12 @@ class Conversation:
 
     @property
     def text(self) -> str:
-        """All that the agent said."""
+        """All text of the agent."""
         return "\n\n".join(turn.text for turn in self.turns if turn.text)
 
     @property
     def tool_calls(self) -> tuple[ToolCallRecord, ...]:
-        """Those of all turns, in order."""
+        """The calls of all turns, in order."""
         return tuple(call for turn in self.turns for call in turn.tool_calls)
 
 
@@ -77,11 +78,11 @@ def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> 
 
 
 def _turn(turn: Turn) -> ConversationTurn:
-    calls = tuple(map(call_record, turn.tool_calls))
+    calls = tuple(map(build_call_record, turn.tool_calls))
     agents = turn.spoken if any(turn.spoken) else ()
     return ConversationTurn(turn.user, final_answer(turn), agent_text(turn), calls, agents)
 
 
-def call_record(made: ToolCall) -> ToolCallRecord:
-    result = deepcopy(made.result.value) if made.result else None
-    return ToolCallRecord(made.name, deepcopy(made.args), result, made.agent)
+def build_call_record(call: ToolCall) -> ToolCallRecord:
+    result = deepcopy(call.result.value) if call.result else None
+    return ToolCallRecord(call.name, deepcopy(call.args), result, call.agent)

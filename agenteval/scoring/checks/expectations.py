@@ -1,8 +1,8 @@
-"""The checks in code: what ``expect`` and the short form ask of a turn and of the whole.
+"""Runs the checks in code that ``expect`` and the short form request for a turn and for the whole
+conversation.
 
-One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. Besides,
-every conversation is asked for ``no_error`` and ``answer``. ``criteria`` are a judge's.
-"""
+One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. In
+addition, every conversation is checked for ``no_error`` and ``answer``. A judge evaluates ``criteria``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from agenteval.scoring.checks.mocks import MOCKS, check_mocks
 from agenteval.scoring.checks.output import check_contains
 
 _KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
-"""Faults that are not the agent's, and that take back no call which was recorded before them."""
+"""Faults that are not the agent's and that leave the calls recorded before them valid."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
-    """The checks of the last turn of a prefix, also of one that the agent broke. ``timeout_s``: of the
-    author's own code, each time. ``recorded``: in a log an answer may be what nobody could place; in a run an
-    agent owes one that can be read."""
+    """The checks of the last turn of a prefix, including a turn that the agent broke.
+
+    ``timeout_s`` limits each call of the author's own code. ``recorded``: in a log, the answer may be content
+    that could not be interpreted; in a run, an agent owes an answer that can be read."""
 
     scope: Final = "turn"
 
@@ -53,13 +54,13 @@ class TurnExpectations:
         checks = await run_in_thread_if_slow(turn_checks, scenario, turn, before, observed, self._recorded)
         if expect is None:
             return checks
-        at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
+        factory = _CheckFactory(scenario, f"turns.{turn.script}.expect", observed=observed)
         seen = CheckInput((turn,), before=before)
-        return (*checks, *await _run_author_checks(expect, seen, at, self._timeout_s))
+        return (*checks, *await _run_author_checks(expect, seen, factory, self._timeout_s))
 
 
 class ConversationExpectations:
-    """The checks of a whole conversation. ``timeout_s``: of the author's own code, each time."""
+    """The checks of a whole conversation. ``timeout_s`` limits each call of the author's own code."""
 
     scope: Final = "conversation"
 
@@ -70,9 +71,9 @@ class ConversationExpectations:
         checks = await run_in_thread_if_slow(conversation_checks, scenario, trajectory)
         if (trajectory.stop and trajectory.stop.fault) or not any(_author_rules(scenario.expect)):
             return checks
-        at = _Places(scenario, "expect", observed=trajectory.all_calls_seen)
+        factory = _CheckFactory(scenario, "expect", observed=trajectory.all_calls_seen)
         seen = CheckInput(trajectory.turns)
-        return (*checks, *await _run_author_checks(scenario.expect, seen, at, self._timeout_s))
+        return (*checks, *await _run_author_checks(scenario.expect, seen, factory, self._timeout_s))
 
 
 def turn_checks(
@@ -82,26 +83,32 @@ def turn_checks(
     observed: bool = True,
     recorded: bool = False,
 ) -> tuple[Check, ...]:
-    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
-    ``observed``: whether all calls of the turn are known to be seen, by then."""
+    """Return the checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
+
+    ``observed``: all calls of the turn are known to be seen by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
-    at = _Places(scenario, place, observed=observed)
-    always = [_turn_answer(scenario, turn, at, recorded=recorded), *_mocks(scenario, turn, at)]
+    factory = _CheckFactory(scenario, place, observed=observed)
+    always = [
+        _turn_answer(scenario, turn, factory, recorded=recorded),
+        *_mock_checks(scenario, turn, factory),
+    ]
     if expect is None:
         return tuple(always)
-    return (*always, *_run_rules(expect, CheckInput((turn,), before=before), at))
+    return (*always, *_run_rules(expect, CheckInput((turn,), before=before), factory))
 
 
-def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
-    """Only where it is open whether the world that the author wrote was met."""
+def _mock_checks(scenario: Scenario, turn: Turn, factory: _CheckFactory) -> Iterator[Check]:
+    """Yield a check only if it is uncertain whether the agent used the author's mocks."""
     if outcome := check_mocks(scenario.tools, turn):
-        yield at.made(MOCKS, outcome, path="tools")
+        yield factory.from_outcome(MOCKS, outcome, path="tools")
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Of the turn in which the agent broke, or that was lost: what the agent did there that nothing later in
-    the turn could have undone, such as a forbidden call. It owes no answer any more, and no further call."""
+    """Return the checks that failed for good in the turn in which the agent broke, or that errored.
+
+    These are failures that nothing later in the turn could have undone, such as a forbidden call. The turn no
+    longer owes an answer or a further call."""
     stop, turn = trajectory.stop, trajectory.unfinished
     expect = scenario.turn_expectation(turn) if turn else None
     if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
@@ -109,38 +116,37 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     rules = [rule for rule in RULES if not rule.needs_answers] if stop.fault == "agent" else TOOL_CALLS
     turn = turn.without_unsure_calls
     observed = _is_fully_seen(trajectory, (turn,))
-    at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
+    factory = _CheckFactory(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = CheckInput((), turn, before=trajectory.turns, is_ongoing=True)
-    return tuple(_broken_for_good(rules, expect, cut, at))
+    return tuple(_broken_for_good(rules, expect, cut, factory))
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """The checks of a whole conversation.
+    """Return the checks of a whole conversation.
 
-    If it ended by a fault that is not the agent's, only what its finished turns have broken for good, and the
-    calls of a turn that was lost. If the agent broke, the same of its answers; that it broke, what it called
-    by then and what that cost is judged.
-    """
+    If it ended by a fault that is not the agent's: only what its finished turns have broken for good, and the
+    calls of an errored turn. If the agent broke: the same for its answers; that it broke, what it called by
+    then and what that cost is judged."""
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
-    broke, at = fault == "agent", _Places(scenario, "expect", observed=observed, whole=True)
+    broke, factory = fault == "agent", _CheckFactory(scenario, "expect", observed=observed, whole=True)
     cut = CheckInput(trajectory.turns, is_ongoing=True)
     if fault is not None and not broke:
         lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
         called = CheckInput(trajectory.turns, lost, is_ongoing=True)
         others = [rule for rule in RULES if rule not in TOOL_CALLS]
         return (
-            *_broken_for_good(TOOL_CALLS, scenario.expect, called, at),
-            *_broken_for_good(others, scenario.expect, cut, at),
+            *_broken_for_good(TOOL_CALLS, scenario.expect, called, factory),
+            *_broken_for_good(others, scenario.expect, cut, factory),
         )
     seen = CheckInput(trajectory.turns, trajectory.unfinished)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
-        _no_error(trajectory, at, broke=broke),
-        *(() if broke else (_answers(scenario, trajectory, at),)),
-        *_run_rules(scenario.expect, seen, at, [rule for rule in RULES if rule not in of_answers]),
-        *_broken_for_good(of_answers, scenario.expect, cut, at),
-        *_case(scenario, seen, broke=broke, observed=observed),
+        _no_error(trajectory, factory, broke=broke),
+        *(() if broke else (_answers_check(scenario, trajectory, factory),)),
+        *_run_rules(scenario.expect, seen, factory, [rule for rule in RULES if rule not in of_answers]),
+        *_broken_for_good(of_answers, scenario.expect, cut, factory),
+        *_case_checks(scenario, seen, broke=broke, observed=observed),
     )
 
 
@@ -149,65 +155,74 @@ def _is_fully_seen(trajectory: Trajectory, turns: Iterable[Turn]) -> bool:
 
 
 def _broken_for_good(
-    rules: Iterable[CheckRule], expect: Expectation, cut: CheckInput, at: _Places
+    rules: Iterable[CheckRule], expect: Expectation, cut: CheckInput, factory: _CheckFactory
 ) -> Iterator[Check]:
-    """The rules that no further turn could have fixed."""
+    """Yield the failures that no further turn could have fixed."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
-            yield at.made(rule.name, outcome)
+            yield factory.from_outcome(rule.name, outcome)
 
 
 def _run_rules(
-    expect: Expectation, seen: CheckInput, at: _Places, rules: Iterable[CheckRule] = RULES
+    expect: Expectation, seen: CheckInput, factory: _CheckFactory, rules: Iterable[CheckRule] = RULES
 ) -> Iterator[Check]:
     for rule, outcome in _outcomes(rules, expect, seen):
-        yield at.made(rule.name, outcome)
+        yield factory.from_outcome(rule.name, outcome)
 
 
 def _outcomes(
     rules: Iterable[CheckRule], expect: Expectation, seen: CheckInput
 ) -> Iterator[tuple[CheckRule, CheckOutcome]]:
     for rule in rules:
-        asked = rule.get_expected(expect)
-        if asked is None or rule.decide is None:
+        expected = rule.get_expected(expect)
+        if expected is None or rule.decide is None:
             continue
         try:
-            yield rule, rule.decide(asked, seen)
+            yield rule, rule.decide(expected, seen)
         except SearchTimeoutError as endless:
             yield rule, CheckOutcome(None, str(endless))
 
 
 async def _run_author_checks(
-    expect: Expectation, seen: CheckInput, at: _Places, timeout_s: float
+    expect: Expectation, seen: CheckInput, factory: _CheckFactory, timeout_s: float
 ) -> Sequence[Check]:
-    """What the author's own code says."""
-    scenario, checks = at.scenario, []
-    seen = replace(seen, scenario=scenario.id, base=scenario.base, observed=at.observed, timeout_s=timeout_s)
-    for rule, asked in _author_rules(expect):
+    """Run the author's own code and return its checks."""
+    scenario, checks = factory.scenario, []
+    seen = replace(
+        seen, scenario=scenario.id, base=scenario.base, observed=factory.observed, timeout_s=timeout_s
+    )
+    for rule, expected in _author_rules(expect):
         assert rule.evaluate_async
-        outcomes = enumerate(await rule.evaluate_async(asked, seen))
-        checks += [at.made(rule.name, outcome, below=f".{index}") for index, outcome in outcomes]
+        outcomes = enumerate(await rule.evaluate_async(expected, seen))
+        checks += [factory.from_outcome(rule.name, outcome, below=f".{index}") for index, outcome in outcomes]
     return checks
 
 
 def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
     return (
-        (rule, asked)
+        (rule, expected)
         for rule in RULES
-        if rule.evaluate_async and (asked := rule.get_expected(expect)) is not None
+        if rule.evaluate_async and (expected := rule.get_expected(expect)) is not None
     )
 
 
-class _Places:
-    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were. ``whole``:
-    whether they are of a whole conversation, and so say which turn broke them."""
+class _CheckFactory:
+    """Makes checks that know the line of their rule.
+
+    ``observed``: the agent's calls were seen. ``whole``: the checks are of a whole conversation, and so name
+    the turn that broke them."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed
         self._prefix, self._whole = prefix, whole
 
-    def made(self, name: str, outcome: CheckOutcome, *, path: str | None = None, below: str = "") -> Check:
-        """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
+    def from_outcome(
+        self, name: str, outcome: CheckOutcome, *, path: str | None = None, below: str = ""
+    ) -> Check:
+        """Make a check from an outcome.
+
+        ``path``: where the rule is written, if not where its name says; ``below``: the key under that place.
+        """
         passed, detail, parts, *_ = outcome
         below = below or (f".{outcome.key_path}" if outcome.key_path and path is None else "")
         path = f"{self._prefix}.{name}{below}" if below else path
@@ -227,82 +242,89 @@ class _Places:
         parts: Iterable[str] = (),
     ) -> Check:
         where = self.scenario.where(f"{self._prefix}.{name}" if path is None else path)
-        own = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
-        return copy_with(_CHECK, own)
+        values = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
+        return copy_with(_CHECK, values)
 
 
-def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
+def _no_error(trajectory: Trajectory, factory: _CheckFactory, *, broke: bool) -> Check:
     stop = trajectory.stop
     if stop is None or not broke:
-        return at.check("no_error", True, "the agent did not break", path="")
+        return factory.check("no_error", True, "the agent did not break", path="")
     detail = f"turn {trajectory.broken_turn + 1}: {stop.reason}: {stop.detail}".removesuffix(": ")
-    return at.check("no_error", False, detail, path="", parts=[stop.cause])
+    return factory.check("no_error", False, detail, path="", parts=[stop.cause])
 
 
 def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
-    """What the turn's own entry says; else what the scenario says."""
+    """Check whether the answer may be empty: the turn's own entry decides, otherwise the scenario."""
     expect = scenario.turn_expectation(turn)
     allowed = expect.allow_empty if expect else None
     return bool(scenario.expect.allow_empty if allowed is None else allowed)
 
 
-def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool) -> Check:
+def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, recorded: bool) -> Check:
     if not is_blank(blank_reasoning(turn.answer)):
-        return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
+        return factory.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
-        return at.check("answer", True, "the final answer is empty, as allow_empty permits")
+        return factory.check("answer", True, "the final answer is empty, as allow_empty permits")
     if recorded and _may_have_answered(turn):
-        return at.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
+        return factory.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
-    what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
-    return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
+    what = "is empty" if is_blank(turn.answer) else "contains only the model's reasoning"
+    return factory.check(
+        "answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)"
+    )
 
 
 def _may_have_answered(turn: Turn) -> bool:
-    """Whether what nobody could place may be the answer: no text, not even an empty one, was read of it."""
+    """Check whether content that could not be interpreted may be the answer: no text, not even an empty one,
+    was read."""
     was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
     return bool(turn.unplaced) and not was_read
 
 
-def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
+def _answers_check(scenario: Scenario, trajectory: Trajectory, factory: _CheckFactory) -> Check:
     turns = trajectory.turns
     if not turns:
-        return at.check("answer", None, "there was no turn, so there is no answer")
+        return factory.check("answer", None, "there was no turn, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(blank_reasoning(turn.answer))]
     missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
     is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
     failed = [n for n in missing if not (is_log and _may_have_answered(turns[n - 1]))]
     if missing and not failed:
         unread = [turns[n - 1] for n in missing]
-        what = f"no answer was read in turn {_enumerated(missing)}; not fully seen: {unplaced_text(unread)}"
-        return at.check("answer", None, what)
+        what = (
+            f"no answer was read in turn {_format_numbers(missing)}; not fully seen: {unplaced_text(unread)}"
+        )
+        return factory.check("answer", None, what)
     if failed:
-        return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
-    permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""
-    return at.check(
+        return factory.check("answer", False, f"the final answer is empty in turn {_format_numbers(failed)}")
+    permitted = f"; empty in turn {_format_numbers(empty)}, as allow_empty permits" if empty else ""
+    return factory.check(
         "answer", True, f"{len(turns) - len(empty)} of {plural(len(turns), 'turn')} answered{permitted}"
     )
 
 
-def _case(scenario: Scenario, seen: CheckInput, *, broke: bool, observed: bool) -> Iterator[Check]:
-    """The two rules of the short form: each tool called at least once (or none at all), each keyword in the
-    final answer."""
+def _case_checks(scenario: Scenario, seen: CheckInput, *, broke: bool, observed: bool) -> Iterator[Check]:
+    """Yield the checks of the short form: each tool called at least once (or no tool at all), and each
+    keyword in the final answer."""
     if scenario.case is None:
         return
-    at = _Places(scenario, "", observed=observed, whole=True)
+    factory = _CheckFactory(scenario, "", observed=observed, whole=True)
     if scenario.case.tools or scenario.case.allows_no_call:
         match = MatchMode.STRICT if scenario.case.allows_no_call else MatchMode.CONTAINS
         calls = tuple(ExpectedCall(name=name) for name in scenario.case.tools)
         expected = ToolCallsExpectation(match=match, calls=calls)
-        yield at.made("tool_calls", check_tool_calls(expected, seen), path="expected_tools")
+        yield factory.from_outcome("tool_calls", check_tool_calls(expected, seen), path="expected_tools")
     if needles := scenario.case.keywords:
         path = "expected_output_contains"
         if broke or not seen.turns:
             detail = f"no answer; expected {quote_texts(needles)}"
-            yield at.check("output.contains", False, detail, path=path, parts=needles)
+            yield factory.check("output.contains", False, detail, path=path, parts=needles)
         else:
-            yield at.made("output.contains", check_contains(needles, CheckInput(seen.turns[-1:])), path=path)
+            yield factory.from_outcome(
+                "output.contains", check_contains(needles, CheckInput(seen.turns[-1:])), path=path
+            )
 
 
-def _enumerated(numbers: Iterable[int]) -> str:
+def _format_numbers(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))

@@ -1,4 +1,4 @@
-"""Expected calls that can never be made as they are expected: the scenario itself excludes them."""
+"""Finds expected calls that can never be made as expected, because the scenario itself excludes them."""
 
 from __future__ import annotations
 
@@ -20,42 +20,48 @@ from agenteval.scoring.checks.arguments import describe_expected, matches_value,
 
 
 class ImpossibleCall(NamedTuple):
-    """``path``: of the expectation; ``why`` completes "expects a call of pay, but …"."""
+    """An expected call that cannot be made."""
 
     path: str
+    """The path of the expectation."""
     tool: str
     why: str
+    """The reason; it completes "expects a call of pay, but …"."""
 
 
 def find_impossible_calls(
     scenario: Scenario, other_tools: Collection[str] | None
 ) -> Iterator[ImpossibleCall]:
-    """The expectations of a scenario that cannot hold, each with one reason. ``other_tools``: those that its
-    agents are known to have besides; ``None``: they may have any."""
+    """Yield the expectations of a scenario that cannot be met, each with one reason.
+
+    ``other_tools``: the tools that its agents are known to have in addition; ``None`` if they may have any.
+    """
     for place in _places(scenario):
-        reasons = [_reason(each, place, scenario, other_tools) for each in place.alternatives]
+        reasons = [_find_reason(each, place, scenario, other_tools) for each in place.alternatives]
         if reasons and all(reasons):
             tool, why = next(filter(None, reasons))
             yield ImpossibleCall(place.path, tool, why)
 
 
 class _Place(NamedTuple):
-    """Where calls are expected: any of the alternatives. ``forbidden``: what is there, be it for the whole
-    conversation; ``no_call``: where it is written that this makes no call at all, if not right here."""
+    """A place where calls are expected."""
 
     path: str
     alternatives: tuple[CallsExpectation, ...]
+    """The alternatives; any of them is enough."""
     forbidden: tuple[ForbiddenCall, ...]
+    """The calls that are forbidden there, including those that are forbidden in the whole conversation."""
     no_call: str
+    """The path that forbids every call there, if it is not this one; empty if there is none."""
 
 
 def _places(scenario: Scenario) -> Iterator[_Place]:
-    whole = scenario.expect.tool_calls
-    everywhere = whole.forbidden if whole else ()
+    conversation_rule = scenario.expect.tool_calls
+    everywhere = conversation_rule.forbidden if conversation_rule else ()
     no_call = _without_calls(scenario)
     for path, expect in scenario.expectations:
         if (rule := expect.tool_calls) is not None:
-            forbidden = everywhere if rule is whole else (*rule.forbidden, *everywhere)
+            forbidden = everywhere if rule is conversation_rule else (*rule.forbidden, *everywhere)
             elsewhere = "" if no_call == f"{path}.tool_calls" else no_call
             yield _Place(f"{path}.tool_calls", rule.alternatives, forbidden, elsewhere)
     if scenario.case and scenario.case.tools:
@@ -68,18 +74,23 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Where it is written that the whole conversation makes no call; empty if nowhere."""
+    """Return the path that requires the whole conversation to make no call; empty if there is none."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
-    whole = scenario.expect.tool_calls
-    closed = whole is not None and whole.any_of is None and whole.is_closed and whole.calls == ()
+    conversation_rule = scenario.expect.tool_calls
+    closed = (
+        conversation_rule is not None
+        and conversation_rule.any_of is None
+        and conversation_rule.is_closed
+        and conversation_rule.calls == ()
+    )
     return "expect.tool_calls" if closed else ""
 
 
-def _reason(
+def _find_reason(
     expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
-    """Why an alternative cannot hold, by the first of its calls that has to be made and cannot be."""
+    """Return the tool and the reason of the first required call of an alternative that cannot be made."""
     for call in expected.calls or ():
         if call.bounds(expected.match)[0] == 0:
             continue
@@ -87,13 +98,13 @@ def _reason(
             return call.name, f"{place.no_call}: {NO_CALL} allows none"
         if any(_covers(rule, call) for rule in place.forbidden):
             return call.name, "forbids the same call"
-        if why := _undeclared(call, scenario, other_tools) or _excluded(call, scenario):
+        if why := _explain_undeclared(call, scenario, other_tools) or _explain_excluded(call, scenario):
             return call.name, why
     return None
 
 
 def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
-    """Whether each call that is expected is one that is forbidden."""
+    """Check whether every call that is expected is also forbidden."""
     if rule.name != call.name or rule.agent not in (None, call.agent):
         return False
     if rule.mode is ArgsMatch.IGNORE:
@@ -107,14 +118,15 @@ def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
 
 
 def _is_always(forbidden: Any, expected: Any) -> bool:
-    """Whether every argument that is as ``expected`` is as ``forbidden``, too."""
+    """Check whether every argument that matches ``expected`` also matches ``forbidden``."""
     is_within = expected == forbidden or (_is_literal(expected) and matches_value(forbidden, expected))
     return is_within and not may_be_absent(expected)
 
 
-def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
-    """A tool that is none of the scenario's, though it declares others. Where the agent may have any, only
-    one that is nearly called like a declared one."""
+def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
+    """Explain that the scenario declares other tools, but not this one.
+
+    If the agent may have any tools, only report a name that is nearly that of a declared tool."""
     if not scenario.tools or call.name in scenario.tools or call.name in (other_tools or ()):
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
@@ -125,24 +137,25 @@ def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[
     return "declares no such tool — add it under tools:, unless the agent has it itself"
 
 
-def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
-    """Arguments that the tool's schema refuses: such a call gets an error. Empty if that is expected."""
+def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
+    """Explain which arguments the tool's schema refuses: such a call gets an error. Empty if an error is
+    expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
-    missing = _missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
-    return _refused(tool.parameters, call.args or {}) or missing
+    missing = _explain_missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
+    return _explain_refused(tool.parameters, call.args or {}) or missing
 
 
-def _refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+def _explain_refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
     for key, value in args.items():
-        if why := _broken(schema, key, value):
+        if why := _find_schema_break(schema, key, value):
             return f"the tool's parameters refuse {key}: {describe_expected(value, 60)} ({why})"
     return ""
 
 
-def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+def _explain_missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     required = parameters.get("required")
     missing = [key for key in required if key not in args] if isinstance(required, list) else []
     if missing and all(isinstance(key, str) for key in missing):
@@ -152,15 +165,15 @@ def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
 
 _OF_EACH_KEY = ("type", "properties", "patternProperties", "additionalProperties", "$defs", "definitions")
 _OF_ITS_TYPE: Mapping[str, Any] = {"$regex": "", "$approx": 0}
-"""Of matchers that ask for a type: a value of it."""
+"""An example value of the type that a matcher requires."""
 NEARLY_THE_SAME = 0.85
-"""How like each other two names of tools are, of which one is taken for a slip."""
+"""The similarity of two tool names from which one is taken for a typo of the other."""
 _ALIKE = 0.6
-"""And of one that is known to be wrong."""
+"""The same, for a name that is known to be wrong."""
 
 
-def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
-    """What in a schema refuses every value that is expected of a key; empty if some value may fit."""
+def _find_schema_break(schema: Mapping[str, Any], key: str, value: Any) -> str:
+    """Return why a schema refuses every value that is expected of a key; empty if some value may fit."""
     if _is_literal(value):
         return schema_violations(schema, {key: value})
     name, operand = next(iter(value.items())) if isinstance(value, Mapping) else ("", None)
@@ -169,20 +182,21 @@ def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
     if name == "$in" and _is_literal(operand):
         found = [schema_violations(schema, {key: option}) for option in operand or ()]
         return found[0] if all(found) else ""
-    return schema_violations(_types_alone(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
+    return schema_violations(_keep_types(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
 
 
-def _types_alone(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _keep_types(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = schema.get("properties")
     known = properties.items() if isinstance(properties, Mapping) else ()
     kinds = {
-        key: {"type": own["type"]} if isinstance(own, Mapping) and "type" in own else {} for key, own in known
+        key: {"type": subschema["type"]} if isinstance(subschema, Mapping) and "type" in subschema else {}
+        for key, subschema in known
     }
     return {**schema, "properties": kinds}
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether no matcher is in it."""
+    """Check whether a value contains no matcher."""
     if isinstance(value, Mapping):
         return all(not str(key).startswith("$") and _is_literal(item) for key, item in value.items())
     return not isinstance(value, list | tuple) or all(map(_is_literal, value))

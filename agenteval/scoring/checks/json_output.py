@@ -27,17 +27,24 @@ _FAULTS_SHOWN = 5
 
 
 class _NoJsonError(ValueError):
-    """An answer is not JSON; the message says why."""
+    """Raised for an answer that is not JSON; the message says why."""
 
 
-def _json_of(answer: str) -> Any:
-    """What an answer says in JSON. One code fence around all of it is taken off; JSON with other text around
-    it is none. Raises ``_NoJsonError``."""
+def _parse_json(answer: str) -> Any:
+    """Parse an answer as JSON.
+
+    One code fence around all of it is removed; JSON with other text around it is refused. Raise
+    ``_NoJsonError``."""
     text = answer.strip()
     if fenced := _FENCED.fullmatch(text):
         text = fenced[2]
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_float)
+        return json.loads(
+            text,
+            object_pairs_hook=_object_without_duplicates,
+            parse_constant=_no_constant,
+            parse_float=_float,
+        )
     except RecursionError:
         raise _NoJsonError("is nested too deeply to be read") from None
     except _NoJsonError:
@@ -48,8 +55,8 @@ def _json_of(answer: str) -> Any:
         raise _NoJsonError(f"is not JSON ({error})") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Readers differ in which of two values they take for a key."""
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object, and refuse a duplicate key: readers differ in which of the two values they take."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -73,21 +80,21 @@ def _float(digits: str) -> float:
 
 
 def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Some answer is JSON that fits the schema."""
-    misfit = build_schema_checker(json.dumps(schema, sort_keys=True))
+    """Check that some answer is JSON that fits the schema."""
+    find_fault = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
         try:
-            fault = misfit(_json_of(answer))
+            fault = find_fault(_parse_json(answer))
         except _NoJsonError as error:
             fault = f"it {error}"
         except RecursionError:
-            return CheckOutcome(None, "the schema or the answer is nested without end")
+            return CheckOutcome(None, "the schema or the answer is nested too deeply")
         if not fault:
             return CheckOutcome(True, f"fits the schema: {excerpt(answer, 80)}")
         faults.append(fault)
-    told = f": {one_line(faults[-1], 600)}" if faults else ""
-    return CheckOutcome(False, f"not JSON that fits the schema{told}; in {seen.quoted_answers}")
+    reason = f": {one_line(faults[-1], 600)}" if faults else ""
+    return CheckOutcome(False, f"not JSON that fits the schema{reason}; in {seen.quoted_answers}")
 
 
 def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
@@ -103,38 +110,48 @@ def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
 # ── json ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Some answer is JSON in which every path leads to the value that is expected there."""
+def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
+    """Check that some answer is JSON in which every path leads to the expected value."""
     nearest: dict[str, str] | None = None
     not_json = ""
     for answer in seen.answers:
         try:
-            value = _json_of(answer)
+            value = _parse_json(answer)
         except _NoJsonError as error:
             not_json = f"it {error}"
             continue
-        faults = {path: fault for path, expected in asked.items() if (fault := _fault(path, expected, value))}
+        faults = {
+            path: fault
+            for path, expected in expected_values.items()
+            if (fault := _find_fault(path, expected, value))
+        }
         if not faults:
-            return CheckOutcome(True, f"holds for {_listed(list(asked))}: {excerpt(answer, 80)}")
+            return CheckOutcome(
+                True, f"holds for {_format_keys(list(expected_values))}: {excerpt(answer, 80)}"
+            )
         if nearest is None or len(faults) < len(nearest):
             nearest = faults
     if nearest is None:
-        told = f"{not_json}; " if not_json else ""
+        detail = f"{not_json}; " if not_json else ""
         return CheckOutcome(
-            False, f"no JSON for {_listed(list(asked))}: {told}{seen.quoted_answers}", parts=list(asked)
+            False,
+            f"no JSON for {_format_keys(list(expected_values))}: {detail}{seen.quoted_answers}",
+            parts=list(expected_values),
         )
-    told = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
+    detail = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
     more = len(nearest) - _FAULTS_SHOWN
     also = f"; and {more} more" if more > 0 else ""
-    return CheckOutcome(False, f"{one_line(told, 1000)}{also}; in {seen.quoted_answers}", parts=list(nearest))
+    return CheckOutcome(
+        False, f"{one_line(detail, 1000)}{also}; in {seen.quoted_answers}", parts=list(nearest)
+    )
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
-"""By the type of a part of a path: what has such parts."""
+"""The container that each type of path part needs, and its name."""
 
 
-def _fault(path: str, expected: Any, value: Any) -> str:
-    """What is wrong at ``path``; empty if nothing is."""
+def _find_fault(path: str, expected: Any, value: Any) -> str:
+    """Describe what is wrong at ``path``; empty if nothing is."""
     so_far = ""
     for part in _parts(path) or ():
         where = so_far or "the answer"
@@ -149,18 +166,19 @@ def _fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _absence(part: str | int, value: Any) -> str:
-    """What a list or an object has instead of a part; empty if it has that."""
+    """Describe what a list or an object has instead of a part; empty if it has the part."""
     if isinstance(part, int):
         return "" if part < len(value) else plural(len(value), "item")
     if part in value:
         return ""
-    keys = f"; its keys are {_listed(list(value))}" if value else ""
+    keys = f"; its keys are {_format_keys(list(value))}" if value else ""
     return f"no {excerpt(part, 40)}{keys}"
 
 
 def _parts(path: str) -> Path | None:
-    """``items[0].price`` as keys and positions; ``None`` if that is not a path. A key with a dot or a bracket
-    stands in ``["…"]``."""
+    """Parse a path such as ``items[0].price`` into keys and positions; ``None`` if it is not a path.
+
+    A key with a dot or a bracket is written in ``["…"]``."""
     found: list[str | int] = []
     at = 0
     while at < len(path):
@@ -172,7 +190,7 @@ def _parts(path: str) -> Path | None:
     return tuple(found) or None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_keys(names: Sequence[str]) -> str:
     more = f" and {len(names) - _KEYS_SHOWN} more" if len(names) > _KEYS_SHOWN else ""
     return one_line(", ".join(names[:_KEYS_SHOWN]), 400) + more
 

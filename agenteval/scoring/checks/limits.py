@@ -1,4 +1,5 @@
-"""``expect.limits``: upper bounds on the agent's side, of all turns, that which broke included."""
+"""``expect.limits``: upper bounds on the agent's steps, calls, tokens and time over all turns, including one
+that broke off."""
 
 from __future__ import annotations
 
@@ -7,26 +8,28 @@ from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckR
 
 
 def check_step_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    return _of_calls(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
+    return _compare_count(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
 
 
 def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    made = sum(not call.attempted for call in seen.tool_calls)
-    return _of_calls(made, bound, "tool calls")
+    count = sum(not call.attempted for call in seen.tool_calls)
+    return _compare_count(count, bound, "tool calls")
 
 
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    """A turn without any token was not counted, and a usage that nobody understood is not a count either: a
-    sum within the bound then decides nothing."""
+    """Check the tokens of all turns.
+
+    A turn without any token was not counted, and a usage that could not be read is not a count either: a sum
+    within the bound then decides nothing."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
     unread = sum(bool(turn.unread_usage) for turn in turns)
-    found, of = _within(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
+    found, suffix = _compare(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
     remarks = {
         "estimated": any(usage.estimated for usage in usages),
-        f"{uncounted} {of} no usage": uncounted,
-        f"{unread} {of} usage that cannot be read": unread,
+        f"{uncounted} {suffix} no usage": uncounted,
+        f"{unread} {suffix} usage that cannot be read": unread,
     }
     if notes := "; ".join(note for note, applies in remarks.items() if applies):
         found = found._replace(detail=f"{found.detail} ({notes})")
@@ -34,21 +37,22 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_latency_limit(bound: float, seen: CheckInput) -> CheckOutcome:
-    """Of a recorded conversation nobody may know how long it took."""
+    """Check the time of all turns; undecided for a recorded conversation without times."""
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
         return CheckOutcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
-    return _within(latency, bound, "ms")
+    return _compare(latency, bound, "ms")
 
 
-def _within(value: float, bound: float, unit: str) -> CheckOutcome:
+def _compare(value: float, bound: float, unit: str) -> CheckOutcome:
     holds = value <= bound
     return CheckOutcome(holds, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed", is_lasting=not holds)
 
 
-def _of_calls(count: int, bound: int, unit: str) -> CheckOutcome:
-    """A sum within the bound holds because no further call was seen."""
-    found = _within(count, bound, unit)
+def _compare_count(count: int, bound: int, unit: str) -> CheckOutcome:
+    """Compare a sum with its bound; if it is within the bound, that rests on no further call having been
+    seen."""
+    found = _compare(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 
 

@@ -1,5 +1,5 @@
-"""Did the scenario's mocks answer the calls that were seen? If a tool ran for real instead, what the agent
-made of its result says nothing of the world that the author wrote."""
+"""Checks that the scenario's mocks answered the calls that were seen. If a tool ran for real instead, the
+agent's behavior proves nothing about the world that the author wrote."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _REMEDY = (
 
 
 def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
-    """Return why a turn is not decided: a mocked tool was called and agenteval was not asked for it; ``None``
-    if there is no such call. One that was only attempted ran nothing."""
+    """Return why a turn is not decided: a mocked tool was called, but not through agenteval.
+
+    ``None`` if there is no such call. A call that was only attempted ran nothing."""
     calls = [
         call
         for call in turn.tool_calls

@@ -1,4 +1,4 @@
-"""``expect.output``: what is in the agent's answers, and what is in nothing that it said."""
+"""``expect.output``: texts that the agent's answers must contain, and texts that it must never write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agenteval.scoring.checks.excerpts import excerpt
 
 
 def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Each text is in some answer."""
+    """Check that each text is in some answer."""
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return CheckOutcome(True, f"found {quote_texts(needles)}")
@@ -24,17 +24,17 @@ def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
-    """Say what a star would have found of the needles that no answer holds; empty if nothing."""
+    """Describe which of the missing texts a wildcard would have found; empty if none."""
     found = (
         next(filter(None, (texts.suggest_starred(answer, needle) for answer in seen.answers)), "")
         for needle in missing
     )
     near = [starred for starred in found if starred]
-    return f"; {quote_texts(near)} would be found" if near else ""
+    return f"; {quote_texts(near)} would match" if near else ""
 
 
 def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """At least one of the texts is in some answer."""
+    """Check that at least one of the texts is in some answer."""
     found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
     if found:
         return CheckOutcome(True, f"found {quote_texts(found)}")
@@ -45,23 +45,23 @@ def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """None of the texts is in anything that the agent said."""
+    """Check that none of the texts is in anything that the agent wrote."""
     found = []
     first: int | None = None
     everywhere: dict[str, None] = {}
     for number, pieces in enumerate(seen.spoken_pieces, 1):
         turn = f" (answer {number})" if len(seen.spoken_pieces) > 1 else ""
-        for said in pieces:
-            if present := [needle for needle in needles if texts.mentions(said, needle)]:
+        for piece in pieces:
+            if present := [needle for needle in needles if texts.mentions(piece, needle)]:
                 everywhere |= dict.fromkeys(present)
-                found.append(f"found {quote_texts(present)} in {excerpt(said)}{turn}")
+                found.append(f"found {quote_texts(present)} in {excerpt(piece)}{turn}")
                 first = number - 1 if first is None else first
     detail = "; ".join(found) or f"none of {quote_texts(needles)} found"
     return CheckOutcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found), turn=first)
 
 
 def check_matches(patterns: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Each expression is found in some answer."""
+    """Check that each expression matches some answer."""
     try:
         missing = [
             p
@@ -78,7 +78,8 @@ def check_matches(patterns: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_line_break_misses(patterns: Sequence[str], seen: CheckInput) -> str:
-    """Which of the expressions would be found if their ``.`` matched line breaks, and what to write."""
+    """Describe an expression that would match if its ``.`` matched line breaks, and what to write; empty if
+    none."""
     try:
         near = [
             p

@@ -21,7 +21,7 @@ _RETURNS = "return True, False, a reason as text (it failed), or an agenteval.Ch
 
 
 async def run_python_checks(targets: Sequence[str], seen: CheckInput) -> Sequence[CheckOutcome]:
-    """One outcome for each function. One that breaks decides nothing."""
+    """Run each function and return its outcome. A function that raises decides nothing."""
     return [await _run_python_check(target, seen) for target in targets]
 
 
@@ -68,7 +68,7 @@ def _outcome(target: str, value: Any) -> CheckOutcome:
 
 
 def find_target_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Functions of a scenario's checks that cannot be loaded or called."""
+    """Yield the functions of a scenario's checks that cannot be loaded or called."""
     for path, expect in scenario.expectations:
         for index, target in enumerate(expect.python):
             try:
@@ -84,8 +84,8 @@ def _function(target: str, base: str, place: Place | None) -> Callable[..., Any]
     if shape := find_signature_mismatch(function, 1):
         what = f"the check: {target} cannot be called with only the conversation: {shape}"
         raise AuthorError(Problem(what, "write def NAME(conversation)", place))
-    found: Callable[..., Any] = function
-    return found
+    checked: Callable[..., Any] = function
+    return checked
 
 
 def find_target_mistakes(written: Any) -> Iterator[Mistake]:

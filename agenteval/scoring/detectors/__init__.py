@@ -1,1 +1,1 @@
-"""Failures that code can prove: facts, detectors over them, consent for marked tools."""
+"""Detectors of failures that code can prove, their input, and consent for marked tools."""

@@ -1,4 +1,4 @@
-"""Arguments that cannot be right: they break the schema, cannot be read, or hold what nobody gave."""
+"""Detects wrong arguments: they break the schema, cannot be read, or contain values that nobody gave."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from agenteval.scoring.detectors.ungrounded import collect_sources
 
 
 def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
-    """Arguments that break the JSON Schema of their tool, that say nothing, or that hold an identifier or
-    address which nobody gave. A list or object that was written as text and was accepted is a habit of the
-    log."""
+    """Find arguments that break their tool's schema, are empty, or contain an ungrounded identifier or
+    address.
+
+    A list or object that was written as text and was accepted is a habit of the log."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
-        own = conversation.calls_in_turn(number)
-        for _, step in groupby(own, key=attrgetter("step")):
-            together = tuple(step)  # made at the same time: none knows the result of another
+        turn_calls = conversation.calls_in_turn(number)
+        for _, step in groupby(turn_calls, key=attrgetter("step")):
+            together = tuple(step)  # made at the same time: none depends on the result of another
             for placed in together:
-                if why := _wrong(conversation, placed, sources):
+                if why := _find_wrong_argument(conversation, placed, sources):
                     yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)
                 sources.add_agent_text(abbreviate_call(placed.call, 20_000))
             for placed in together:
@@ -37,15 +38,15 @@ def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
         sources.add_agent_text(turn.answer)
 
 
-def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceTexts) -> str:
+def _find_wrong_argument(conversation: DetectorInput, placed: LocatedCall, sources: SourceTexts) -> str:
     call = placed.call
     if call.args is None:
         return ""
     facts = conversation.tools.get(call.name)
-    if facts is not None and (broken := _broken(facts, placed)):
+    if facts is not None and (broken := _find_schema_break(facts, placed)):
         return f"the arguments break the schema of '{call.name}': {broken}"
     if nothing := _find_empty_arguments(facts, call.args):
-        return f"the arguments of '{call.name}' say nothing: {nothing}"
+        return f"the arguments of '{call.name}' contain no value: {nothing}"
     if not conversation.observed:
         return ""
     texts = ((path, leaf) for path, leaf in iter_leaves(call.args) if isinstance(leaf, str))
@@ -53,8 +54,8 @@ def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceText
     return next(filter(None, reasons), "")
 
 
-def _broken(facts: ToolFacts, placed: LocatedCall) -> str:
-    """What breaks the schema; not a value that was written as JSON text and accepted."""
+def _find_schema_break(facts: ToolFacts, placed: LocatedCall) -> str:
+    """Describe what breaks the schema, unless it is a value that was written as JSON text and accepted."""
     args = placed.call.args or {}
     broken = schema_violations(facts.parameters or {}, args)
     if not broken or placed.error is not None or placed.call.result is None:
@@ -70,7 +71,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _find_empty_arguments(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
-    """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
+    """Describe why a call's arguments are empty: a required text is empty and so are all others, or a
     placeholder was left in."""
     texts = {key: value for key, value in args.items() if isinstance(value, str)}
     if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
@@ -90,14 +91,16 @@ _FILLED_IN = re.compile(
     r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
 _OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
-"""Whose conversation it is, code around the agent often knows."""
+"""Parameters that identify the user: code around the agent often fills them in."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
-"""A call of such a tool may name something for the first time."""
+"""Words in the name of a tool whose calls may name something for the first time."""
 
 
 def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:
-    """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
-    code around the agent fills in, and what a call makes, need no source."""
+    """Explain why an identifier cannot come from what was given; empty if it can.
+
+    Parameters that code around the agent fills in, and names of things that a call creates, need no source.
+    """
     if _FILLED_IN.search(path):
         return ""
     identifier, near = next(sources.find_ungrounded(value), (None, ""))
@@ -107,22 +110,24 @@ def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts
         return ""
     if placed.error is None and _OF_THE_USER.search(path) and not sources.has_known_shape(value):
         return ""
-    return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
+    return f"'{value}' ({path}) has no source" + (f"; '{near}' was given" if near else "")
 
 
 # ── arguments that cannot be read ────────────────────────────────────────────────────────────────
 
 
 def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
-    """Arguments that are not a JSON object. Where the calls of the tool succeed all the same and all of
-    them are written so, it is how the log was written; so is Python's notation, and JSON written as text
-    twice, where no other call is written in JSON."""
+    """Find arguments that are not a JSON object.
+
+    If the tool's calls succeed all the same and all of them are written so, it is how the log was written.
+    The same holds for Python's notation and for JSON written as text twice, if no other call is written in
+    JSON."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
         call = placed.call
         raw = call.raw_args or ""
-        what, may_be_log = _written(raw, call.args is not None)
+        what, may_be_log = _describe_malformed(raw, call.args is not None)
         succeeds = placed.error is None and call.result is not None
         is_habit = len(odd) > 1 and succeeds and not _looks_like_json(raw)
         if plainly or not (may_be_log or is_habit):
@@ -134,8 +139,8 @@ def _looks_like_json(raw: str) -> bool:
     return raw.lstrip()[:1] in ("{", "[", '"', "}", "`")
 
 
-def _written(raw: str, was_read: bool) -> tuple[str, bool]:
-    """What is wrong with arguments, and whether a logger may have written good ones so."""
+def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
+    """Describe what is wrong with arguments, and whether a logger may have written valid ones this way."""
     inner = parse_or(raw)
     if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):
         return "a JSON object written as a JSON string", True
@@ -145,7 +150,7 @@ def _written(raw: str, was_read: bool) -> tuple[str, bool]:
 
 
 def _is_repr(raw: str) -> bool:
-    """Whether Python's ``repr`` would write a dict so: it knows no comma after the last item."""
+    """Check whether Python's ``repr`` would write a dict so: it writes no comma after the last item."""
     try:
         written = repr(ast.literal_eval(raw))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Actions that are claimed although no call that could have done anything was made."""
+"""Detects actions that the agent claims although no call was made that could have done anything."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from agenteval.scoring.detectors.detector_input import DetectorInput, Proof, Too
 
 
 def claimed_action_not_called(conversation: DetectorInput) -> Iterator[Proof]:
-    """ "I've cancelled …", "… has been successfully cancelled": the participle of a declared tool's own
-    verb, in an answer of a conversation in which no call was made that may change anything."""
+    """Find claims such as "I've cancelled …" or "… has been successfully cancelled".
+
+    A claim uses the participle of a declared tool's own verb, in an answer of a conversation in which no call
+    was made that may change anything."""
     tools = conversation.tools
     made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
     if any(get_tool_effect(name, tools.get(name)) is not ToolEffect.READS for name in made):
@@ -47,7 +49,7 @@ _IRREGULAR = {
 
 
 def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
-    """The participle of the verb of each declared tool that changes something, and the tool."""
+    """Map the participle of the verb of each declared tool that changes something to the tool."""
     found: dict[str, str] = {}
     for name, facts in tools.items():
         verb = next(iter(words_of(name)), "")

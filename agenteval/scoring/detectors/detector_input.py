@@ -1,4 +1,4 @@
-"""A conversation as detectors see it, and what they say of it. Pure values."""
+"""The input and the output of detectors. Pure values."""
 
 from __future__ import annotations
 
@@ -18,40 +18,45 @@ from agenteval.core.trajectory import ToolCall, Trajectory, Turn
 
 @dataclass(frozen=True)
 class LocatedCall:
-    """A tool call and where it is: ``turn`` and ``step`` (within the turn) from 0, ``index`` over all
-    calls of the conversation."""
+    """A tool call and where it is."""
 
     turn: int
+    """The turn, from 0."""
     step: int
+    """The step within the turn, from 0."""
     index: int
+    """The number over all calls of the conversation, from 0."""
     call: ToolCall
 
     @cached_property
     def error(self) -> str | None:
-        """What it was told if it failed."""
+        """The error that the agent got if the call failed."""
         return error_of(self.call.result)
 
 
 @dataclass(frozen=True)
 class ToolFacts:
-    """What is declared of a tool. ``parameters``: its JSON Schema. ``reads`` and ``writes``: whether it
-    was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: it writes,
-    and needs the user's yes."""
+    """The declared properties of a tool."""
 
     parameters: Mapping[str, Any] | None = None
+    """The JSON Schema of the arguments."""
     reads: bool = False
+    """True if it is marked to only read."""
     writes: bool = False
+    """True if it is marked to write. If this and ``reads`` are false, its effect is not declared."""
     destructive: bool = False
+    """True if it writes and needs the user's consent."""
 
     @property
     def is_marked(self) -> bool:
-        """Whether its author said what it does."""
+        """True if the author declared its effect."""
         return self.reads or self.writes or self.destructive
 
 
 def get_tool_effect(name: str, facts: ToolFacts | None) -> ToolEffect:
-    """What a tool does: by its mark, else by its name, as for every finding's severity; and ``think``, which
-    many agents have to write down a thought, does nothing."""
+    """Return the effect of a tool: by its mark, otherwise by its name, as for every finding's severity.
+
+    ``think``, which many agents call to write down a thought, does nothing."""
     if facts is not None and (facts.writes or facts.destructive):
         return ToolEffect.WRITES
     is_reading = name == "think" or (facts is not None and facts.reads)
@@ -60,66 +65,67 @@ def get_tool_effect(name: str, facts: ToolFacts | None) -> ToolEffect:
 
 @dataclass(frozen=True)
 class DetectorInput:
-    """All that a check in code may know.
-
-    ``turns``: those that were finished and, last, the one that broke; the ``answer`` of each is all that the
-    agent said in it, what stood beside its calls first, and ``answers_at`` says where its final text begins
-    in there (0 if it is left out). ``tools``: by name; empty where
-    none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
-    agent's instructions. ``secrets``: what it must never say, with what stands for it.
-    ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
-    what the user thinks. ``now``: the date and time of the conversation, as it was written.
-    ``observed``: a call that is not here was not made. ``agreed``: the calls, by their number, that need no
-    (further) yes of the user.
-    """
+    """The input of a detector: everything that a check in code may know."""
 
     turns: tuple[Turn, ...]
+    """The finished turns and, last, the one that broke off. The ``answer`` of each is everything that the
+    agent said in it; text beside its calls comes first."""
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
+    """The declared tools by name; empty if none is declared."""
     undeclared_exist: bool = True
+    """True if the agent may have further tools of its own."""
     policy: str = ""
+    """The agent's instructions."""
     secrets: Mapping[str, str] = field(default_factory=dict)
+    """The secrets that the agent must never reveal, with their placeholders."""
     truths: tuple[str, ...] = ()
+    """True sentences: profile, goal, knowledge and facts."""
     beliefs: tuple[str, ...] = ()
+    """The user's beliefs."""
     now: str = ""
+    """The date and time of the conversation, as written."""
     observed: bool = True
+    """True if a call that is not here was not made."""
     agreed: frozenset[int] = frozenset()
+    """The numbers of the calls that need no (further) consent of the user."""
     calls: tuple[LocatedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
+    """Where the final text begins in a turn's ``answer``; 0 if the turn is left out."""
 
     @cached_property
     def _calls_by_turn(self) -> Mapping[int, Sequence[LocatedCall]]:
         return {turn: tuple(calls) for turn, calls in groupby(self.calls, key=attrgetter("turn"))}
 
     def calls_in_turn(self, turn: int) -> Sequence[LocatedCall]:
-        """Those of one turn, in their order."""
+        """Return the calls of one turn, in order."""
         return self._calls_by_turn.get(turn, ())
 
     @staticmethod
     def from_trajectory(trajectory: Trajectory, **known: Any) -> DetectorInput:
-        """A trajectory with what else is ``known`` (the fields above)."""
+        """Build the input from a trajectory; ``known`` sets the other fields."""
         turns, answers_at = trajectory.all_turns, {}
         for number, turn in enumerate(turns):
             if not turn.steps:
                 continue
             *before, last = turn.steps
             if any(map(_TEXT, before)) or reasoning_end(last.text or ""):
-                whole = _with_all_texts(turn)
-                turns = (*turns[:number], whole, *turns[number + 1 :])
-                answers_at[number] = len(whole.answer) - len(turn.answer)
-        return DetectorInput(turns=turns, calls=tuple(_placed(turns)), answers_at=answers_at, **known)
+                with_texts = _with_all_texts(turn)
+                turns = (*turns[:number], with_texts, *turns[number + 1 :])
+                answers_at[number] = len(with_texts.answer) - len(turn.answer)
+        return DetectorInput(turns=turns, calls=tuple(_locate_calls(turns)), answers_at=answers_at, **known)
 
 
 _TEXT = attrgetter("text")
 
 
 def _with_all_texts(turn: Turn) -> Turn:
-    """The turn, its answer preceded by what the agent said beside its calls."""
-    said = "\n\n".join(blank_reasoning(step.text) for step in turn.steps if step.text)
-    last = turn.steps[-1].model_copy(update={"text": said})
+    """Return the turn with what the agent said beside its calls before its answer."""
+    full_text = "\n\n".join(blank_reasoning(step.text) for step in turn.steps if step.text)
+    last = turn.steps[-1].model_copy(update={"text": full_text})
     return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
 
 
-def _placed(turns: Iterable[Turn]) -> Iterable[LocatedCall]:
+def _locate_calls(turns: Iterable[Turn]) -> Iterable[LocatedCall]:
     index = 0
     for number, turn in enumerate(turns):
         for position, step in enumerate(turn.steps):
@@ -129,19 +135,23 @@ def _placed(turns: Iterable[Turn]) -> Iterable[LocatedCall]:
 
 
 class Proof(NamedTuple):
-    """A failure that code has proven. ``turn`` and ``call`` as in ``Finding``. ``evidence`` quotes the
-    text or call; ``span``: where ``evidence`` begins and ends in the answer of that turn, if it is
-    quoted from there. ``explanation``: one sentence with what it stands against. ``severity``: of this
-    case, where it is not as bad as others of its label. ``tool``: one that was not called."""
+    """A failure that code has proven."""
 
     turn: int
+    """As in ``Finding``."""
     call: int | None
+    """As in ``Finding``."""
     evidence: str
+    """A quotation of the text or the call."""
     explanation: str
+    """One sentence that names what the evidence conflicts with."""
     span: tuple[int, int] | None = None
+    """Where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there."""
     severity: Severity | None = None
+    """The severity of this case, if it is less severe than others with its label."""
     tool: str = ""
+    """The tool that was not called."""
 
 
 DetectorFunction: TypeAlias = Callable[[DetectorInput], Iterable[Proof]]
-"""A pure function. It never raises for anything that a conversation can hold."""
+"""A pure function. It never raises, whatever a conversation contains."""

@@ -1,8 +1,8 @@
-"""Identifiers and addresses in texts, and whether a source gave them: the one thing that is read in prose.
+"""Finds identifiers and addresses in texts, and whether a source gave them: the only thing that is read in
+prose.
 
-All that is done with a text takes time in proportion to its length: it is cut into runs of plain characters
-by one class, and what looks inside a run is bounded.
-"""
+Every operation on a text takes time in proportion to its length: one character class cuts the text into runs
+of plain characters, and the search inside a run is bounded."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from agenteval.core.trajectory import ToolCall
 
 
 class Identifier(NamedTuple):
-    """The name of a thing (``ORD-42``, ``#W123``, ``10293847``), or a mail or web address. ``core`` is what
-    makes it one: without case and signs, an address without case. ``start``, ``end``: where it stands."""
+    """The name of a thing (``ORD-42``, ``#W123``, ``10293847``), or a mail or web address."""
 
     text: str
     core: str
+    """The part that identifies it: without case and signs; for an address, without case."""
     start: int
+    """Where it begins in the text."""
     end: int
+    """Where it ends in the text."""
     is_address: bool = False
 
 
 LONGEST = 64
-"""Characters of a name of a thing; an address may have eight times as many."""
+"""The highest number of characters in the name of a thing; an address may have eight times as many."""
 SHORTEST_NUMBER = 6
-"""Digits from which a bare number is the name of a thing rather than a count."""
+"""The number of digits from which a bare number is the name of a thing rather than a count."""
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\n])")
 _RUN = re.compile(r"[A-Za-z0-9#@.+/:_-]+")
@@ -46,18 +48,21 @@ _MONEY_BEFORE, _MONEY_AFTER = re.compile(rf"(?:{_MONEY})\s?\Z"), re.compile(rf"\
 _MASKS = frozenset("*•")
 _GROUPING = frozenset(".,:/'")
 _FIRST_WIDE = "\u2e80"
-"""From here on scripts write words without blanks between them: an identifier may stand right beside one."""
+"""From this character on, scripts write words without blanks between them: an identifier may directly adjoin
+one."""
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
-    """In no particular order; those of masked numbers (``•••• 4242``) are the digits that are shown."""
+    """Yield the identifiers in a text, in no particular order.
+
+    For masked numbers (``•••• 4242``) these are the digits that are shown."""
     if not _DIGITS.search(text) and "@" not in text and "://" not in text:
         return
     plain = _ESCAPE.sub(lambda found: " " * len(found[0]), text) if "\\" in text else text
     for run in _RUN.finditer(plain):
         if "@" in run[0] or "://" in run[0]:
             yield from () if plain[run.start() - 1 : run.start()] in _MASKS else _addresses(run)
-        # Every name has a digit, and few runs have: a fifth of the time in which a log is scored.
+        # Every name has a digit, and few runs do: this saves a fifth of the time of scoring a log.
         elif _DIGITS.search(run[0]):
             yield from _names(run, plain)
     for found in _MASKED.finditer(plain):
@@ -78,14 +83,15 @@ def _addresses(run: re.Match[str]) -> Iterator[Identifier]:
 
 
 def _names(run: re.Match[str], text: str) -> Iterator[Identifier]:
-    """Not those that are a part of a word with other letters, of a decimal number, or of an amount."""
+    """Yield the names in a run, except parts of a word with other letters, of a decimal number, or of an
+    amount."""
     for piece in _PIECE.finditer(run[0]):
         name = piece[0].lstrip("-_").rstrip("-_")
         start = run.start() + piece.start() + len(piece[0]) - len(piece[0].lstrip("-_"))
         end = start + len(name)
         if not name or len(name) > LONGEST or _is_cut(text, start, end):
             continue
-        if core := core_of(name):
+        if core := extract_core(name):
             yield Identifier(name, core, start, end)
 
 
@@ -102,9 +108,11 @@ def _is_cut(text: str, start: int, end: int) -> bool:
     return bool(_MONEY_BEFORE.search(text, max(0, start - 4), start) or _MONEY_AFTER.match(text, end))
 
 
-def core_of(text: str) -> str:
-    """What makes a word the name of a thing, without case: its parts that mix letters and digits, or are long
-    numbers; empty if it names none (``3rd``, ``24h``, ``10kg``, ``within_24_hours``, a date)."""
+def extract_core(text: str) -> str:
+    """Return what makes a word the name of a thing, without case; empty if it names none.
+
+    These are its parts that mix letters and digits, or that are long numbers. ``3rd``, ``24h``, ``10kg``,
+    ``within_24_hours`` and dates name nothing."""
     if _CODE.fullmatch(text):
         return text.lower()
     if not any(map(str.isdigit, text)) or _MEASURE.fullmatch(text) or _DATE.fullmatch(text):
@@ -137,15 +145,18 @@ _MEASURE = re.compile(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d
 # ── what was given ───────────────────────────────────────────────────────────────────────────────
 
 MAX_IDENTIFIERS = 400
-"""Identifiers of one answer that are looked at: more than that is a list."""
+"""The highest number of identifiers of one answer that are checked: more than that is a list."""
 _MOST_NEAR = 2_000
-"""Given ones among which one that differs in a character is looked for: many more have such by chance."""
+"""The highest number of given identifiers that are searched for one that differs in a single character: among
+many more, some match by chance."""
 
 
 class SourceTexts:
-    """What stood in a conversation before a moment; it grows with it. ``add`` takes a text or a result, and
-    arguments; ``say`` what the agent itself says: it makes nothing up twice. ``is_complete``: no result is
-    missing, so that what is not here was not given."""
+    """The texts that a conversation has given so far; it grows with the conversation.
+
+    ``add`` takes a text, a result or arguments; ``add_agent_text`` takes the agent's own text, so that the
+    agent is not reported twice for one invention. ``is_complete``: no result is missing, so that a value that
+    is not here was not given."""
 
     def __init__(self, *values: Any) -> None:
         self._plain: list[str] = []
@@ -166,7 +177,7 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def add_result(self, call: ToolCall) -> None:
-        """What a call gave; what it would have given, if that is not in the record, nobody knows."""
+        """Add the result of a call. If it is not in the record, the sources are no longer complete."""
         if call.result is None:
             self.is_complete = self.is_complete and call.is_refused
         else:
@@ -179,9 +190,10 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """The identifiers of a text that are such for sure and that no source gave, each once and in their
-        order; beside each the given one that differs in a single character, if one does. None while a result
-        is missing."""
+        """Yield the certain identifiers of a text that no source gave, each once and in order.
+
+        Each comes with the given identifier that differs in a single character, if exactly one does. Yield
+        none if a result is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
         for each in found[:MAX_IDENTIFIERS]:
             if self.contains(each):
@@ -190,34 +202,37 @@ class SourceTexts:
             if each.is_address or near or self._is_distinctive(each):
                 yield each, near
 
-    def contains(self, named: Identifier) -> bool:
-        """Whether an identifier stands anywhere, or each part of it does (``HAT010_2024-05-22``). A short
-        number is one that was given, or the end of one that was: any long text holds it by chance."""
-        if named.is_address:
-            return any(named.core in text for text in self._texts)
-        core = named.core
+    def contains(self, identifier: Identifier) -> bool:
+        """Check whether an identifier occurs in a source, or each part of it does (``HAT010_2024-05-22``).
+
+        A short number must be one that was given, or the end of one: any long text contains it by chance."""
+        if identifier.is_address:
+            return any(identifier.core in text for text in self._texts)
+        core = identifier.core
         if core.isdigit() and len(core) < SHORTEST_NUMBER:
             return core in self._numbers or any(other.endswith(core) for other in self._cores)
-        parts = _named_parts(named.text)
-        is_telling = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
-        return self._contains_core(core) or (is_telling and all(map(self._contains_core, parts)))
+        parts = _named_parts(identifier.text)
+        is_specific = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
+        return self._contains_core(core) or (is_specific and all(map(self._contains_core, parts)))
 
     def _contains_core(self, core: str) -> bool:
         return core in self._cores or any(core in text for text in self._plain)
 
     def has_known_shape(self, text: str) -> bool:
-        """Whether identifiers of this shape (``ORD-99``) were given."""
-        return shape_of(text) in self._shapes
+        """Check whether identifiers of this shape (``ORD-99``) were given."""
+        return get_shape(text) in self._shapes
 
-    def _is_distinctive(self, named: Identifier) -> bool:
-        """Whether it is one for sure: a long number or the end of one, of a shape that was given, or with
-        three digits and letters; not one that counts up or repeats, as examples do (``#W0000000``)."""
-        digits = "".join(filter(str.isdigit, named.text))
+    def _is_distinctive(self, identifier: Identifier) -> bool:
+        """Check whether it is certainly an identifier.
+
+        It is a long number or the end of one, has a shape that was given, or has three digits and letters.
+        One that counts up or repeats, as examples do (``#W0000000``), is not."""
+        digits = "".join(filter(str.isdigit, identifier.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
-        if named.text.isdigit() or self.has_known_shape(named.text):
+        if identifier.text.isdigit() or self.has_known_shape(identifier.text):
             return True
-        return len(digits) >= 3 and len(named.core) >= 6
+        return len(digits) >= 3 and len(identifier.core) >= 6
 
     def _near(self, core: str) -> str:
         if len(self._cores) > _MOST_NEAR:
@@ -240,14 +255,14 @@ class _ParsedSource(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _parse_source(text: str) -> _ParsedSource:
-    """A result is asked for by every detector."""
-    named = [each for each in find_identifiers(text) if not each.is_address]
+    """Parse a source. Cached, because every detector parses each result."""
+    identifiers = [each for each in find_identifiers(text) if not each.is_address]
     small = text.lower()
     return _ParsedSource(
         small,
         _SIGNS.sub("", small),
-        tuple(each.core for each in named),
-        frozenset(shape_of(each.text) for each in named),
+        tuple(each.core for each in identifiers),
+        frozenset(get_shape(each.text) for each in identifiers),
         frozenset(_DIGITS.findall(text)),
     )
 
@@ -256,17 +271,19 @@ _SIGNS = re.compile(r"[^0-9a-z]+")
 _SHORTEST_CODE = 5
 
 
-def shape_of(text: str) -> str:
-    """The form of an identifier: letters and digits, without case (``#W123`` is ``#a999``); of one in
-    capitals alone its length (``H9ZU1C`` and ``FQ8APE`` are codes of six)."""
+def get_shape(text: str) -> str:
+    """Return the form of an identifier: letters and digits, without case (``#W123`` is ``#a999``).
+
+    For one in capitals alone, only its length counts (``H9ZU1C`` and ``FQ8APE`` are codes of six)."""
     if len(text) >= _SHORTEST_CODE and text.isupper() and text.isalnum():
         return "X" * len(text)
     return re.sub(r"[a-z]", "a", re.sub(r"\d", "9", text.lower()))
 
 
 def is_one_edit(one: str, other: str) -> bool:
-    """Whether two texts differ by one character put in, left out or exchanged, or by two neighbours that
-    changed places (Damerau 1964)."""
+    """Check whether two texts differ by one edit (Damerau 1964).
+
+    The edit inserts, deletes or replaces one character, or swaps two neighbors."""
     if one == other or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 4:
         return False
     pairs = zip(one, other, strict=False)

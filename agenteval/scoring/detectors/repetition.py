@@ -1,4 +1,4 @@
-"""The same answer again, although the user had said something else."""
+"""Detects the same answer to a different message of the user."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from agenteval.scoring.detectors.detector_input import DetectorInput, Proof
 
 SHORTEST_ANSWER = 60
-"""Characters of an answer that counts when it is given again: "You're welcome, anything else?" does not."""
+"""The number of characters from which a repeated answer counts: "You're welcome, anything else?" does not."""
 
 
 def repetition(conversation: DetectorInput) -> Iterator[Proof]:
-    """An answer that is that of an earlier turn word for word, to another message of the user."""
-    said: dict[str, tuple[int, str]] = {}
+    """Find answers that repeat that of an earlier turn word for word, to another message of the user."""
+    earlier_answers: dict[str, tuple[int, str]] = {}
     for number, turn in enumerate(conversation.turns):
         answer = turn.answer
         folded = " ".join(answer.split())
         if len(folded) < SHORTEST_ANSWER:
             continue
         asked = " ".join(turn.user.lower().split())
-        earlier = said.get(folded)
+        earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
-            why = f"repeats what it said in turn {earlier[0] + 1}, although the user said something else"
+            why = f"repeats its answer of turn {earlier[0] + 1} to a different message of the user"
             yield Proof(number, None, answer, why, (0, len(answer)))
-        said[folded] = number, asked
+        earlier_answers[folded] = number, asked

@@ -1,4 +1,4 @@
-"""Failures that code can prove: the detectors, run over a finished conversation."""
+"""Runs the detectors over a finished conversation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _MOST_NAMED = 20
 
 
 class DetectorScorer:
-    """A finding for each failure that the configured detectors prove, and a check that fails the sample
-    if a tool was called that does not exist, be its detector switched off or not.
+    """Yields a finding for each failure that the configured detectors prove.
 
-    ``policy``: the agent's instructions; ``secrets``: what it must never say, with what stands for it.
-    ``recorded``: the conversations were not run here, so that all
-    their calls are observed. Of conversations that ended by a fault which is not the agent's they look at the
-    turns that were finished by then: what these prove stands.
-    """
+    It also yields a check that fails the sample if a tool was called that does not exist, even if its
+    detector is switched off.
+
+    ``policy``: the agent's instructions; ``secrets``: what it must never reveal, with the placeholders.
+    ``recorded``: the conversations were not run here, so all their calls are observed. If a conversation
+    ended by a fault that is not the agent's, the detectors look at the turns that were finished by then: what
+    these prove stands."""
 
     scope: Final = "conversation"
 
@@ -60,8 +61,9 @@ class DetectorScorer:
     def run_detectors(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
-        """The same, for who cannot wait. Where it is not known yet whether all calls are seen, what depends
-        on it says so."""
+        """Run the detectors synchronously.
+
+        If it is not known yet whether all calls are seen, the items that depend on it are marked."""
         if trajectory.visibility is not None:
             return self._run_detectors(scenario, trajectory)
         seen, unseen = (
@@ -80,16 +82,16 @@ class DetectorScorer:
             trajectory = trajectory.model_copy(update={"unfinished": None})
         conversation = self.build_input(scenario, trajectory)
         unknown = tuple(self._unknown(conversation))
-        items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
+        items: list[Check | Finding | ScoreFailure] = list(_unknown_tool_check(scenario, unknown))
         for detector in self._detectors:
             if detector.needs_all_calls and not conversation.observed:
-                items += () if self._is_judged else _left_open(detector, conversation, trajectory)
+                items += () if self._is_judged else _report_open_claim(detector, conversation, trajectory)
                 continue
             try:
                 proofs = unknown if detector.name == UNKNOWN_TOOL else tuple(detector.find(conversation))
             except (
                 Exception
-            ) as error:  # a defect of ours, told as such; the others have found what they found
+            ) as error:  # a bug in a detector; reported as such, and the results of the others stand
                 items.append(ScoreFailure(metric=detector.name, message=repr(error)))
                 continue
             for proof in proofs:
@@ -97,7 +99,7 @@ class DetectorScorer:
         return items
 
     def build_input(self, scenario: Scenario, trajectory: Trajectory) -> DetectorInput:
-        """What the detectors see of it."""
+        """Build the input of the detectors."""
         declared = self._recorded or self._unmocked == "error"
         return DetectorInput.from_trajectory(
             trajectory,
@@ -108,14 +110,14 @@ class DetectorScorer:
             truths=tuple(
                 filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.facts))
             ),
-            beliefs=tuple(held.belief for held in scenario.beliefs),
+            beliefs=tuple(each.belief for each in scenario.beliefs),
             now=self._now,
             observed=trajectory.all_calls_seen,
             agreed=self._agreed(scenario, trajectory),
         )
 
     def _agreed(self, scenario: Scenario, trajectory: Trajectory) -> frozenset[int]:
-        """Only tools that need a yes are asked about."""
+        """Return the calls that need no consent; computed only if a tool needs one."""
         if not any(tool.destructive for tool in scenario.tools.values()):
             return frozenset()
         from agenteval.scoring.detectors.consent import find_consented_calls
@@ -123,14 +125,16 @@ class DetectorScorer:
         return find_consented_calls(scenario, trajectory, is_judged=self._is_judged)
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
-        """Mostly one set of tools is that of all conversations."""
+        """Return the facts of the tools, cached because all conversations usually share one set of tools."""
         known = self._known
         if known is None or known[0] is not tools:
             known = self._known = (tools, {name: _facts(tool) for name, tool in tools.items()})
         return known[1]
 
     def _unknown(self, conversation: DetectorInput) -> Iterator[Proof]:
-        """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
+        """Yield calls of unknown tools.
+
+        In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
         for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
             observed = proof.call is not None and conversation.calls[proof.call].call.observed
             if self._recorded or not observed:
@@ -164,21 +168,25 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
     return item.model_copy(update={"unless_all_seen": True}) if isinstance(item, ScoreFailure) else item
 
 
-def _left_open(
+def _report_open_claim(
     detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
-    """A claim of an action that a call nobody saw may have carried out, where no judge is asked for such. Of
-    all else that rests on the absence of a call nothing is said."""
+    """Yield a failure to score for a claimed action that an unseen call may have carried out.
+
+    This applies if no judge is asked. Nothing else that rests on the absence of a call is reported."""
     if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return
     for proof in detector.find(conversation):
-        message = f"“{proof.evidence}” (turn {proof.turn + 1}): no call was seen that did it, and not all are"
+        message = (
+            f"“{proof.evidence}” (turn {proof.turn + 1}): no call that did this was seen,"
+            " and not all calls are seen"
+        )
         yield ScoreFailure(metric=detector.name, message=message, unclear=True)
         return
 
 
 def _in_answer(proof: Proof, conversation: DetectorInput) -> Proof:
-    """With its span in the final text of the turn; without one, if it quotes what was said before that."""
+    """Shift the proof's span to the final text of the turn; drop it if it quotes earlier text."""
     before = conversation.answers_at.get(proof.turn, 0)
     if not before or proof.span is None:
         return proof
@@ -195,13 +203,13 @@ def _facts(tool: Tool) -> ToolFacts:
     )
 
 
-def _check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
-    told = {proof.explanation: proof.evidence for proof in unknown}
-    if told:
+def _unknown_tool_check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
+    unknown_calls = {proof.explanation: proof.evidence for proof in unknown}
+    if unknown_calls:
         yield Check(
             name=UNKNOWN_TOOL,
             passed=False,
-            detail="; ".join(told),
+            detail="; ".join(unknown_calls),
             where=scenario.where("tools"),
-            parts=at_most(_MOST_NAMED, told.values()),
+            parts=at_most(_MOST_NAMED, unknown_calls.values()),
         )

@@ -1,7 +1,7 @@
-"""The detectors, each one object. The function of one is imported when it is first asked for.
+"""The detectors, one object each. A detector's function is imported when it is first used.
 
-To add one: its function in a module here, its entry in ``DETECTORS``, its pair of agents in the tests.
-"""
+To add one: add its function in a module here, its entry in ``DETECTORS``, and its pair of agents in the
+tests."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ class Detector:
     """A failure that code proves in a finished conversation."""
 
     name: str
-    """Also that of its function."""
+    """The name; its function has the same one."""
     module: str
-    """Where the function is, below ``agenteval.scoring.detectors``."""
+    """The module of the function, below ``agenteval.scoring.detectors``."""
     label: str
-    """Of its findings."""
+    """The label of its findings."""
     metric: Literal["agent_behavior_failure", "tool_call_behavior_failure"]
-    """The label metric whose labels its findings have."""
+    """The label metric that its findings' label belongs to."""
     severity: Severity | None = None
-    """Of its findings, where it is not that of their effect."""
+    """The severity of its findings; ``None``: that of their effect."""
     max_severity: Severity = Severity.HIGH
-    """What its findings are at most by themselves; a judge that confirms one gives it that of its effect."""
+    """The highest severity of its findings by themselves; a judge that confirms one gives it that of its
+    effect."""
     proves_label: bool = True
-    """Whether what code proves is all that a judge says of it. Otherwise the judge is asked again, and its
-    label is that of the finding of both."""
+    """True if code proves everything that a judge would state. Otherwise the judge is asked again, and the
+    merged finding has the judge's label."""
     needs_all_calls: bool = False
-    """Whether it argues from a call which was not made: none that gave the value or did what is claimed, none
-    that made up for an error or came between two that are alike. It does not run where calls may have been
-    made that nobody saw; nor does the part of ``wrong_arguments`` that looks for who gave an identifier."""
+    """True if it argues from a call that was not made: none gave the value or did what is claimed, none made
+    up for an error or came between two identical ones. It does not run if calls may have been made that were
+    not seen; nor does the part of ``wrong_arguments`` that looks for the source of an identifier."""
     question: str = ""
-    """Its findings are questions, which the judge of its metric is asked; this is the answer that confirms
-    one. A finding stands unless that judge gave another: see ``agenteval.scoring.questions``."""
+    """The answer by which the judge of its metric confirms a finding, if its findings are questions; else
+    empty. A finding stands unless that judge gave another answer: see ``agenteval.scoring.questions``."""
     overriding_labels: frozenset[str] = frozenset()
-    """Labels that go before its own where a judge, who has one for a turn, could give both."""
+    """Labels that take precedence over its own if a judge, who has one for a turn, could give both."""
     requires_judge: bool = False
-    """Whether its findings, without an answer, decide nothing: the sample is undecided where the answer could
-    have failed it."""
+    """True if its findings decide nothing without an answer: the sample is undecided if the answer could have
+    failed it."""
     alternative_labels: frozenset[str] = frozenset()
-    """Labels by which a judge may call what it finds, besides its own. A judge has one label for a turn, and
-    takes the gravest."""
+    """Other labels by which a judge may report what it finds. A judge has one label for a turn, and uses the
+    gravest."""
 
     @cached_property
     def find(self) -> DetectorFunction:
@@ -59,8 +60,10 @@ class Detector:
     def severity_of(
         self, effect: Severity, overrides: Mapping[str, Severity], *, case_severity: Severity | None = None
     ) -> Severity:
-        """Of a finding by itself: the author's of its label, else that of this case if the function says one
-        (``of_case``), else the detector's, else that of its ``effect`` as far as a detector goes."""
+        """Return the severity of a finding by itself.
+
+        It is the author's for its label, else that of this case if the function gives one
+        (``case_severity``), else the detector's, else that of its ``effect``, limited to ``max_severity``."""
         if self.label in overrides:
             return overrides[self.label]
         return (
@@ -87,7 +90,7 @@ DETECTORS: Mapping[str, Detector] = {
         Detector(
             "ignored_tool_error",
             "tool_use",
-            "repeated tool call",  # it proves the error; that the agent claims success, only a judge
+            "repeated tool call",  # code proves the error; only a judge can find a claim of success
             "tool_call_behavior_failure",
             severity=Severity.MEDIUM,
             proves_label=False,
@@ -99,7 +102,7 @@ DETECTORS: Mapping[str, Detector] = {
             "ungrounded",
             "false information",
             "agent_behavior_failure",
-            severity=Severity.MEDIUM,  # it cannot know what the agent may have had from elsewhere
+            severity=Severity.MEDIUM,  # the agent may have the value from a source that code cannot see
             needs_all_calls=True,
             alternative_labels=frozenset({"missing tool call"}),
         ),
@@ -127,7 +130,7 @@ DETECTORS: Mapping[str, Detector] = {
         ),
     )
 }
-"""All of them by name, in the order in which they run."""
+"""All detectors by name, in the order in which they run."""
 
 REMOVED_DETECTORS = frozenset({"contradicts_evidence"})
-"""Names that older configurations may have. What they looked for is left to judges."""
+"""Names that older configurations may contain. Judges now find what these looked for."""

@@ -1,5 +1,4 @@
-"""Failures in how the agent calls its tools: unknown ones, arguments that cannot be right, calls made
-again."""
+"""Detects failures in how the agent calls its tools: unknown tools and repeated calls."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from agenteval.scoring.detectors.detector_input import (
 
 
 def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
-    """A call of a tool that is not declared, where all that exist are."""
+    """Find calls of a tool that is not declared, if all existing tools are."""
     if not conversation.tools or conversation.undeclared_exist:
         return
     for placed in conversation.calls:
@@ -32,16 +31,19 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
-    """A call with the name, arguments and result of an earlier one, although nothing had changed in between:
-    that call had not failed, no other call since may have changed anything, and no later one of the same kind
-    got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
-    the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
-    course = _course_of(conversation)
+    """Find calls with the name, arguments and result of an earlier one, although nothing had changed in
+    between.
+
+    The earlier call had not failed, no other call since may have changed anything, and no later one of the
+    same kind got another result (then it was waiting for it). In a later turn this covers only tools that are
+    marked ``reads``, because the world may have changed by itself. Tools that are meant to be repeated
+    (``next_page``) are excluded."""
+    course = _build_course(conversation)
     latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
         call = placed.call
         facts = conversation.tools.get(call.name)
-        if call.args is None or call.attempted or _is_for_doing_again(call.name, facts):
+        if call.args is None or call.attempted or _is_repeatable(call.name, facts):
             continue
         key = (call.name, json_key(call.args))
         earlier = latest.get(key)
@@ -93,7 +95,7 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""In a name, and without a mark: what it does is to be done several times, one after the other."""
+"""Words in the name of an unmarked tool that is meant to be called several times in a row."""
 _ADDING = frozenset(
     [
         "add",
@@ -112,43 +114,44 @@ _ADDING = frozenset(
         "eval",
     ]
 )
-"""In a name, and without a mark: a second one may be meant ("two more")."""
+"""Words in the name of an unmarked tool whose second call may be intended ("two more")."""
 
 
-def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
+def _is_repeatable(name: str, facts: ToolFacts | None) -> bool:
     return not (facts and facts.is_marked) and not _AT_WILL.isdisjoint(words_of(name)[:2])
 
 
-def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
-    """Whether a tool changes something, so that doing it twice is doing it twice."""
+def _certainly_changes(name: str, facts: ToolFacts | None) -> bool:
+    """Check whether a tool changes something, so that a second call has a second effect."""
     if get_tool_effect(name, facts) is not ToolEffect.WRITES:
         return False
     return bool(facts and facts.is_marked) or _ADDING.isdisjoint(words_of(name))
 
 
 class _Course(NamedTuple):
-    """What happened around each call, by its index; found in one walk over the calls, which may be thousands.
-
-    ``changed``, ``perhaps``: the latest call of an earlier step that surely (perhaps) changed something; -1
-    where there is none.
-    ``differs_later``: whether the same call, later in the turn, had another result."""
+    """What happened around each call, by its index; found in one pass, because calls may be thousands."""
 
     changed: Sequence[int]
+    """The latest call of an earlier step that certainly changed something; -1 if there is none."""
     perhaps: Sequence[int]
+    """The latest call of an earlier step that may have changed something; -1 if there is none."""
     differs_later: Sequence[bool]
+    """True if the same call, later in the turn, had another result."""
 
 
-def _course_of(conversation: DetectorInput) -> _Course:
+def _build_course(conversation: DetectorInput) -> _Course:
     calls, tools = conversation.calls, conversation.tools
     return _Course(
-        _latest_before(calls, lambda name: _surely_changes(name, tools.get(name))),
+        _latest_before(calls, lambda name: _certainly_changes(name, tools.get(name))),
         _latest_before(calls, lambda name: get_tool_effect(name, tools.get(name)) is not ToolEffect.READS),
         _differs_later(calls),
     )
 
 
 def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
-    """Calls of one step are made at the same time: none of them is before another."""
+    """Return for each call the latest earlier one whose tool ``holds``; -1 if there is none.
+
+    Calls of one step are made at the same time: none of them is before another."""
     found: list[int] = []
     step, before, latest = None, -1, -1
     for each in calls:
@@ -178,16 +181,16 @@ def _changed_nothing(
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
-    does = _surely_changes(one.name, conversation.tools.get(one.name))
+    does = _certainly_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not same_result(one.result, other.result):
         return does and placed.error is None
-    # What is done once more is not done because something of unknown nature was called meanwhile.
+    # A call of unknown effect in between does not justify repeating a change.
     changed = (course.changed if does else course.perhaps)[placed.index]
     return changed <= earlier.index and not course.differs_later[placed.index]
 
 
 MAX_RETRIES = 2
-"""Identical calls at once after an error that may pass: so many are patience, more are not."""
+"""The highest number of immediate identical retries that are acceptable after an error that may pass."""
 _MAY_PASS = re.compile(
     r"time-?d? ?out|busy|temporar|unavailable|rate.?limit|too many|try again|retry|overload|lock|"
     r"\b(?:429|50[0234])\b|connection|network",
@@ -196,8 +199,9 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """The identical call at once after an error, that fails the same way, with nothing done in between;
-    after an error that may pass (busy, a timeout) only from the third time in one turn on."""
+    """Find an identical call right after an error that fails the same way, with nothing done in between.
+
+    After an error that may pass (busy, a timeout), only from the third retry in one turn on."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error
@@ -208,12 +212,12 @@ def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
             continue
         may_pass = bool(_MAY_PASS.search(error[:400]))
         if may_pass and before.turn != placed.turn:
-            again = 0  # some time went by, and the user may have asked for another try
+            again = 0  # time has passed, and the user may have asked for another try
             continue
         again += 1
         if again <= (MAX_RETRIES if may_pass else 0):
             continue
         times = "1 time" if again == 1 else f"{again} times"
-        why = f'the identical call again, {times}, after the error "{error[:160]}"'
-        why += "; whether the agent claims that it was done, only a judge can say"
+        why = f'repeats the identical call {times} after the error "{error[:160]}"'
+        why += "; only a judge can decide whether the agent claims success"
         yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)

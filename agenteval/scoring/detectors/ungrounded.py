@@ -1,4 +1,4 @@
-"""Identifiers in answers that no source gave."""
+"""Detects identifiers in answers that no source gave."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from agenteval.scoring.detectors.identifiers import SourceTexts
 
 
 def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
-    """An identifier or address in an answer that nobody gave: neither the author (policy, knowledge, what a
-    schema lists), the user, a call nor a result before it, nor the agent in an earlier turn. None after a
-    call whose result is not in the record."""
+    """Find identifiers or addresses in an answer that nobody gave.
+
+    Sources are the author (policy, knowledge, values that a schema lists), the user, a call or result before
+    it, and the agent in an earlier turn. After a call whose result is not in the record, nothing is found."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
@@ -20,24 +21,24 @@ def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
             sources.add(_arguments(placed))
             sources.add_result(placed.call)
         for each, near in sources.find_ungrounded(turn.answer):
-            why = f"nobody gave {each.text}" + (f"; '{near}' was given" if near else "")
+            why = f"{each.text} has no source" + (f"; '{near}' was given" if near else "")
             yield Proof(number, None, each.text, why, (each.start, each.end))
         sources.add_agent_text(turn.answer)
 
 
 def collect_sources(conversation: DetectorInput) -> SourceTexts:
-    """What was given before anybody spoke."""
+    """Return the sources that exist before the conversation begins."""
     return SourceTexts(
         conversation.policy,
         conversation.now,
         *conversation.truths,
         *conversation.beliefs,
-        *(value for tool in conversation.tools.values() for value in _offered(tool.parameters)),
+        *(value for tool in conversation.tools.values() for value in _listed_values(tool.parameters)),
     )
 
 
-def _offered(schema: Any) -> Iterator[Any]:
-    """The values that a schema lists: unlike the example in a description, the agent may choose them."""
+def _listed_values(schema: Any) -> Iterator[Any]:
+    """Yield the values that a schema lists: unlike an example in a description, the agent may choose them."""
     pending = [schema]
     while pending:
         part = pending.pop()

@@ -1,9 +1,8 @@
-"""From the findings of a run to its issues.
+"""Groups the findings of a run into issues.
 
-Code keeps the books. Whatever a model answers (ids left out, made up or named twice, nonsense, nothing
-at all), each finding ends in exactly one issue. What a model gives is a title, an explanation and a
-proposal; the severity is that of the findings.
-"""
+Code keeps the books. Whatever a model answers (ids left out, made up or named twice, nonsense, nothing at
+all), each finding ends in exactly one issue. A model contributes a title, an explanation and a proposal; the
+severity is that of the findings."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ async def find_issues(
     policies: Mapping[str, str] | None = None,
     uses_model_severity: bool = False,
 ) -> IssuesFound | None:
-    """The findings of a run in issues (see ``deduplicate_findings``); ``None`` if it has none."""
+    """Group the findings of a run into issues (see ``deduplicate_findings``); ``None`` if it has none."""
     samples = [sample for each in scenarios for sample in each.samples]
     found = locate_findings((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
@@ -73,12 +72,15 @@ async def deduplicate_findings(
     setups: Mapping[str, AgentSetup] | None = None,
     uses_model_severity: bool = False,
 ) -> IssuesFound:
-    """The findings of a run (see ``locate_findings``) as issues, the worst and most frequent first, per
-    agent. Each finding is in exactly one.
+    """Return the findings of a run (see ``locate_findings``) as issues per agent, the worst and most frequent
+    first.
 
-    Without a model, one issue for each cause that code can tell. With one, which is shown each agent's
-    setting, one request for each agent, and none where there is nothing to put together, unless the severity
-    that it proposes counts (``weighs``). A model that breaks costs the names, never a finding."""
+    Each finding is in exactly one issue.
+
+    Without a model, there is one issue for each cause that code can identify. A model is shown each agent's
+    setup, in one request for each agent; no request is made if there is nothing to merge, unless the severity
+    that the model proposes counts (``uses_model_severity``). If a model fails, only its titles are missing,
+    never a finding."""
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(group_by(lambda each: each.key.agent, ordered).items()))
     grouped: dict[str, _Grouped] = {}
@@ -108,13 +110,15 @@ async def deduplicate_findings(
 
 
 class _Grouped(NamedTuple):
-    """The findings of one agent in groups; what the model used and where it broke, if one was asked; and how
-    many findings had no place in its request."""
+    """The findings of one agent in groups."""
 
     groups: Sequence[FindingGroup]
     usage: Usage = Usage()
+    """What the model used, if it was asked."""
     failure: ScoreFailure | None = None
+    """Where the model failed."""
     not_asked: int = 0
+    """The number of findings that did not fit into the request."""
 
 
 async def _grouped_by(
@@ -131,7 +135,7 @@ async def _grouped_by(
 
 
 class _Unanswered(NamedTuple):
-    """A request without an answer that can be read."""
+    """A request without a readable answer."""
 
     failure: ScoreFailure
     usage: Usage
@@ -141,12 +145,12 @@ async def _ask(model: ChatModel, request: ModelRequest) -> ModelReply | _Unanswe
     try:
         reply = await model.complete(request)
     except Exception as error:
-        # Whatever broke, a model or a plugin of one: the run is paid for and its findings are known.
+        # Whatever failed, a model or its plugin: the run is paid for and its findings are known.
         usage, raw = getattr(error, "usage", None), getattr(error, "raw", "")
         is_known = isinstance(error, AuthorError | InfrastructureError)
         failure = ScoreFailure(
             metric=METRIC,
-            message=str(error) if is_known else f"the model broke: {error!r}",
+            message=str(error) if is_known else f"the model failed: {error!r}",
             raw=raw if isinstance(raw, str) else "",
             author=isinstance(error, AuthorError),
             refused=isinstance(error, RequestSkippedError),
@@ -192,13 +196,13 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
     samples = group_by(lambda each: each.key, members)
     return tuple(
-        Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in own)))
-        for key, own in samples.items()
+        Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in sample_findings)))
+        for key, sample_findings in samples.items()
     )
 
 
 def _title(cause: Cause, causes: int) -> str:
-    """``wrong arguments: create_booking``: what code can say of a cause."""
+    """Return a title such as ``wrong arguments: create_booking``: what code knows of a cause."""
     name = cause.label or cause.metric
     if about := cause.tool or cause.criterion or cause.rule:
         name = f"{name}: {about}"

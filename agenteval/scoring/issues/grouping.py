@@ -1,4 +1,4 @@
-"""What code can tell of causes: which findings are one fault, under one label or several."""
+"""Groups findings by cause as far as code can: which are one fault, under one label or several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def group_by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key, list[_Item]]:
-    """The items by their keys, both in the order in which they come."""
+    """Group items by key; keys and items keep their order."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -28,7 +28,7 @@ def group_by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key,
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a model makes of a group."""
+    """A model's proposal for a group."""
 
     title: str = ""
     explanation: str = ""
@@ -36,7 +36,7 @@ class Proposal:
     excuse: str = ""
     """Why it may not be the agent's fault."""
     by: str = ""
-    """The model."""
+    """The name of the model."""
     scripted: bool = False
 
 
@@ -45,12 +45,12 @@ NO_PROPOSAL = Proposal()
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings of one agent taken to have one cause."""
+    """Findings of one agent that are taken to have one cause."""
 
     members: tuple[LocatedFinding, ...]
-    """In the order of their numbers."""
+    """The findings, by number."""
     effects: tuple[LocatedFinding, ...] = ()
-    """What the same faults are besides, under other labels."""
+    """Findings of the same faults under other labels."""
     proposal: Proposal = NO_PROPOSAL
 
     @property
@@ -59,7 +59,7 @@ class FindingGroup:
 
     @property
     def cause(self) -> Cause:
-        """That of the first; a model may have put several in one group."""
+        """The cause of the first finding; a model may have merged several causes."""
         return self.members[0].cause
 
     @property
@@ -72,7 +72,7 @@ class FindingGroup:
 
     @property
     def weight(self) -> tuple[int, int, int, int]:
-        """The worst and most frequent sort first."""
+        """The sort key: the worst and most frequent come first."""
         samples = len({each.key for each in self.all_findings})
         return -self.severity.rank, -samples, -len(self.all_findings), self.members[0].number
 
@@ -85,7 +85,7 @@ def sort_findings(findings: Iterable[LocatedFinding]) -> tuple[LocatedFinding, .
 
 
 def merge_groups(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> FindingGroup:
-    """One group of all."""
+    """Merge the groups into one."""
     return FindingGroup(
         members=sort_findings(each for group in groups for each in group.members),
         effects=sort_findings(each for group in groups for each in group.effects),
@@ -97,10 +97,16 @@ def merge_groups(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSA
 
 
 def build_candidates(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
-    """What a model is asked about: the findings of one scenario that code cannot tell apart, and with them
-    what it knows to be the same faults. Those of one cause stand together, the worst cause first."""
+    """Return the groups that a model is asked about.
+
+    Each has the findings of one scenario that code cannot tell apart, and those that it knows to be the same
+    faults. Groups of one cause are adjacent, the worst cause first."""
     scenarios = group_by(lambda each: each.key.scenario, findings).values()
-    groups = [group for own in scenarios for group in _goals_with_their_causes(_faults(own))]
+    groups = [
+        group
+        for scenario_findings in scenarios
+        for group in _goals_with_their_causes(_faults(scenario_findings))
+    ]
     rank: dict[Cause, int] = {}
     for group in groups:
         cause = group.cause
@@ -114,23 +120,23 @@ def _faults(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
 
 
 def group_by_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
-    """What code makes of groups that no model put anywhere: one of each cause, over all scenarios; and one of
-    several labels for the same faults."""
+    """Group what no model grouped.
+
+    One group for each cause, over all scenarios; several labels for the same faults are one group."""
     alike = group_by(lambda group: group.cause, groups)
     return _labels_of_one_fault(merge_groups(each) for each in alike.values())
 
 
 def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
-    """The groups, and one of those that are the same faults under several labels: it is the one nearest to
-    the cause."""
-    kept: list[FindingGroup] = []
+    """Merge the groups that are the same faults under several labels into the one nearest to the cause."""
+    merged: list[FindingGroup] = []
     for group in sorted(groups, key=_nearness_to_the_cause):
-        home = next((place for place, other in enumerate(kept) if _are_the_same_faults(group, other)), None)
+        home = next((place for place, other in enumerate(merged) if _are_the_same_faults(group, other)), None)
         if home is None:
-            kept.append(group)
+            merged.append(group)
         else:
-            kept[home] = kept[home].with_effects(*group.all_findings)
-    return kept
+            merged[home] = merged[home].with_effects(*group.all_findings)
+    return merged
 
 
 _FROM_CAUSE_TO_EFFECT = (
@@ -146,7 +152,7 @@ _FROM_CAUSE_TO_EFFECT = (
     (CRITERIA, ""),
     (GOAL, ""),
 )
-"""Metric or label, in the order in which one fault shows: a wrong call comes before what is said of it, and
+"""Metrics or labels, in the order in which one fault shows: a wrong call comes before what is said of it, and
 both before the goal that was missed."""
 _OF_ANY_OTHER = _FROM_CAUSE_TO_EFFECT.index((CRITERIA, ""))
 
@@ -159,9 +165,10 @@ def _nearness_to_the_cause(group: FindingGroup) -> tuple[int, int]:
 
 
 def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGroup]:
-    """The groups of one scenario, and each missed goal with the fault of the same conversation that is about
-    the same call or words. That there is no other fault makes one no reason: a model may say so, code cannot
-    tell."""
+    """Merge each missed goal of one scenario with its cause.
+
+    The cause is a fault of the same conversation about the same call or words. A fault is not a cause just
+    because it is the only one: a model may decide that, code cannot."""
     goals = [group for group in groups if group.cause.metric == GOAL]
     made = [group for group in groups if group.cause.metric != GOAL]
     by_conversation: dict[Hashable, list[int]] = {}
@@ -171,7 +178,7 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
     def place_of_cause(missed: LocatedFinding) -> int | None:
         near = by_conversation.get(missed.key, ())
-        return next((place for place in near if _is_one_of_its_faults(missed, made[place])), None)
+        return next((place for place in near if _is_fault_of(missed, made[place])), None)
 
     for goal in goals:
         alone: list[LocatedFinding] = []
@@ -190,25 +197,27 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
 
 def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
-    """Whether each finding of ``group`` is about what one of ``cause`` is about, under another label."""
+    """Check whether each finding of ``group`` is about the same as one of ``cause``, under another label."""
     others = group_by(lambda each: each.key, cause.all_findings)
     return all(
         any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all_findings
     )
 
 
-def _is_one_of_its_faults(one: LocatedFinding, group: FindingGroup) -> bool:
+def _is_fault_of(one: LocatedFinding, group: FindingGroup) -> bool:
     return any(one.key == other.key and _is_same_fault(one, other) for other in group.all_findings)
 
 
 _REPETITION = "repetition"
 _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
-"""Labels that cite a call for its result; of several calls that failed it may be any."""
+"""Labels that cite a call for its result; if several calls failed, they may cite any."""
 
 
 def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
-    """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
-    tool, if one of them is that it was not called."""
+    """Check whether two findings of one conversation are about the same fault.
+
+    They are about the same call or, in one turn or over the whole conversation, the same words, or the same
+    tool if one of them is that it was not called."""
     first, second = one.finding, other.finding
     if first.call is not None and second.call is not None:
         if first.call == second.call:
@@ -216,14 +225,16 @@ def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
         if not {first.label, second.label} <= _ABOUT_A_RESULT:
             return False
     if _REPETITION in (first.label, second.label):
-        return False  # what is wrong with words is another fault than that they are said again
+        return False  # a fault in the words differs from the fault of repeating them
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
     return _are_about_a_missing_call(one, other) or _share_a_quotation(first, second)
 
 
 def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> bool:
-    """A goal is no turn's: that its tool is the same says nothing."""
+    """Check whether both are about one tool and at least one cites no call.
+
+    A goal belongs to no turn: that its tool is the same proves nothing."""
     first, second = one.finding, other.finding
     if None not in (first.call, second.call) or GOAL in (first.metric, second.metric):
         return False
@@ -231,7 +242,7 @@ def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> boo
 
 
 _ENOUGH = 8
-"""Characters of a quotation by which two findings are about the same."""
+"""The number of characters a common quotation needs for two findings to be about the same."""
 
 
 def _share_a_quotation(first: Finding, second: Finding) -> bool:

@@ -1,5 +1,5 @@
-"""What the grouping model is shown (the worst groups of one agent, its policy and its tools), what it may
-answer, and how that is entered in the books."""
+"""The request to the grouping model (the worst groups of one agent, its policy and its tools), the form of
+the answer, and how the answer is applied."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from agenteval.scoring.issues.grouping import FindingGroup, Proposal, group_by, 
 
 METRIC = "error_deduplication"
 MAX_ENTRIES = 40
-"""Groups that the request of one agent may list: the worst. The others stay as code made them."""
+"""The highest number of groups in the request of one agent: the worst. The others stay as code made them."""
 MAX_CHARACTERS = 20_000
-"""Of the list, the policy and the tools, about 5,000 tokens: with its answer it fits into the context that
-local models get."""
+"""The limit of the list, the policy and the tools in characters, about 5,000 tokens: with the answer, this
+fits into the context that local models get."""
 MAX_POLICY, MAX_TOOLS = 3_000, 1_500
-"""Of them, before the list gets the rest."""
+"""The limits of the policies and the tools in characters; the list gets the rest."""
 _MAX_POLICIES = 3
 
 
@@ -36,24 +36,29 @@ _MAX_POLICIES = 3
 
 @dataclass(frozen=True)
 class AgentSetup:
-    """The policies that one agent had (several, if its conversations are recorded ones), and its tools with
-    their descriptions."""
+    """The policies and the tools of one agent."""
 
     policies: tuple[str, ...] = ()
+    """Several only if its conversations are recorded ones."""
     tools: Mapping[str, str] = field(default_factory=dict)
+    """The descriptions by name."""
 
 
 def collect_agent_setups(
     scenarios: Iterable[ScenarioReport], policies: Mapping[str, str]
 ) -> dict[str, AgentSetup]:
-    """By agent, from the conversations in which something was found. ``policies``: by agent; a recorded
-    conversation has its own."""
+    """Collect the setup of each agent from the conversations in which something was found.
+
+    ``policies``: by agent; a recorded conversation has its own."""
     failed = [each for each in scenarios if any(sample.findings for sample in each.samples)]
     agents = group_by(lambda each: each.agent, failed)
-    return {agent: _setting(own, policies.get(agent, "")) for agent, own in agents.items()}
+    return {
+        agent: _build_setup(agent_scenarios, policies.get(agent, ""))
+        for agent, agent_scenarios in agents.items()
+    }
 
 
-def _setting(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup:
+def _build_setup(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup:
     tools: dict[str, str] = {}
     for each in scenarios:
         for name, tool in each.scenario.tools.items():
@@ -66,7 +71,7 @@ def _setting(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup:
 
 
 def _policy_text(setting: AgentSetup) -> str:
-    """What of the policies fits, each in a fence."""
+    """Format as much of the policies as fits, each in a fence."""
     if not setting.policies:
         return "None is known."
     shown = setting.policies[:_MAX_POLICIES]
@@ -80,7 +85,7 @@ def _tools_text(setting: AgentSetup) -> str:
     if not setting.tools:
         return "None is known."
     text = "\n".join(_tool_line(*tool) for tool in setting.tools.items())
-    if len(text) > MAX_TOOLS:  # then the names, as far as they go
+    if len(text) > MAX_TOOLS:  # then only the names, as many as fit
         text = _without_its_middle("\n".join(json.dumps(name[:60]) for name in setting.tools), MAX_TOOLS)
     return fence(text)
 
@@ -147,17 +152,19 @@ class DedupReply(BaseModel):
 
 
 class GroupingQuestion(NamedTuple):
-    """A request, the groups that it lists, and those that it has no room for."""
+    """A request for groups."""
 
     request: ModelRequest
     listed: Sequence[FindingGroup]
+    """The groups that the request lists."""
     left_out: Sequence[FindingGroup]
+    """The groups that did not fit."""
 
 
 def build_grouping_question(
     candidates: Sequence[FindingGroup], setting: AgentSetup, prompt: Prompt | None
 ) -> GroupingQuestion:
-    """What is asked about the groups of one agent."""
+    """Build the request about the groups of one agent."""
     policy, tools = _policy_text(setting), _tools_text(setting)
     lines = _worst_that_fit(candidates, MAX_CHARACTERS - len(policy) - len(tools))
     listed = [group for place, group in enumerate(candidates) if place in lines]
@@ -174,12 +181,11 @@ def build_grouping_question(
 
 
 def _worst_that_fit(candidates: Sequence[FindingGroup], room: int) -> dict[int, str]:
-    """The lines of the worst and most frequent groups, as many as ``room`` characters hold, by their
-    places."""
+    """Return the lines of the worst and most frequent groups that fit into ``room`` characters, by place."""
     lines: dict[int, str] = {}
     ranked = sorted(range(len(candidates)), key=lambda place: candidates[place].weight)
     for place in ranked[:MAX_ENTRIES]:
-        # JSON: no text in it can look like a line of its own.
+        # As JSON, no text in it can look like a separate line.
         line = json.dumps(_entry(candidates[place]), ensure_ascii=False)
         room -= len(line) + 1
         if room < 0:
@@ -189,13 +195,14 @@ def _worst_that_fit(candidates: Sequence[FindingGroup], room: int) -> dict[int, 
 
 
 def _entry(group: FindingGroup) -> dict[str, Any]:
-    """One of the candidates in a few short texts. Everything in it may be an agent's doing, tool names
-    included."""
+    """Describe one of the candidates in a few short texts.
+
+    An agent may control everything in it, including tool names."""
     first = group.members[0]
     entry = {
         "id": first.id,
         "label": one_line(first.cause.label, 160),
-        "shows as": _some(sorted(each.cause.label for each in group.effects), 160),
+        "shows as": _format_first(sorted(each.cause.label for each in group.effects), 160),
         "tool": one_line(first.cause.tool, 160),
         "criterion": one_line(first.cause.criterion, 200),
         "conversation": one_line(first.key.scenario, 160),
@@ -206,8 +213,8 @@ def _entry(group: FindingGroup) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value}
 
 
-def _some(names: Iterable[str], limit: int) -> str:
-    """The first few names, each once."""
+def _format_first(names: Iterable[str], limit: int) -> str:
+    """Format the first few names, each once."""
     known = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(known) - 3} more" if len(known) > 3 else ""
     return one_line(", ".join(name[:limit] for name in known[:3]), limit) + more
@@ -226,8 +233,9 @@ def _quotation(each: LocatedFinding) -> dict[str, Any]:
 def apply_grouping(
     groups: Sequence[FindingGroup], reply: ModelReply
 ) -> tuple[list[FindingGroup], list[FindingGroup]]:
-    """The groups as the model put them together, and those that it forgot. An id that was not asked
-    about counts for nothing; one named twice stays where it was named first."""
+    """Merge groups as the model answered, and return the merged groups and those that it left out.
+
+    An id that was not asked about is ignored; one named twice stays where it was named first."""
     assert isinstance(reply.value, DedupReply)
     home = {each.number: place for place, group in enumerate(groups) for each in group.all_findings}
     free = set(range(len(groups)))
@@ -245,7 +253,7 @@ _ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:
-    """The number in ``F12``, however it is spelled; 0 if it is none."""
+    """Return the number in ``F12``, however it is spelled; 0 if there is none."""
     found = _ID.fullmatch(text) if len(text) < 40 else None
     return int(found[1]) if found else 0
 

@@ -1,1 +1,1 @@
-"""What a model is asked about a conversation, and what its answers are worth."""
+"""Asks a model about a conversation, and evaluates its answers."""

@@ -1,9 +1,9 @@
-"""One judge's word gates nothing alone: what would is asked again, to be refuted; a third call decides.
+"""Asks for a second opinion on each verdict that would gate, because one judge's verdict alone never gates.
+The second call tries to refute it; a third call decides.
 
-A judge that is wrong in 2 of 100 verdicts makes most runs of 60 conversations red; two fresh looks that have
-to agree do not (``benchmarks/corroboration.py``). A tenth of the clean verdicts, drawn by a seed, is asked
-again as well, so that a report can say how often the judge does not agree with itself.
-"""
+A judge that is wrong in 2 of 100 verdicts makes most runs of 60 conversations red; two independent verdicts
+that have to agree do not (``benchmarks/corroboration.py``). A tenth of the clean verdicts, drawn by a seed,
+is asked again as well, so that a report can show how often the judge disagrees with itself."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.files.prompt_templates import fence
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
-from agenteval.scoring.judges.replies import references_in
+from agenteval.scoring.judges.replies import read_references
 from agenteval.scoring.judges.requests import build_question_request
 
 SAMPLING_INTERVAL = 10
-"""One clean verdict in so many is asked again."""
+"""One of this many clean verdicts is asked again."""
 
 
 class JudgeAnswer(NamedTuple):
-    """``reply`` is the one that counts: the first that the majority agrees with; ``is_split``: none does, as
-    no two agree. ``usage`` is that of all."""
+    """The answer to a question, with all its votes."""
 
     reply: ModelReply
+    """The reply that counts: the first that the majority agrees with."""
     usage: Usage
+    """The usage of all replies."""
     votes: tuple[Vote, ...] = ()
     is_sampled: bool = False
     is_split: bool = False
+    """True if no two replies agree."""
 
 
 async def ask_with_second_opinion(
     model: ChatModel, question: JudgeQuestion, gating: GatingPolicy, first: ModelReply | None = None
 ) -> JudgeAnswer | ScoreFailure:
-    """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
+    """Ask a question as often as needed and return the answer. ``first``: a reply that is already known."""
     if why := question.record.misfit:
         return ScoreFailure(metric=question.subject.metric, message=why)
     reply = first or await ask_model(model, build_question_request(question))
@@ -72,7 +74,7 @@ async def ask_with_second_opinion(
 
 
 class _SecondOpinionReason(Enum):
-    """Why an answer is asked again."""
+    """The reason to ask again."""
 
     GATES = auto()
     DRAWN = auto()
@@ -82,7 +84,7 @@ class _SecondOpinionReason(Enum):
 def _reason_to_ask_again(
     reply: ModelReply, question: JudgeQuestion, gating: GatingPolicy
 ) -> _SecondOpinionReason | None:
-    """``None``: the answer stands alone."""
+    """Return the reason to ask again; ``None`` if the answer stands alone."""
     if reply.scripted or not gating.corroborate:
         return None
     if question.gates(reply.value):
@@ -93,8 +95,10 @@ def _reason_to_ask_again(
 
 
 def find_majority(sides: Sequence[AnswerSide]) -> int | None:
-    """The place of the first answer on the side that most are on. Between equally many the last one decides;
-    ``None``: no two agree, or it is on neither side."""
+    """Return the place of the first answer on the side of the majority.
+
+    If several sides tie, the last answer decides; ``None`` if no two answers agree, or if the last one is on
+    none of these sides."""
     counts = Counter(sides)
     most = max(counts.values())
     leading = [side for side in counts if counts[side] == most]
@@ -103,20 +107,23 @@ def find_majority(sides: Sequence[AnswerSide]) -> int | None:
 
 
 def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
-    """By what is asked about and the sample that it is from, so that of conversations that are alike some
-    are drawn."""
+    """Check whether a question is drawn.
+
+    It depends on the question and on its sample, so that some of several identical conversations are drawn.
+    """
     return is_drawn(seed, str(current_sample_key()), question.subject.metric, question.record.text)
 
 
 def is_drawn(*asked_about: int | str) -> bool:
-    """Whether one of ``SAMPLING_INTERVAL`` is asked again. A part of a run draws the same as the whole."""
+    """Check whether this is the one of ``SAMPLING_INTERVAL`` to ask again. A part of a run draws the same as
+    the whole."""
     text = json.dumps(asked_about)
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLING_INTERVAL == 0
 
 
 def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
-    """By the placeholders ``first`` and ``second``."""
+    """Format the replies for the placeholders ``first`` and ``second``."""
     texts = (fence(json.dumps(reply.value.model_dump(), ensure_ascii=False)) for reply in replies)
     return dict(zip(("first", "second"), texts, strict=False))
 
@@ -124,31 +131,35 @@ def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
 def _uncorroborated(
     failure: ScoreFailure, replies: Sequence[ModelReply], *, is_verdict: bool
 ) -> ScoreFailure:
-    """What was asked again and not answered is not known."""
+    """Return the failure of a verdict that was asked again without an answer: it stays unknown."""
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
-    message = f"a verdict was asked again, but there was no answer: {failure.message}"
-    said = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
-    return failure.model_copy(update=said)
+    message = f"the second opinion on a verdict failed: {failure.message}"
+    update = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
+    return failure.model_copy(update=update)
 
 
 def build_vote(reply: ModelReply, *, against: bool) -> Vote:
-    said: Any = reply.value
-    verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
+    answer: Any = reply.value
+    verdict = next(
+        (getattr(answer, key) for key in ("label", "outcome", "score") if hasattr(answer, key)), None
+    )
     return Vote(
         verdict=verdict,
         against=against,
-        reason=said.reason,
-        evidence=said.evidence,
-        references=references_in(said),
+        reason=answer.reason,
+        evidence=answer.evidence,
+        references=read_references(answer),
         usage=reply.usage,
     )
 
 
 async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
-    """The model's answer. One that could not be read is asked for once more, afresh: a repair shows the model
-    its own mistake, and many a model repeats what it is shown. Raises as ``ChatModel``."""
+    """Return the model's answer; ask once more, afresh, if it cannot be read.
+
+    A repair shows the model its own mistake, and many models repeat what they are shown. Raise as
+    ``ChatModel`` does."""
     try:
         return await model.complete(request)
     except UnreadableReplyError as error:
@@ -164,17 +175,19 @@ async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
     except BudgetError:
         raise
     except InfrastructureError:
-        raise unread from None  # no answer is no other answer
+        raise unread from None  # a missing second answer does not replace the unreadable first one
     return reply._replace(usage=sum_usage([*spent, reply.usage]))
 
 
 async def ask_model(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """The model's answer, or that there is none. The author's mistakes are not caught."""
+    """Return the model's answer, or a failure if there is none. The author's mistakes are not caught."""
     return await _answer(complete(model, request), request)
 
 
 async def ask_once(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """The same where one that cannot be read is asked for in another way."""
+    """Return the model's answer as ``ask_model`` does, but do not repeat one that cannot be read.
+
+    Its caller asks for it in another way."""
     return await _answer(model.complete(request), request)
 
 
@@ -183,7 +196,7 @@ async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelR
         return await reply
     except InfrastructureError as error:
         unread = error if isinstance(error, UnreadableReplyError) else None
-        # What a broken answer cost is known only to some models; it is spent nevertheless.
+        # Only some models report the cost of a broken answer; it is spent nevertheless.
         usage = getattr(error, "usage", None)
         return ScoreFailure(
             metric=request.subject.metric,

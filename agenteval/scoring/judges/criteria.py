@@ -1,4 +1,4 @@
-"""``expect.criteria``: each sentence judged by a model as met, not met or not clear."""
+"""``expect.criteria``: a model judges each sentence as met, not met or not clear."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agenteval.scoring.judges.corroboration import JudgeAnswer
 from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
-from agenteval.scoring.judges.replies import claim_of
-from agenteval.scoring.judges.requests import build_judge_request, subject_of
+from agenteval.scoring.judges.replies import build_claim
+from agenteval.scoring.judges.requests import build_judge_request, build_subject
 from agenteval.scoring.judges.shared_calls import ask_shared
 from agenteval.scoring.transcript import JudgeTranscript
 
@@ -26,13 +26,13 @@ SPANS = {"turn": "in the turn to judge", "conversation": "over the whole convers
 
 
 class CriteriaScorer:
-    """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
-    call each, all at once; or, ``is_shared``, one for all of them.
+    """Judges the criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``).
 
-    A criterion that is not clear, or whose judge failed, is a check that could not be decided, which
-    leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
-    which the agent broke is not asked about: the sample has failed already.
-    """
+    All criteria are judged at once, one call each, or, if ``is_shared``, in one call for all of them.
+
+    A criterion that is not clear, or whose judge failed, is an undecided check, which leaves the sample
+    inconclusive. A criterion whose condition never arose passes, and is marked. A conversation in which the
+    agent broke is not judged: the sample has failed already."""
 
     metric: Final = CRITERIA
 
@@ -56,7 +56,7 @@ class CriteriaScorer:
             return ()
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
         transcript = self._view.transcript(scenario, trajectory, turn)
-        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        subject = build_subject(scenario, trajectory, metric=self.metric, turn=turn)
         record = self._view.build_quotable_record(scenario, trajectory, turn)
         questions = {
             f"criterion_{number}": build_criterion_question(
@@ -64,8 +64,8 @@ class CriteriaScorer:
             )
             for number, criterion in enumerate(criteria, 1)
         }
-        given = self._inputs
-        answers = await ask_shared(given.model, questions, given.gating, is_shared=self._is_shared)
+        inputs = self._inputs
+        answers = await ask_shared(inputs.model, questions, inputs.gating, is_shared=self._is_shared)
         return [
             item
             for criterion, answer in zip(criteria, answers.values(), strict=True)
@@ -79,13 +79,13 @@ class CriteriaScorer:
             detail = f"{criterion} — not judged: {answer.message}"
             return Check(name=CRITERIA, passed=None, detail=detail, where=where), answer
         reply = answer.reply
-        said: Any = reply.value
-        arose = said.label != DID_NOT_ARISE
-        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(said.label)
+        parsed: Any = reply.value
+        arose = parsed.label != DID_NOT_ARISE
+        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(parsed.label)
         check = Check(
             name=CRITERIA,
             passed=passed,
-            detail=_detail(criterion, said),
+            detail=_format_detail(criterion, parsed),
             where=where,
             arose=arose,
             by=reply.model,
@@ -96,22 +96,22 @@ class CriteriaScorer:
         return (check, self._finding(criterion, reply, turn)) if passed is False else (check,)
 
     def _finding(self, criterion: str, reply: ModelReply, turn: int | None) -> Finding:
-        said: Any = reply.value
+        parsed: Any = reply.value
         return Finding(
             detector="judge",
             metric=CRITERIA,
             label=LABEL,
             severity=self._severity,
             turn=turn,
-            evidence=said.evidence,
-            explanation=said.reason,
+            evidence=parsed.evidence,
+            explanation=parsed.reason,
             criterion=criterion,
             scripted=reply.scripted,
         )
 
 
 def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
-    """The criteria to judge now, and the path of where they are written."""
+    """Return the criteria to judge now, and the path where they are written."""
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
@@ -131,13 +131,15 @@ def build_criterion_question(
     *,
     rubric: Rubric,
 ) -> JudgeQuestion:
-    """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
+    """Build the question about one criterion.
+
+    If it is not met, the answer quotes words of the record or of the criterion."""
     record = record.with_task_texts(criterion)
 
-    def flaw_in(said: Any, is_scripted: bool) -> str:
+    def flaw_in(answer: Any, is_scripted: bool) -> str:
         return (
-            find_reference_flaw(LABEL, claim_of(said, is_scripted=is_scripted), record)
-            if said.label == "fail"
+            find_reference_flaw(LABEL, build_claim(answer, is_scripted=is_scripted), record)
+            if answer.label == "fail"
             else ""
         )
 
@@ -145,25 +147,25 @@ def build_criterion_question(
         rubric=rubric,
         record=transcript,
         subject=subject,
-        criterion=_values(criterion, scope),
+        criterion=_placeholder_values(criterion, scope),
         flaw_in=flaw_in,
-        gates=lambda said: said.label == "fail",
+        gates=lambda answer: answer.label == "fail",
     )
 
 
 def build_criterion_request(
     criterion: str, scope: str, record: JudgeTranscript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
-    """The request that asks for one criterion, as it is sent first."""
-    values = _values(criterion, scope)
+    """Build the request about one criterion as it is sent first."""
+    values = _placeholder_values(criterion, scope)
     return build_judge_request(rubric, record, subject=subject, criterion=values)
 
 
-def _values(criterion: str, scope: str) -> dict[str, str]:
-    """Of the rubric's placeholders."""
+def _placeholder_values(criterion: str, scope: str) -> dict[str, str]:
+    """Return the values of the rubric's placeholders."""
     return {"criterion": criterion, "span": SPANS[scope]}
 
 
-def _detail(criterion: str, said: Any) -> str:
-    quoted = f" (evidence: “{said.evidence}”)" if said.evidence.strip() else ""
-    return f"{criterion} — {said.label}: {said.reason}{quoted}"
+def _format_detail(criterion: str, answer: Any) -> str:
+    quoted = f" (evidence: “{answer.evidence}”)" if answer.evidence.strip() else ""
+    return f"{criterion} — {answer.label}: {answer.reason}{quoted}"

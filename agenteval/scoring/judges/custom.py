@@ -1,8 +1,7 @@
-"""Custom metrics: the classes that an author derives from, and what runs them.
+"""Custom metrics: the classes that an author derives from, and their loading and state.
 
-A metric that asks one question is a rubric file and needs none of this. A class is for what wants
-code: a measurement, several questions, another service.
-"""
+A metric that asks one question is a rubric file and needs none of this. A class is for metrics that need
+code: a measurement, several questions, another service."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from agenteval.files.prompt_front_matter import METRIC_NAME, Labels, parse_label
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompts, Rubric
 from agenteval.scoring.checks.conversation import ToolCallRecord
 from agenteval.scoring.judges.corroboration import complete
-from agenteval.scoring.metrics import spec_of
+from agenteval.scoring.metrics import build_metric_spec
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -40,86 +39,86 @@ class TurnRecord:
     """An earlier turn."""
 
     user_message: str
-    """What the user said."""
+    """The user's message."""
     agent_message: str
     """The agent's final text."""
     tool_calls: tuple[ToolCallRecord, ...] = ()
-    """The calls in it, in order."""
+    """The calls of the turn, in order."""
 
 
 @dataclass(frozen=True)
 class ScoreInput:
-    """What a metric judges: one turn with all that came before it; of a whole conversation, its last turn."""
+    """The input of a metric: one turn with everything before it; for a whole conversation, its last turn."""
 
     goal: str
-    """Of the scenario."""
+    """The goal of the scenario."""
     profile: str
-    """Of the user."""
+    """The profile of the user."""
     knowledge: tuple[str, ...]
-    """Of the user, and true."""
+    """The user's true knowledge."""
     user_message: str
-    """What the user said in the turn."""
+    """The user's message in the turn."""
     agent_message: str
-    """The agent's final text in it."""
+    """The agent's final text in the turn."""
     tool_calls: tuple[ToolCallRecord, ...]
-    """The calls of the turn, in order; of a whole conversation, those of all turns."""
+    """The calls of the turn, in order; for a whole conversation, those of all turns."""
     history: tuple[TurnRecord, ...]
     """The turns before."""
     turn_index: int
-    """Of the turn, from 0."""
+    """The index of the turn, from 0."""
     trajectory: Trajectory
-    """All there is: steps, latencies, usage, errors."""
+    """The whole record: steps, latencies, usage, errors."""
 
 
 @dataclass(frozen=True)
 class QuantResult:
-    """A number on the metric's scale, and why."""
+    """A number on the metric's scale, with the reason."""
 
     value: float | None
-    """The number; ``None``: there is not enough to judge."""
+    """The number; ``None`` if there is not enough to judge."""
     reason: str = ""
-    """Why, in words."""
+    """The reason in words."""
     evidence: str = ""
-    """What in the conversation shows it, word for word."""
+    """A verbatim quotation from the conversation that shows it."""
 
 
 @dataclass(frozen=True)
 class QualResult:
-    """One of the metric's labels, and why."""
+    """One of the metric's labels, with the reason."""
 
     label: str
     """The label."""
     reason: str = ""
-    """Why, in words."""
+    """The reason in words."""
     evidence: str = ""
-    """What in the conversation shows it, word for word."""
+    """A verbatim quotation from the conversation that shows it."""
 
 
 class Llm:
-    """The judge's model, for metrics that ask it something. What it costs is counted as the judge's."""
+    """The judge's model, for metrics that ask a model. Its cost is counted as the judge's."""
 
     def __init__(self, model: ChatModel | None) -> None:
         self._model = model
 
     async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
-        """An answer of the shape ``schema``. Raises ``UnreadableReplyError`` when none could be had."""
-        asking = CURRENT_EVALUATION.get(None)
-        if asking is None:
-            raise RuntimeError("self.llm answers only while score or evaluate runs")
+        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if there is none."""
+        evaluation = CURRENT_EVALUATION.get(None)
+        if evaluation is None:
+            raise RuntimeError("self.llm is available only while score or evaluate runs")
         if self._model is None:
-            what = f"the custom metric '{asking.subject.metric}' asks a model, but none is set"
+            what = f"the custom metric '{evaluation.subject.metric}' asks a model, but none is set"
             raise AuthorError(Problem(what, "set models.default or models.judge"))
-        request = ModelRequest("judge", system, prompt, schema, asking.subject)
-        answer = asking.complete_request(self._model, request)
-        # The author's code runs on a loop of its own; the model's connections belong to ours.
-        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, asking.loop))
-        asking.usage = asking.usage + reply.usage
-        asking.by, asking.scripted = reply.model, asking.scripted or reply.scripted
+        request = ModelRequest("judge", system, prompt, schema, evaluation.subject)
+        answer = evaluation.complete_request(self._model, request)
+        # The author's code runs on its own event loop; the model's connections belong to the main one.
+        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, evaluation.loop))
+        evaluation.usage = evaluation.usage + reply.usage
+        evaluation.by, evaluation.scripted = reply.model, evaluation.scripted or reply.scripted
         assert isinstance(reply.value, schema)
         return reply.value
 
     async def generate_text(self, *, prompt: str, system: str = "") -> str:
-        """An answer in plain words."""
+        """Return an answer in plain text."""
         return (await self.generate_object(prompt=prompt, schema=_Text, system=system)).text
 
 
@@ -128,24 +127,27 @@ class _Text(BaseModel):
 
 
 class CustomMetric:
-    """What the three kinds share. One object serves all conversations of a run, several at the same time."""
+    """The base of the three kinds of metrics. One object serves all conversations of a run, several at the
+    same time."""
 
     name: str = ""
-    """How thresholds and reports call it."""
+    """The name in thresholds and reports."""
     timeout_s: float = 60.0
-    """Bounds one judgement, time in ``llm`` not counted."""
+    """The time limit of one judgment in seconds, without the time spent in ``llm``."""
     llm: Llm
-    """The judge's model, there while a conversation is judged."""
+    """The judge's model, available while a conversation is judged."""
     scope: ClassVar[str] = "turn"
-    """What is judged at a time: each turn, or the whole conversation."""
+    """The unit that is judged: each turn, or the whole conversation."""
     scale: Sequence[float] = (1, 5)
-    """Of a number: the lowest and the highest."""
+    """The lowest and the highest value, if the metric is a number."""
     labels: Mapping[str, str] | Sequence[str] | None = None
-    """Of a label: ``{label: ok or a severity}``; ``None``: any, of which only ``no failure`` is ok."""
+    """The labels, if the metric is a label: ``{label: ok or a severity}``; ``None``: any, and only ``no
+    failure`` is ok."""
 
 
 class QuantitativeMetric(CustomMetric):
-    """A number for each turn. Set ``name`` (and ``scale``, if it is not 1 to 5), write ``score``."""
+    """A metric that gives each turn a number. Set ``name`` (and ``scale``, if it is not 1 to 5), write
+    ``score``."""
 
     def score(self, input: ScoreInput) -> QuantResult | Awaitable[QuantResult]:
         """Judge the turn; may be async."""
@@ -153,7 +155,7 @@ class QuantitativeMetric(CustomMetric):
 
 
 class QualitativeMetric(CustomMetric):
-    """A label for each turn. Set ``name`` and ``labels``, write ``evaluate``."""
+    """A metric that gives each turn a label. Set ``name`` and ``labels``, write ``evaluate``."""
 
     def evaluate(self, input: ScoreInput) -> QualResult | Awaitable[QualResult]:
         """Judge the turn; may be async."""
@@ -161,7 +163,7 @@ class QualitativeMetric(CustomMetric):
 
 
 class ConversationMetric(CustomMetric):
-    """A number or a label for each whole conversation: write ``score`` or ``evaluate``."""
+    """A metric that gives each whole conversation a number or a label: write ``score`` or ``evaluate``."""
 
     scope: ClassVar[str] = "conversation"
     """The whole conversation is judged at once."""
@@ -176,18 +178,20 @@ AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
 def load_custom_metric(
     entry: str, base: str, *, prompts: Prompts = SHIPPED_PROMPTS, place: Place | None = None
 ) -> AnyCustomMetric:
-    """What an entry of ``custom_metrics`` names: a rubric file, or a class (or object) as
-    ``module:Class`` or ``file.py:Class``. ``prompts``: what a rubric is sent with. Raises ``AuthorError``."""
+    """Load an entry of ``custom_metrics``.
+
+    It is a rubric file, or a class (or object) as ``module:Class`` or ``file.py:Class``. ``prompts``: the
+    prompts that a rubric is sent with. Raise ``AuthorError`` if it cannot be loaded."""
     if entry.endswith(".md"):
         return prompts.load_custom_rubric(entry, base=base, place=place)
     found = import_target(entry, base, what="custom metric", place=place)
     try:
         with contain_exits():
             metric = found() if isinstance(found, type) else found
-            problem = _problem(metric)
+            problem = _find_problem(metric)
     except Exception as error:
-        what = f"custom metric '{entry}' cannot be made: {describe_error(error)}"
-        raise AuthorError(Problem(what, "its class is called without arguments", place)) from error
+        what = f"custom metric '{entry}' cannot be created: {describe_error(error)}"
+        raise AuthorError(Problem(what, "its class must be callable without arguments", place)) from error
     if problem:
         raise AuthorError(Problem(f"custom metric '{entry}' {problem[0]}", problem[1], place))
     assert isinstance(metric, CustomMetric)
@@ -201,7 +205,7 @@ def load_custom_metrics(
     prompts: Prompts = SHIPPED_PROMPTS,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[AnyCustomMetric, ...]:
-    """Every entry of ``custom_metrics``; ``place_of`` tells where an entry is, by its position."""
+    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is."""
     loaded: list[AnyCustomMetric] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
@@ -214,15 +218,15 @@ def load_custom_metrics(
     return tuple(loaded)
 
 
-def _problem(metric: Any) -> tuple[str, str] | None:
+def _find_problem(metric: Any) -> tuple[str, str] | None:
     if not isinstance(metric, CustomMetric):
         kinds = "QuantitativeMetric, QualitativeMetric or ConversationMetric"
         return f"is not a metric: {type(metric).__name__}", f"derive it from {kinds}"
     if not isinstance(metric.name, str) or not METRIC_NAME.fullmatch(metric.name):
         return f"has the name {metric.name!r}", 'set name = "…", letters first'
-    written = _written(metric)
+    written = _list_judging_methods(metric)
     if len(written) != 1:
-        return f"has {' and '.join(written) or 'not its method'}", "write score or evaluate"
+        return f"has {' and '.join(written) or 'no judging method'}", "write score or evaluate"
     if shape := find_signature_mismatch(getattr(metric, written[0]), 1):
         return f"cannot be called: {shape}", f"write def {written[0]}(self, input)"
     if written == ["score"] and parse_scale(metric.scale) is None:
@@ -234,8 +238,9 @@ def _problem(metric: Any) -> tuple[str, str] | None:
     return None
 
 
-def _written(metric: CustomMetric) -> list[str]:
-    """Which of the methods that judge the author wrote. Each kind has its own, a conversation either."""
+def _list_judging_methods(metric: CustomMetric) -> list[str]:
+    """Return the judging methods that the author wrote. Each kind has its own; a conversation metric has
+    either."""
     kinds = {"score": QuantitativeMetric, "evaluate": QualitativeMetric}
     return [
         name
@@ -246,11 +251,11 @@ def _written(metric: CustomMetric) -> list[str]:
 
 
 def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
-    """The metric that a rubric or a class defines."""
+    """Return the metric that a rubric or a class defines."""
     if isinstance(metric, Rubric):
-        return spec_of(metric)
+        return build_metric_spec(metric)
     scope: Any = metric.scope
-    if _written(metric) == ["score"]:
+    if _list_judging_methods(metric) == ["score"]:
         low, high = metric.scale
         return MetricSpec(name=metric.name, scope=scope, kind="mean", scale=(low, high))
     labels = labels_of(metric)
@@ -259,7 +264,7 @@ def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
 
 
 def labels_of(metric: CustomMetric) -> Labels:
-    """The labels that a class declares; none if it leaves them open."""
+    """Return the labels that a class declares; none if it leaves them open."""
     return Labels() if metric.labels is None else parse_labels(metric.labels)
 
 
@@ -268,7 +273,7 @@ def labels_of(metric: CustomMetric) -> Labels:
 
 @dataclass
 class MetricEvaluation:
-    """One judgement while it goes on: what it is about, what its model calls cost, its deadline."""
+    """A judgment in progress: its subject, the cost of its model calls, its deadline."""
 
     subject: Subject
     scope: anyio.CancelScope
@@ -281,7 +286,7 @@ class MetricEvaluation:
 
     @property
     def reported_usage(self) -> Usage | None:
-        """What the model calls cost; ``None`` if there was none."""
+        """The cost of the model calls; ``None`` if there were none."""
         return None if self.usage == Usage() else self.usage
 
     async def complete_request(self, model: ChatModel, request: ModelRequest) -> ModelReply:
@@ -290,10 +295,10 @@ class MetricEvaluation:
 
 
 class _Pause:
-    """The clock of a judgement stands still while its model calls wait for their turn and answer."""
+    """Pauses the clock of a judgment while its model calls wait for their turn and for their answer."""
 
-    def __init__(self, asking: MetricEvaluation) -> None:
-        self._asking = asking
+    def __init__(self, evaluation: MetricEvaluation) -> None:
+        self._asking = evaluation
 
     def __enter__(self) -> None:
         self._asking.in_flight += 1
@@ -306,5 +311,5 @@ class _Pause:
 
 
 # One object serves many conversations at once, and its author calls ``self.llm`` without saying which
-# of them the call is for. The context of the task knows.
+# of them the call is for. The context variable of the task identifies it.
 CURRENT_EVALUATION: ContextVar[MetricEvaluation] = ContextVar("agenteval_custom_metric")

@@ -1,4 +1,4 @@
-"""Runs a custom metric that is a class."""
+"""Runs custom metrics that are classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.core.protocols import ChatModel
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, Score, ScoreFailure, Severity
 from agenteval.core.trajectory import Trajectory, Turn
-from agenteval.scoring.checks.conversation import call_record
+from agenteval.scoring.checks.conversation import build_call_record
 from agenteval.scoring.judges.custom import (
     CURRENT_EVALUATION,
     CustomMetric,
@@ -30,16 +30,16 @@ from agenteval.scoring.judges.custom import (
     spec_of_custom,
 )
 from agenteval.scoring.judges.judge import build_label_finding
-from agenteval.scoring.judges.requests import subject_of
+from agenteval.scoring.judges.requests import build_subject
 from agenteval.scoring.metrics import applies_to_trajectory
 
 
 class _NoScoreError(Exception):
-    """What a metric returned is no score."""
+    """Raised if a metric returned something that is not a score."""
 
 
 class CustomScorer:
-    """Runs a metric that is a class. Whatever goes wrong in it is a failure to score."""
+    """Runs a metric that is a class. Any error in it becomes a failure to score."""
 
     def __init__(
         self,
@@ -69,29 +69,29 @@ class CustomScorer:
         if not applies_to_trajectory(self._spec, scenario, trajectory):
             return ()
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        subject = build_subject(scenario, trajectory, metric=self.metric, turn=turn)
         timeout_s = self._metric.timeout_s
         with anyio.move_on_after(timeout_s) as scope:
-            asking = MetricEvaluation(subject, scope, timeout_s)
-            return await self._judged(score_input(scenario, trajectory, self.scope), asking, turn)
-        return (self._failure(f"no result after {timeout_s:g} s", asking),)
+            evaluation = MetricEvaluation(subject, scope, timeout_s)
+            return await self._run(build_score_input(scenario, trajectory, self.scope), evaluation, turn)
+        return (self._failure(f"no result after {timeout_s:g} s", evaluation),)
 
-    async def _judged(
-        self, given: ScoreInput, asking: MetricEvaluation, turn: int | None
+    async def _run(
+        self, metric_input: ScoreInput, evaluation: MetricEvaluation, turn: int | None
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        token = CURRENT_EVALUATION.set(asking)
+        token = CURRENT_EVALUATION.set(evaluation)
         try:
-            result = await call_user_code(self._judge, given)
+            result = await call_user_code(self._judge, metric_input)
             with contain_exits():
-                score = self._score(result, asking)
+                score = self._build_score(result, evaluation)
         except AuthorError:
             raise
         except UnreadableReplyError as error:
-            return (self._failure(str(error), asking, raw=error.raw),)
+            return (self._failure(str(error), evaluation, raw=error.raw),)
         except (InfrastructureError, _NoScoreError) as error:
-            return (self._failure(str(error), asking, refused=isinstance(error, RequestSkippedError)),)
+            return (self._failure(str(error), evaluation, refused=isinstance(error, RequestSkippedError)),)
         except Exception as error:
-            return (self._failure(describe_error(error), asking),)
+            return (self._failure(describe_error(error), evaluation),)
         finally:
             CURRENT_EVALUATION.reset(token)
         if score.ok is not False or score.label is None:
@@ -99,28 +99,30 @@ class CustomScorer:
         return score, build_label_finding(score, score.label, turn, self._severities)
 
     def _failure(
-        self, message: str, asking: MetricEvaluation, *, raw: str = "", refused: bool = False
+        self, message: str, evaluation: MetricEvaluation, *, raw: str = "", refused: bool = False
     ) -> ScoreFailure:
         return ScoreFailure(
-            metric=self.metric, message=message, raw=raw, usage=asking.reported_usage, refused=refused
+            metric=self.metric, message=message, raw=raw, usage=evaluation.reported_usage, refused=refused
         )
 
-    def _score(self, result: Any, asking: MetricEvaluation) -> Score:
-        """The score of a result. Raises ``_NoScoreError`` for one that is none."""
-        value, label = (None, self._label(result)) if self._spec.is_label else (self._value(result), None)
+    def _build_score(self, result: Any, evaluation: MetricEvaluation) -> Score:
+        """Convert a result to a score. Raise ``_NoScoreError`` if it is not a valid one."""
+        value, label = (
+            (None, self._parse_label(result)) if self._spec.is_label else (self._parse_value(result), None)
+        )
         return Score(
             metric=self.metric,
             value=value,
             label=label,
             reason=str(result.reason),
             evidence=str(result.evidence),
-            by=asking.by,
-            scripted=asking.scripted,
+            by=evaluation.by,
+            scripted=evaluation.scripted,
             ok=label in self._spec.ok if label is not None else None,
-            usage=asking.reported_usage,
+            usage=evaluation.reported_usage,
         )
 
-    def _value(self, result: Any) -> float:
+    def _parse_value(self, result: Any) -> float:
         if not isinstance(result, QuantResult):
             raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QuantResult")
         value: Any = result.value
@@ -133,7 +135,7 @@ class CustomScorer:
             )
         return float(value)
 
-    def _label(self, result: Any) -> str:
+    def _parse_label(self, result: Any) -> str:
         if not isinstance(result, QualResult):
             raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QualResult")
         known = self._spec.labels
@@ -143,8 +145,8 @@ class CustomScorer:
         return result.label
 
 
-def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
-    """What a metric is given of a conversation: a copy, for others read the record, too."""
+def build_score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
+    """Build a metric's input from a conversation. It is a copy, because others read the record, too."""
     trajectory = deepcopy(trajectory)
     turns = trajectory.all_turns
     last = turns[-1]
@@ -155,7 +157,7 @@ def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> Score
         knowledge=scenario.knowledge,
         user_message=last.user,
         agent_message=last.answer,
-        tool_calls=tuple(map(call_record, calls)),
+        tool_calls=tuple(map(build_call_record, calls)),
         history=tuple(map(_turn_record, turns[:-1])),
         turn_index=len(turns) - 1,
         trajectory=trajectory,
@@ -163,4 +165,4 @@ def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> Score
 
 
 def _turn_record(turn: Turn) -> TurnRecord:
-    return TurnRecord(turn.user, turn.answer, tuple(map(call_record, turn.tool_calls)))
+    return TurnRecord(turn.user, turn.answer, tuple(map(build_call_record, turn.tool_calls)))

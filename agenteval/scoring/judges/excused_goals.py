@@ -1,9 +1,10 @@
-"""A goal that was ruled out or withdrawn takes a miss away: it is never one judge's word, and asked again.
+"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a miss, so it never rests on one
+judge's answer alone, and the judge is asked again.
 
-That waits until all conversations of the scenario are over: what another one reached was not impossible,
-unless the judge, who is shown that conversation, names what was different (a user who gave the goal up is
-different enough); and by then it is known whether another metric of the same conversation contradicts.
-"""
+The review waits until all conversations of the scenario are over. If another conversation reached the goal,
+it was not impossible, unless the judge, who is shown that conversation, names what was different (a user who
+gave the goal up is different enough). By then it is also known whether another metric of the same
+conversation contradicts."""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdraw
 """The prompt of the second opinion, by outcome."""
 DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
-"""So many answers have to agree."""
+"""The number of answers that have to agree."""
 
 
 def is_goal_excused(event: Event) -> bool:
-    """Whether an event says that a goal was ruled out or withdrawn."""
+    """Check whether an event reports that a goal was ruled out or withdrawn."""
     if not isinstance(event, Scored) or event.turn is not None:
         return False
     scores = (item for item in event.items if isinstance(item, Score))
@@ -51,15 +52,18 @@ def is_goal_excused(event: Event) -> bool:
 
 @dataclass(frozen=True)
 class ExcusedGoalReviewer:
-    """Asks again. ``judge_of``: the judge of an agent's goals; ``corroborate``: whether anything is asked
-    again at all; ``reached_before``: by scenario, a conversation of the baseline that reached the goal."""
+    """Asks judges again about excused goals."""
 
     judge_of: Callable[[str], GoalJudge | None]
+    """Returns the judge of an agent's goals."""
     corroborate: bool = True
+    """False if judges are never asked again."""
     baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
+    """Returns a conversation of the baseline that reached the scenario's goal."""
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
-        """How many goals were asked about, all at the same time. What has been settled is not asked again."""
+        """Settle the open goals, all at the same time, and return their number. Goals that are settled are
+        skipped."""
         cases = [case for case in self._cases(scenarios) if case.is_open]
         async with anyio.create_task_group() as group:
             for case in cases:
@@ -95,7 +99,7 @@ class ExcusedGoalReviewer:
     def _reached(
         self, sample: SampleReport, others: Sequence[SampleReport]
     ) -> tuple[SampleReport | None, str]:
-        """Another conversation that reached the goal, and what it is called."""
+        """Return another conversation that reached the goal, and its name."""
         if twin := find_twin(sample, others):
             which = f"conversation {twin.key.variant}" if twin.key.variant else f"epoch {twin.key.epoch + 1}"
             return twin, which if twin.key.agent == sample.key.agent else f"{which} of {twin.key.agent}"
@@ -104,20 +108,20 @@ class ExcusedGoalReviewer:
 
     async def _settled(self, case: _Case) -> tuple[Score | Finding | ScoreFailure, ...]:
         if not case.is_asked:
-            return _unasked(case)
+            return _build_miss(case)
         usage = case.goal.usage
         try:
             return await _GoalReview(case, self._twin(case)).run()
         except AuthorError as error:
             return (ScoreFailure(metric=GOAL, message=str(error), usage=usage, author=True),)
-        except Exception as error:  # of a plugin: the run is paid for
-            return (ScoreFailure(metric=GOAL, message=f"the scorer broke: {error!r}", usage=usage),)
+        except Exception as error:  # a plugin may raise anything, and the run is already paid for
+            return (ScoreFailure(metric=GOAL, message=f"the scorer failed: {error!r}", usage=usage),)
 
     def _twin(self, case: _Case) -> Twin | None:
         if case.twin is None:
             return None
-        of = self.judge_of(case.twin.key.agent) or case.judge
-        return of.build_twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
+        judge = self.judge_of(case.twin.key.agent) or case.judge
+        return judge.build_twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
 
 
 def _excused_goals(sample: SampleReport) -> list[Score]:
@@ -125,7 +129,7 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Another conversation of the scenario that reached the goal; of the same agent, if there is one."""
+    """Return another conversation of the scenario that reached the goal, preferably of the same agent."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -136,7 +140,7 @@ def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleRep
 
 @dataclass(frozen=True)
 class _Case:
-    """A goal that was ruled out or withdrawn. ``is_asked``: whether a judge can be asked again."""
+    """A goal that was ruled out or withdrawn."""
 
     sample: SampleReport
     scenario: Scenario
@@ -145,6 +149,7 @@ class _Case:
     twin: SampleReport | None
     twin_name: str
     is_asked: bool
+    """True if a judge can be asked again."""
 
     @property
     def outcome(self) -> str:
@@ -153,16 +158,16 @@ class _Case:
     @property
     def votes(self) -> tuple[Vote, ...]:
         """All answers so far."""
-        return self.goal.votes or (_vote_in(self.goal),)
+        return self.goal.votes or (_build_score_vote(self.goal),)
 
     @property
     def contradiction(self) -> Finding | None:
-        """What another metric of the conversation found, and what cannot be right, too."""
+        """The finding of another metric of the conversation that contradicts the outcome."""
         return next((each for each in self.sample.findings if each.label == DISOBEYED), None)
 
     @property
     def is_twin_new(self) -> bool:
-        """Whether the goal was reached elsewhere, and the judge has not been shown where."""
+        """True if another conversation reached the goal, and the judge has not been shown it."""
         return self.twin is not None and self.goal.twin == ""
 
     @property
@@ -176,17 +181,17 @@ class _Case:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to decide."""
+        """True if there is something to decide."""
         if not self.is_asked:
             return self.is_twin_new
         return self.needs_second_opinion or self.needs_third_opinion
 
 
-def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
-    """Nobody can name what was different, so what one conversation could reach was missed."""
+def _build_miss(case: _Case) -> tuple[Score | Finding, ...]:
+    """Return a miss: no judge can name a difference to the conversation that reached the goal."""
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
-    missed = _vote_in(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
+    missed = _build_score_vote(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
     return case.judge.build_result(
         missed,
         case.scenario,
@@ -199,7 +204,7 @@ def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
     )
 
 
-def _vote_in(goal: Score) -> Vote:
+def _build_score_vote(goal: Score) -> Vote:
     return Vote(
         verdict=goal.label,
         against=False,
@@ -212,7 +217,7 @@ def _vote_in(goal: Score) -> Vote:
 
 @dataclass(frozen=True)
 class _GoalReview:
-    """One goal that is asked again, at most twice."""
+    """A goal that is asked about again, at most twice."""
 
     case: _Case
     twin: Twin | None
@@ -220,7 +225,7 @@ class _GoalReview:
     async def run(self) -> tuple[Score | Finding | ScoreFailure, ...]:
         case = self.case
         question = case.judge.build_second_question(case.scenario, case.sample.trajectory, self.twin)
-        assert question is not None  # it has been judged
+        assert question is not None  # the goal has been judged, so the metric applies
         votes = list(case.votes)
         by = case.goal.by
         for prompt in (REFUTE[case.outcome], DECIDE):
@@ -228,9 +233,9 @@ class _GoalReview:
                 continue
             reply = await case.judge.ask_again(question, self._opinion(prompt, votes, question))
             if isinstance(reply, ScoreFailure):
-                return (_unanswered(reply, votes, case.outcome),)
+                return (_build_failure(reply, votes, case.outcome),)
             by = reply.model
-            votes.append(_vote_of(reply, question))
+            votes.append(_build_review_vote(reply, question))
         place = find_counted_vote(votes, is_contradicted=case.contradiction is not None)
         return case.judge.build_result(
             None if place is None else self._with_twin(votes, place),
@@ -250,24 +255,26 @@ class _GoalReview:
         return (is_new and votes[-1].verdict != case.outcome) or case.needs_third_opinion
 
     def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
-        """The question, and what is to be made of the answers so far."""
+        """Render the question, with what to make of the answers so far."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
-            return prompts.prompt(prompt).render(first=_written(self._standing(votes))).prompt
+            return prompts.prompt(prompt).render(first=_format_vote(self._standing(votes))).prompt
         twin = ""
         if self.twin:
             shown = prompts.prompt("judge_twin").render(who=self.twin.name, record=self.twin.text)
             twin = f"{shown.prompt}\n\n"
         if prompt != DECIDE:
-            return prompts.prompt(prompt).render(first=_written(self._standing(votes)), twin=twin).prompt
+            return prompts.prompt(prompt).render(first=_format_vote(self._standing(votes)), twin=twin).prompt
         found = self.case.contradiction
         objection = OBJECTION.format(fence(found.explanation or found.evidence)) if found else ""
-        answers = "\n\n".join(map(_written, votes))
+        answers = "\n\n".join(map(_format_vote, votes))
         return prompts.prompt(prompt).render(answers=answers, objection=objection, twin=twin).prompt
 
     def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
-        """The answer that counts; where another conversation was shown, the latest of its side, which says
-        what it makes of that one."""
+        """Return the answer that counts.
+
+        If another conversation was shown, this is the latest answer on its side, which refers to that
+        conversation."""
         if self.twin is None:
             return votes[place]
         vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
@@ -279,9 +286,10 @@ class _GoalReview:
         return next(vote for vote in votes if vote.verdict == self.case.outcome)
 
 
-def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
-    """An answer that can name no difference to the conversation that reached the goal says that it was
-    missed."""
+def _build_review_vote(reply: ModelReply, question: JudgeQuestion) -> Vote:
+    """Return the vote of a reply.
+
+    An answer that names no difference to the conversation that reached the goal counts as a miss."""
     vote = build_vote(reply, against=question.gates(reply.value))
     if flaw := question.flaw_in(reply.value, reply.scripted):
         reason = f"{vote.reason} (answered {vote.verdict}, but {flaw})"
@@ -289,15 +297,16 @@ def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
     return vote
 
 
-def _written(vote: Vote) -> str:
-    """An answer as it was given."""
+def _format_vote(vote: Vote) -> str:
+    """Format an answer as it was given."""
     references = vote.references.model_dump(exclude_defaults=True)
     answer = {"evidence": vote.evidence, **references, "reason": vote.reason, "outcome": vote.verdict}
     return fence(json.dumps(answer, ensure_ascii=False))
 
 
 def find_counted_vote(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
-    """The place of the answer that counts; ``None``: no two agree. What contradicts is a vote against."""
+    """Return the place of the answer that counts; ``None`` if no two agree. A contradiction is a vote
+    against."""
     sides = [_side(vote) for vote in votes]
     place = find_majority([True, *sides] if is_contradicted else sides)
     if place is None or not is_contradicted:
@@ -313,9 +322,9 @@ def _usage(votes: Iterable[Vote]) -> Usage:
     return sum_usage(vote.usage for vote in votes if vote.usage)
 
 
-def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
-    """What was asked again and not answered is not known."""
-    message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
+def _build_failure(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
+    """Return the failure of a goal that was asked about again without an answer: it stays unknown."""
+    message = f"the second opinion on a goal that was {outcome} failed: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
-    said = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
-    return failure.model_copy(update=said)
+    update = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
+    return failure.model_copy(update=update)

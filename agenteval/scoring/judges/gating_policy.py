@@ -1,4 +1,4 @@
-"""What a judge's verdict may decide: whether it needs references, and whether it is asked again."""
+"""Decides what a judge's verdict may cause: whether it gates, and whether it is asked again."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from agenteval.core.score import Severity
 
 @dataclass(frozen=True)
 class GatingPolicy:
-    """Which verdicts fail something, and whether those that would are asked again."""
+    """Decides which verdicts fail a sample, and whether these are asked again."""
 
     fail_on: Severity | None = Severity.CRITICAL
-    """The least severity that fails a sample."""
+    """The lowest severity that fails a sample."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """The author's own, by label."""
+    """The author's own severities, by label."""
     rules_for: Callable[[Scenario], ScenarioRules] = lambda _: ScenarioRules()
-    """What applies to a scenario."""
+    """Returns the rules that apply to a scenario."""
     corroborate: bool = True
-    """Whether what would gate is asked again."""
+    """True if a verdict that would gate is asked again."""
     seed: int = 0
-    """Draws the clean verdicts that are asked again, too."""
+    """The seed that draws the clean verdicts that are asked again, too."""
     may_be_raised: bool = False
-    """A model may propose one level more later (``severity_from: model``), when nobody is asked again."""
+    """True if a model may later propose one level more (``severity_from: model``), when no judge is asked
+    again."""
 
     @classmethod
     def from_suite(cls, suite: SuitePolicy, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
@@ -39,18 +40,19 @@ class GatingPolicy:
         )
 
     def highest_threshold(self, metric: str, scenario: Scenario) -> float | None:
-        """The highest number that a threshold on the metric names for the scenario."""
-        held = self.rules_for(scenario).thresholds.get(metric)
-        return held.bar if held else None
+        """Return the highest number that a threshold on the metric requires for the scenario; ``None``
+        without one."""
+        threshold = self.rules_for(scenario).thresholds.get(metric)
+        return threshold.bar if threshold else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
-        """Whether a failing label of this severity would fail a sample, or lowers a share that a threshold
-        asks for."""
+        """Check whether a failing label of this severity would fail a sample, or lower a share that has a
+        threshold."""
         if self.highest_threshold(metric, scenario) is not None:
             return True
         return self.gates_at(severity)
 
     def gates_at(self, severity: Severity) -> bool:
-        """Whether a finding of this severity would fail a sample, or could once it is raised."""
+        """Check whether a finding of this severity would fail a sample, or could once it is raised."""
         worst = severity.raised_towards(Severity.CRITICAL) if self.may_be_raised else severity
         return self.fail_on is not None and worst.rank >= self.fail_on.rank

@@ -1,4 +1,4 @@
-"""A scorer that asks a language model to apply a rubric. One class for all rubrics."""
+"""A scorer that asks a language model to apply a rubric. One class serves all rubrics."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_with_second_
 from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
-from agenteval.scoring.judges.replies import claim_of, references_in, verdict_of
-from agenteval.scoring.judges.requests import subject_of
-from agenteval.scoring.metrics import applies_to_trajectory, spec_of
+from agenteval.scoring.judges.replies import build_claim, read_references, read_verdict
+from agenteval.scoring.judges.requests import build_subject
+from agenteval.scoring.metrics import applies_to_trajectory, build_metric_spec
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
-"""The label that says nothing where calls could not be seen."""
+"""The label that proves nothing if calls could not be seen."""
 
 
 class Judge:
-    """Applies one rubric to each turn, or to each conversation, as its scope says."""
+    """Applies one rubric to each turn, or to each conversation, as the rubric's scope says."""
 
     def __init__(self, rubric: Rubric, inputs: JudgeInputs) -> None:
         self._rubric = rubric
-        self._spec = spec_of(rubric)
+        self._spec = build_metric_spec(rubric)
         self._inputs = inputs
         self._gating = inputs.gating
         self._view = ConversationView(inputs, parameters=rubric.needs == "tools")
@@ -48,18 +48,18 @@ class Judge:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = self.build_question(scenario, trajectory)
-        if asking is None:
+        built = self.build_question(scenario, trajectory)
+        if built is None:
             return ()
-        question, of = asking
+        question, target = built
         return self.score_answer(
-            await ask_with_second_opinion(self._inputs.model, question, self._gating), of
+            await ask_with_second_opinion(self._inputs.model, question, self._gating), target
         )
 
     def build_question(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> tuple[JudgeQuestion, JudgeTarget] | None:
-        """What is asked, and about what; ``None`` where the metric does not apply."""
+        """Build the question and its target; ``None`` if the metric does not apply."""
         policy = bool(self._inputs.policy_of(scenario).strip())
         if not applies_to_trajectory(self._spec, scenario, trajectory, policy=policy):
             return None
@@ -68,140 +68,152 @@ class Judge:
         if turn is not None and rubric.labels:
             raised = self._inputs.find_raised_questions(scenario, trajectory)
             rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory, turn)
-        of = JudgeTarget(
+        target = JudgeTarget(
             scenario, trajectory, turn, self._view.build_quotable_record(scenario, trajectory, turn)
         )
         question = JudgeQuestion(
             rubric=rubric,
             record=self._view.transcript(scenario, trajectory, turn),
-            subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
+            subject=build_subject(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
-            flaw_in=lambda said, is_scripted: self._find_flaw(said, is_scripted, of),
-            gates=lambda said: self._gates(said, of),
-            is_proven=lambda said: self._is_proven(said, of),
-            is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
-            is_doubtful=lambda said: self._is_doubtful(said, of),
-            side=lambda answer: self._side(answer, of),
-            accepts_flawed=lambda said, _: self._is_below_the_gate(self._worst(said, of)),
+            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, target),
+            gates=lambda answer: self._gates(answer, target),
+            is_proven=lambda answer: self._is_proven(answer, target),
+            is_clean=lambda answer: not rubric.scale and self._is_clean(answer, target),
+            is_doubtful=lambda answer: self._is_doubtful(answer, target),
+            side=lambda answer: self._side(answer, target),
+            accepts_flawed=lambda answer, _: self._is_below_the_gate(self._worst(answer, target)),
         )
-        return question, of
+        return question, target
 
     def score_answer(
-        self, answer: JudgeAnswer | ScoreFailure, of: JudgeTarget
+        self, answer: JudgeAnswer | ScoreFailure, target: JudgeTarget
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        """What an answer says of what was judged. One with a flaw costs what it says, and says how grave that
-        could have been."""
+        """Convert an answer to a score and findings.
+
+        An answer with a flaw is discarded; the failure reports how severe it could have been."""
         if isinstance(answer, ScoreFailure):
-            return (answer.model_copy(update={"worst": self._worst(None, of)}),)
+            return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
-        worst = self._worst(reply.value, of)
-        # No other answer is accepted with a flaw.
-        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, of)):
+        worst = self._worst(reply.value, target)
+        # Only answers below the gate are accepted with a flaw.
+        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, target)):
             message = f"{reply.model}: the answer cannot be used: {flaw}"
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
-        return self._score_answer(answer, of)
+        return self._score_answer(answer, target)
 
-    def _worst(self, said: Any | None, of: JudgeTarget) -> Severity | None:
-        """The worst severity that an answer could have, if what it refers to were there; without one
-        (``None``), that any could. ``None``: not known."""
+    def _worst(self, answer: Any | None, target: JudgeTarget) -> Severity | None:
+        """Return the worst severity that an answer could have if its references were valid; ``None`` if not
+        known.
+
+        Without an answer (``None``), return the worst that any answer could have."""
         if not self._rubric.labels:
             return None
-        labels = self._rubric.labels if said is None else [said.label]
+        labels = self._rubric.labels if answer is None else [answer.label]
         severities = [
             severity_of(label, self._severities, act=cited)
             for label in labels
             if label not in self._rubric.ok
-            for cited in self._acts(said, of)
+            for cited in self._acts(answer, target)
         ]
         return max(severities, key=lambda severity: severity.rank, default=None)
 
-    def _acts(self, said: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
-        """What an answer may be about: the calls that it names, else whatever there is."""
-        refers = References() if said is None else references_in(said)
-        if said is not None and said.label == FALSE_CLAIM:
-            return self._acts_named((), of, tool=refers.tool)
-        return self._acts_named([n for n in (refers.call, refers.other_call) if n is not None], of)
+    def _acts(self, answer: Any | None, target: JudgeTarget) -> Sequence[Act | None]:
+        """Return what an answer may be about: the calls that it names, otherwise every possible act."""
+        references = References() if answer is None else read_references(answer)
+        if answer is not None and answer.label == FALSE_CLAIM:
+            return self._acts_named((), target, tool=references.tool)
+        return self._acts_named(
+            [n for n in (references.call, references.other_call) if n is not None], target
+        )
 
-    def _acts_named(self, numbers: Sequence[int], of: JudgeTarget, *, tool: str = "") -> Sequence[Act | None]:
-        calls = of.trajectory.tool_calls
+    def _acts_named(
+        self, numbers: Sequence[int], target: JudgeTarget, *, tool: str = ""
+    ) -> Sequence[Act | None]:
+        calls = target.trajectory.tool_calls
         if numbers and all(0 <= number < len(calls) for number in numbers):
-            return [None, *(build_act(calls[number], of.scenario.tools) for number in numbers)]
-        return list_possible_acts(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
+            return [None, *(build_act(calls[number], target.scenario.tools) for number in numbers)]
+        return list_possible_acts(
+            target.trajectory, target.scenario.tools, (*target.record.tools, *filter(None, [tool]))
+        )
 
     def _is_below_the_gate(self, worst: Severity | None) -> bool:
         return worst is not None and not self._gating.gates_at(worst)
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
-        """Of the rubric, and what fills them."""
+        """Return the values of the rubric's placeholders."""
         return {}
 
-    def _find_flaw(self, said: Any, is_scripted: bool, of: JudgeTarget) -> str:
-        """What is wrong with the references of an answer that counts against the agent."""
-        if not self._counts_against(said, of):
+    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
+        """Describe what is wrong with the references of an answer that counts against the agent; empty if
+        nothing is."""
+        if not self._counts_against(answer, target):
             return ""
-        label = said.label if self._rubric.labels else self.metric
-        return find_reference_flaw(label, claim_of(said, is_scripted=is_scripted), of.record)
+        label = answer.label if self._rubric.labels else self.metric
+        return find_reference_flaw(label, build_claim(answer, is_scripted=is_scripted), target.record)
 
-    def _counts_against(self, said: Any, of: JudgeTarget) -> bool:
-        verdict = verdict_of(self._rubric, said)
+    def _counts_against(self, answer: Any, target: JudgeTarget) -> bool:
+        verdict = read_verdict(self._rubric, answer)
         if verdict is None or isinstance(verdict, str):
             return verdict is not None and verdict not in self._rubric.ok
-        bar = self._gating.highest_threshold(self.metric, of.scenario)
+        bar = self._gating.highest_threshold(self.metric, target.scenario)
         return bar is not None and verdict < bar
 
-    def _gates(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether an answer would fail something by itself."""
-        if not self._counts_against(said, of) or _is_of_unseen_call(said, of):
+    def _gates(self, answer: Any, target: JudgeTarget) -> bool:
+        """Check whether an answer would fail something by itself."""
+        if not self._counts_against(answer, target) or _may_be_unseen_call(answer, target):
             return False
         if not self._rubric.labels:
             return True
-        return self._gating.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
+        return self._gating.is_severe(self._finding(answer, target).severity, self.metric, target.scenario)
 
-    def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
-        """What an answer comes to, when it is held against another. Two that both lower a share that a
-        threshold asks for do not agree if only one is severe enough to fail the sample by itself."""
-        if not self._gates(answer, of) or not self._rubric.labels:
-            return self._gates(answer, of)
-        return self._is_severe(answer, of) or LOWERS_THE_SHARE
+    def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
+        """Return the side of an answer, to compare it with another one.
 
-    def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
-        """Whether a failing label would fail the sample by its severity."""
-        return self._gating.gates_at(self._finding(answer, of).severity)
+        Two answers that both lower a share that has a threshold do not agree if only one is severe enough to
+        fail the sample by itself."""
+        if not self._gates(answer, target) or not self._rubric.labels:
+            return self._gates(answer, target)
+        return self._is_severe(answer, target) or LOWERS_THE_SHARE
 
-    def _is_clean(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether a label finds no fault; what is not clear does not say so."""
-        return verdict_of(self._rubric, said) in self._rubric.ok
+    def _is_severe(self, answer: Any, target: JudgeTarget) -> bool:
+        """Check whether a failing label would fail the sample by its severity."""
+        return self._gating.gates_at(self._finding(answer, target).severity)
 
-    def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
-        """Whether an answer that would fail nothing might, read otherwise, have to."""
+    def _is_clean(self, answer: Any, target: JudgeTarget) -> bool:
+        """Check whether a label reports no fault; one that is not clear does not."""
+        return read_verdict(self._rubric, answer) in self._rubric.ok
+
+    def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
+        """Check whether an answer that fails nothing might have to, read differently."""
         return False
 
-    def _is_proven(self, said: Any, of: JudgeTarget) -> bool:
-        """Whether code has found what an answer says of a turn."""
-        if of.turn is None or not self._rubric.labels:
+    def _is_proven(self, answer: Any, target: JudgeTarget) -> bool:
+        """Check whether code has found the failure that an answer reports for a turn."""
+        if target.turn is None or not self._rubric.labels:
             return False
-        found = self._finding(said, of)
-        return any(proves(proof, found) for proof in self._inputs.proofs(of.scenario, of.trajectory))
+        found = self._finding(answer, target)
+        return any(proves(proof, found) for proof in self._inputs.proofs(target.scenario, target.trajectory))
 
-    def _finding(self, answer: Any, of: JudgeTarget, *, scripted: bool = False) -> Finding:
-        """The failure that an answer tells of; its severity is that of the effect."""
-        refers = references_in(answer)
+    def _finding(self, answer: Any, target: JudgeTarget, *, scripted: bool = False) -> Finding:
+        """Return the failure that an answer reports; its severity is that of the effect."""
+        references = read_references(answer)
         finding = Finding(
             detector=JUDGE,
             metric=self.metric,
             label=answer.label,
             severity=Severity.LOW,
-            turn=of.turn,
-            call=refers.call,
+            turn=target.turn,
+            call=references.call,
             evidence=answer.evidence,
             explanation=answer.reason,
-            references=refers,
+            references=references,
             scripted=scripted,
         )
-        return rate_finding(finding, of.trajectory, of.scenario.tools, self._severities)
+        return rate_finding(finding, target.trajectory, target.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
-        """No two of three answers agree."""
+        """Return a failure to score because no two of three answers agree."""
         message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
         return self._unclear(answer, message)
 
@@ -210,25 +222,27 @@ class Judge:
             metric=self.metric, message=message, usage=answer.usage, unclear=True, worst=worst
         )
 
-    def _score_answer(self, answer: JudgeAnswer, of: JudgeTarget) -> Sequence[Score | ScoreFailure | Finding]:
+    def _score_answer(
+        self, answer: JudgeAnswer, target: JudgeTarget
+    ) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
-        said: Any = reply.value
+        parsed: Any = reply.value
         if answer.is_split:
             return (self._undecided(answer),)
-        if verdict_of(self._rubric, said) is None:
-            message = f"not enough to judge: {said.reason}"
-            return (self._unclear(answer, message, self._worst(None, of)),)
-        label = said.label if self._rubric.labels else None
-        if _is_of_unseen_call(said, of):
-            message = f"“{said.evidence}”: no call was seen that did it, and not all calls are seen"
-            return (self._unclear(answer, message, self._worst(said, of)),)
+        if read_verdict(self._rubric, parsed) is None:
+            message = f"not enough to judge: {parsed.reason}"
+            return (self._unclear(answer, message, self._worst(None, target)),)
+        label = parsed.label if self._rubric.labels else None
+        if _may_be_unseen_call(parsed, target):
+            message = f"“{parsed.evidence}”: no call that did this was seen, and not all calls are seen"
+            return (self._unclear(answer, message, self._worst(parsed, target)),)
         score = Score(
             metric=self.metric,
-            value=None if self._rubric.labels else said.score,
+            value=None if self._rubric.labels else parsed.score,
             label=label,
-            reason=said.reason,
-            evidence=said.evidence,
-            references=references_in(said),
+            reason=parsed.reason,
+            evidence=parsed.evidence,
+            references=read_references(parsed),
             by=reply.model,
             scripted=reply.scripted,
             ok=label in self._rubric.ok if label else None,
@@ -238,33 +252,34 @@ class Judge:
         )
         if score.ok is not False or score.label is None:
             return (score,)
-        return score, self._finding(said, of, scripted=reply.scripted)
+        return score, self._finding(parsed, target, scripted=reply.scripted)
 
 
-def _is_of_unseen_call(said: Any, of: JudgeTarget) -> bool:
-    """Whether an answer says that the agent claims what no call did, where one may have done it that nobody
-    saw: a call that failed would be named."""
-    if getattr(said, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
+def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
+    """Check whether an answer reports a false claim that an unseen call may have carried out.
+
+    A call that failed would be named in the answer."""
+    if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
         return False
-    is_taken = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
-    return not is_taken and references_in(said).call is None
+    is_taken_at_word = target.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+    return not is_taken_at_word and read_references(answer).call is None
 
 
 class JudgeTarget(NamedTuple):
-    """What is judged: a turn (from 0), or the whole conversation (``None``). ``twin``: the record of another
-    one, where that is shown, too."""
+    """The turn (from 0) or the whole conversation (``None``) that is judged."""
 
     scenario: Scenario
     trajectory: Trajectory
     turn: int | None
     record: QuotableRecord
     twin: QuotableRecord | None = None
+    """The record of another conversation, if that is shown, too."""
 
 
 def build_label_finding(
     score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
 ) -> Finding:
-    """The failure that a score tells of, by its label alone."""
+    """Return the failure that a score reports, by its label alone."""
     return Finding(
         detector=JUDGE,
         metric=score.metric,

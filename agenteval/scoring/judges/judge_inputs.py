@@ -1,4 +1,4 @@
-"""What a judge is given besides its rubric, and how it is shown a conversation."""
+"""The inputs of a judge besides its rubric, and how it is shown a conversation."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ FindingsOf: TypeAlias = Callable[[Scenario, Trajectory], Iterable[Finding]]
 
 
 def no_findings(_scenario: Scenario, _trajectory: Trajectory) -> Iterable[Finding]:
-    """Where no code looks."""
+    """Return no findings: the default if no code looks for any."""
     return ()
 
 
 def no_policy(_scenario: Scenario) -> str:
-    """Of an agent whose policy is not known."""
+    """Return an empty policy: the default for an agent whose policy is not known."""
     return ""
 
 
 @dataclass(frozen=True)
 class JudgeInputs:
-    """What the judges of a run have in common."""
+    """The inputs that the judges of a run share."""
 
     model: ChatModel
     policy_of: PolicyOf = no_policy
-    """The policy of the agent in a scenario."""
+    """Returns the policy of the agent in a scenario."""
     tools_of: ToolsOf = list_tool_schemas
-    """What the agent could call there, in OpenAI's format."""
+    """Returns the tools that the agent could call in a scenario, in OpenAI's format."""
     now: str | None = None
     gating: GatingPolicy = field(default_factory=GatingPolicy)
-    """A verdict that counts against the agent brings references, which code checks; one that would gate is
+    """A verdict that counts against the agent needs references, which code checks; one that would gate is
     asked again, unless it is among the ``proofs``."""
     proofs: FindingsOf = no_findings
-    """What code finds in a conversation."""
+    """Returns what code finds in a conversation."""
     find_raised_questions: FindingsOf = no_findings
-    """What code asks about it, which the judge of the turn is shown."""
+    """Returns the questions of code about a conversation, which the judge of the turn is shown."""
     limit: int = MAX_TRANSCRIPT_BYTES
-    """Bytes of a record."""
+    """The limit of a record in bytes."""
 
 
 @dataclass(frozen=True)
 class ConversationView:
-    """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools."""
+    """Shows a conversation to its judges; ``parameters``: with those of the tools."""
 
     inputs: JudgeInputs
     parameters: bool = False
@@ -66,20 +66,20 @@ class ConversationView:
     def transcript(
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, reserved: int = 0
     ) -> JudgeTranscript:
-        """``taken``: bytes that something else takes of the limit."""
-        given = self.inputs
+        """Build the record. ``reserved``: bytes of the limit that are needed for something else."""
+        inputs = self.inputs
         options = TranscriptOptions(
-            policy=given.policy_of(scenario),
-            tools=given.tools_of(scenario),
-            now=given.now,
+            policy=inputs.policy_of(scenario),
+            tools=inputs.tools_of(scenario),
+            now=inputs.now,
             upto=turn,
             parameters=self.parameters,
-            limit=given.limit - reserved,
+            limit=inputs.limit - reserved,
         )
         return build_transcript(scenario, trajectory, options)
 
     def diff_setup(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
-        """Policy and tools of the agent; each empty where another one's are the same."""
+        """Return the agent's policy and tools; each empty if the other view has the same."""
         policies = [view.inputs.policy_of(scenario) for view in (self, other)]
         tools = [tuple(view.inputs.tools_of(scenario)) for view in (self, other)]
         return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()
@@ -87,6 +87,6 @@ class ConversationView:
     def build_quotable_record(
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None
     ) -> QuotableRecord:
-        """The same by whose words it is, to look references up in."""
+        """Build the same record by speaker, to look references up in."""
         policy, tools = self.inputs.policy_of(scenario), self.inputs.tools_of(scenario)
         return build_quotable_record(scenario, trajectory, turn, policy=policy, tools=tools)

@@ -1,4 +1,4 @@
-"""One question to a judge, and what code makes of each answer that it may get."""
+"""A question to a judge, and how code evaluates each possible answer."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from agenteval.files.prompts import Rubric
 from agenteval.scoring.transcript import JudgeTranscript
 
 AnswerSide: TypeAlias = bool | str
-"""What an answer comes to: whether it would fail something, or of a goal that was not missed the outcome. Two
-answers agree if they are on one side."""
+"""The side of an answer: whether it would fail something, or the outcome of a goal that was not missed. Two
+answers agree if they are on the same side."""
 
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """What a judge is asked, and what an answer would mean."""
+    """A question to a judge, and the meaning of an answer."""
 
     rubric: Rubric
     record: JudgeTranscript
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
-    """What is wrong with an answer; whether it is scripted is given, too."""
+    """Describes what is wrong with an answer; also gets whether it is scripted."""
     gates: Callable[[Any], bool]
-    """Whether an answer would fail something by itself."""
+    """Returns whether an answer would fail something by itself."""
     is_proven: Callable[[Any], bool] = lambda _answer: False
-    """Whether code has proven what it says."""
+    """Returns whether code has proven what an answer reports."""
     is_clean: Callable[[Any], bool] = lambda _answer: False
-    """Whether it finds no fault, so that it may be drawn."""
+    """Returns whether an answer reports no fault, so that it may be drawn."""
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
-    """Whether one that would fail nothing is asked again."""
+    """Returns whether an answer that fails nothing is asked again."""
     side: Callable[[Any], AnswerSide] | None = None
-    """What it comes to, where that is more than whether it gates."""
+    """Returns the side of an answer, if that is more than whether it gates."""
     criterion: Mapping[str, str] | None = None
-    """As in ``request_of``."""
+    """As in ``build_judge_request``."""
     accepts_flawed: Callable[[Any, bool], bool] = reject_flawed
-    """Whether one with a flaw is an answer all the same."""
+    """Returns whether an answer with a flaw counts as an answer."""
 
     def side_of(self, answer: Any) -> AnswerSide:
         return self.side(answer) if self.side else self.gates(answer)

@@ -1,9 +1,8 @@
-"""Does a quotation stand in a text? A careful reader's forms are read: what stands there to the word may be
-quoted with another mark around it, with whose words it is before it, or two pieces side by side.
+"""Checks whether a quotation occurs in a text. The forms in which a careful reader quotes are accepted:
+verbatim words with other marks around them, after the speaker's name, or two pieces side by side.
 
-Every word of a quotation has to stand there, in whatever form: a form only says where a quotation is to be
-parted, and which of its marks are the judge's own.
-"""
+Every word of a quotation has to occur in the text, whatever its form: a form only says where to split a
+quotation, and which of its marks are the judge's own."""
 
 from __future__ import annotations
 
@@ -19,16 +18,19 @@ from agenteval.core.json_text import iter_leaves, parse_or
 from agenteval.core.text_matching import mentions
 
 ENOUGH_BYTES = 8
-"""Of UTF-8, that some part of a quotation has at least; a shorter one is a whole message, value or result."""
+"""The number of bytes of UTF-8 that some part of a quotation needs; a shorter one must be a whole message,
+value or result."""
 
 Form: TypeAlias = tuple[str, ...]
-"""A part of a quotation, in the pieces that have to stand there."""
+"""A part of a quotation, as the pieces that have to occur."""
 
 
 def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Whether each part of ``quotation`` that an ellipsis parts stands in one of ``texts``, after folding and
-    JSON's unescaping, and one of the parts is long enough to tell where it is from."""
-    split = parts_of(quotation)
+    """Check whether ``quotation`` occurs in ``texts``.
+
+    Each part between ellipses must occur in one of the texts, after folding and JSON unescaping, and one part
+    must be long enough to identify its source."""
+    split = split_quotation(quotation)
     parts = [
         (part, _Ends(at > 0, at < len(split) - 1))
         for at, part in enumerate(split)
@@ -39,7 +41,7 @@ def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
 
 
 class _Ends(NamedTuple):
-    """Whether a part may begin, and end, within a word: only where an ellipsis says that it was cut."""
+    """Whether a part may begin and end within a word: only where an ellipsis marks a cut."""
 
     begins: bool = False
     ends: bool = False
@@ -51,23 +53,23 @@ def _pieces(forms: Iterable[Form]) -> Iterator[str]:
 
 
 def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Whether a piece of ``quotation``, however it is parted, is quoted from ``texts``."""
+    """Check whether a piece of ``quotation``, however it is split, is quoted from ``texts``."""
     pieces = {
         piece
-        for part in parts_of(quotation)
+        for part in split_quotation(quotation)
         for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES)
         for piece in (part, *between.split(part))
     }
     return any(is_quoted(piece, texts) for piece in pieces)
 
 
-def parts_of(quotation: str) -> list[str]:
-    """What ellipses part."""
+def split_quotation(quotation: str) -> list[str]:
+    """Split a quotation at its ellipses."""
     return _ELLIPSIS.split(quotation)
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether two quotations are the same."""
+    """Check whether two quotations are the same."""
     return fold(strip_quotation(one)) == fold(strip_quotation(other))
 
 
@@ -77,12 +79,12 @@ _STOPS = ".,;:!?"
 
 
 def strip_quotation(part: str) -> str:
-    """Without the marks that surround a quotation, and the full stop that its sentence ends with."""
+    """Remove the marks around a quotation, and the full stop of its sentence."""
     return part.strip(_QUOTES + _STOPS)
 
 
 def is_long(part: str) -> bool:
-    """Whether it has enough bytes, its full stop among them."""
+    """Check whether a part has enough bytes, including its full stop."""
     text = strip_quotation(part)
     has_stop = part.strip(_QUOTES)[-1:] in _STOPS
     return len(fold(text).encode()) + has_stop >= ENOUGH_BYTES
@@ -100,7 +102,7 @@ _SPEAKER = re.compile(
     r"(?:\s+(?:says?|said|answers?|answered|returns?|returned))?\s*:\s*",
     re.IGNORECASE,
 )
-"""Whose words they are, as records and readers of them write it: ``Agent:``, ``Turn 3:``."""
+"""The speaker's name, as records and their readers write it: ``Agent:``, ``Turn 3:``."""
 _BETWEEN_QUOTES = re.compile(
     r"(?<=[\"“”»’])\s*(?:\b(?:and|und|et|y)\b|[&+,;/|])?\s*(?=[\"“”„«‘])", re.IGNORECASE
 )
@@ -110,8 +112,10 @@ _MOST_HEADINGS = 3
 
 
 def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
-    """The ways to read a part: as it stands, without whose words it is, as two pieces side by side that each
-    tell their place, and as a heading with what stands under it."""
+    """Yield the ways to read a part.
+
+    It is read as it is, without the speaker's name, as two pieces side by side that can each be located, and
+    as a heading with the text under it."""
     yield (part,)
     speaker = _SPEAKER.match(part.strip(_QUOTES))
     if speaker:
@@ -176,11 +180,11 @@ def _stands_in(piece: str, text: str, ends: _Ends) -> bool:
 
 
 _LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
-"""Of scripts that write words apart."""
+"""A letter of a script that separates words."""
 
 
 def _mentions(text: str, piece: str, ends: _Ends) -> bool:
-    """Whether the words of a piece stand in a text: "able to refund" is no part of "unable to refund"."""
+    """Check whether a text has the words of a piece: "able to refund" is not part of "unable to refund"."""
     if not mentions(text, piece):
         return False
     within, wanted = fold(text), fold(piece)
@@ -210,7 +214,7 @@ _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _compact(text: str) -> str:
-    """JSON without the blanks around its marks. Those between two numbers stay: they part them."""
+    """Remove the blanks around the marks of JSON. Blanks between two numbers stay: they separate them."""
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
 
 
@@ -219,7 +223,7 @@ _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _unmarked(text: str) -> str:
-    """Without the marks of headings and lists at the beginning of lines."""
+    """Remove the marks of headings and lists at the beginning of lines."""
     return _LINE_MARK.sub("", text)
 
 
@@ -230,7 +234,7 @@ _WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.es
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _without_signed_amounts(text: str) -> str:
-    """Amounts that have a sign are of that currency alone."""
+    """Remove amounts with a currency sign: they match only that currency."""
     return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -250,13 +254,13 @@ _PLAIN_AMOUNT = re.compile(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def _amount(text: str) -> float | None:
-    """The number that a text is: 1,969.20 is 1969.2."""
+    """Return the number that a text consists of: 1,969.20 is 1969.2."""
     plain = text.strip()
     return float(plain.replace(",", "")) if _PLAIN_AMOUNT.fullmatch(plain) else None
 
 
 def _values(text: str) -> Iterator[str]:
-    """The single values of a text that is JSON, or of a call's arguments."""
+    """Yield the single values of a text that is JSON, or of a call's arguments."""
     start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
     if start < 0:
         return

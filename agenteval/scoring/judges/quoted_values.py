@@ -1,4 +1,4 @@
-"""The values that a quotation holds, however they are written: identifiers, addresses and numbers."""
+"""Extracts the values in a quotation, however they are written: identifiers, addresses and numbers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ _CENTS = Decimal("0.01")
 
 
 def extract_values(text: str) -> frozenset[str | Decimal]:
-    """Numbers to cents and without sign; not one that has two readings (``1.250``)."""
-    named = list(find_identifiers(text))
-    taken = {at for each in named for at in range(each.start, each.end)}
+    """Extract the values of a text.
+
+    Numbers are rounded to cents, without sign; an ambiguous number (``1.250``) is left out."""
+    identifiers = list(find_identifiers(text))
+    taken = {at for each in identifiers for at in range(each.start, each.end)}
     numbers = (parse_amount(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
-    return frozenset((*(each.core for each in named), *(number for number in numbers if number is not None)))
+    return frozenset(
+        (*(each.core for each in identifiers), *(number for number in numbers if number is not None))
+    )
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is one such value and nothing else."""
+    """Check whether a text is a single value and nothing else."""
     text = text.strip().strip("$€£¥%").strip()
     return any(each.text == text for each in find_identifiers(text)) or bool(_NUMBER.fullmatch(text))
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """A written number to cents; ``None`` if it has two readings or more digits than any amount."""
+    """Parse a written number to cents; ``None`` if it is ambiguous or has more digits than any amount."""
     if len(text) > _LONGEST:
         return None
     text = text.translate(_COMMAS)

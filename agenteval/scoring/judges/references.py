@@ -1,8 +1,8 @@
-"""Is what a judge refers to there, in the right place, and of the kind that its verdict needs? No model is
-asked.
+"""Checks a judge's references without a model: they must exist, be in the right place, and be of the kind
+that the verdict needs.
 
-A verdict that counts against the agent is worth what can be looked up. What each label has to name stands in
-``REFERENCE_CHECKS``; of all other verdicts the evidence is a quotation from the record. What is wrong is said
+A verdict that counts against the agent is only as good as its references. ``REFERENCE_CHECKS`` defines what
+each label has to name; the evidence of all other verdicts is a quotation from the record. A flaw is described
 in words for the judge, who may correct it once."""
 
 from __future__ import annotations
@@ -20,36 +20,46 @@ from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER
 from agenteval.core.text_matching import mentions
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolVisibility, Trajectory, Turn
-from agenteval.scoring.judges.quotations import is_long, is_partly_quoted, is_quoted, parts_of, same_words
+from agenteval.scoring.judges.quotations import (
+    is_long,
+    is_partly_quoted,
+    is_quoted,
+    same_words,
+    split_quotation,
+)
 from agenteval.scoring.judges.quoted_values import extract_values, is_value
 
 
 @dataclass(frozen=True)
 class QuotableRecord:
-    """What a judge was shown, by whose words it is.
-
-    ``said``: the agent's in what is judged (a turn, or the whole), ``acts``: its calls there; ``before``:
-    both of the turns before it; ``users``: the user's messages. ``sources``: what is not the agent's: those,
-    results, knowledge, facts and what tools are for; ``asked``: the goal, the profile and the criterion.
-    ``calls`` are all so far, those from ``first`` on are judged. ``tools``: the parameters of those that the
-    agent had, by name. ``are_calls_seen``: a call that is not here was not made.
-    ``is_taken_at_word``: the author says that calls are unseen.
-    ``read_tools``: the tools that only read, and cannot have been meant to do anything.
-    """
+    """The record that a judge was shown, by speaker."""
 
     agent_texts: tuple[str, ...]
+    """The agent's texts in what is judged (a turn, or the whole conversation)."""
     agent_calls: tuple[str, ...]
+    """The agent's calls in what is judged."""
     earlier_agent_texts: tuple[str, ...]
+    """The agent's texts and calls of the turns before it."""
     user_texts: tuple[str, ...]
+    """The user's messages."""
     source_texts: tuple[str, ...]
+    """The texts that are not the agent's: the user's messages, results, knowledge, facts and tool
+    descriptions."""
     policy: str
     task_texts: tuple[str, ...]
+    """The goal, the profile and the criterion."""
     calls: tuple[ToolCall, ...]
+    """All calls so far."""
     first_judged_call: int
+    """The number of the first call that is judged."""
     tools: Mapping[str, frozenset[str]]
+    """The parameters of the agent's tools, by tool name."""
     are_calls_seen: bool
+    """True if a call that is not here was not made."""
     is_taken_at_word: bool = False
+    """True if the author declares that calls are unseen."""
     read_tools: frozenset[str] = frozenset()
+    """The tools that only read, and so cannot have been meant to do anything."""
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -63,7 +73,7 @@ class QuotableRecord:
         )
 
     def with_task_texts(self, *texts: str) -> QuotableRecord:
-        """The same, with what the author of the check wrote."""
+        """Return the record with further texts of the author of the check."""
         return replace(self, task_texts=(*self.task_texts, *texts))
 
 
@@ -75,7 +85,7 @@ def build_quotable_record(
     policy: str,
     tools: Sequence[Mapping[str, Any]],
 ) -> QuotableRecord:
-    """What is in the record of turn ``turn`` (from 0), or of the whole conversation."""
+    """Build the record of turn ``turn`` (from 0), or of the whole conversation."""
     turns = trajectory.all_turns if turn is None else trajectory.turns[: turn + 1]
     judged, before = (turns, ()) if turn is None else (turns[turn:], turns[:turn])
     return QuotableRecord(
@@ -104,7 +114,7 @@ def _acts(turns: Iterable[Turn]) -> Iterator[str]:
 
 
 def format_quotable_call(call: ToolCall) -> str:
-    """A call as it can be quoted: ``cancel {"id": "A-7"}``."""
+    """Format a call as it can be quoted: ``cancel {"id": "A-7"}``."""
     args = (call.raw_args or "") if call.args is None else json.dumps(call.args, ensure_ascii=False)
     return f"{call.name} {args}"
 
@@ -135,55 +145,59 @@ def _function(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A verdict that counts against the agent, with all that it refers to. ``is_scripted``: by a scripted
-    reply, which may leave out references; those that it gives are checked, and so is its evidence."""
+    """A verdict that counts against the agent, with everything that it refers to."""
 
     evidence: str
     references: References
     is_scripted: bool = False
+    """True for a scripted reply, which may leave out references. Those that it gives are checked, and so is
+    its evidence."""
 
 
 ReferenceCheck: TypeAlias = Callable[[Claim, QuotableRecord], str]
-"""What is wrong with a claim, in words for the judge; empty if nothing is."""
+"""Describes to the judge what is wrong with a claim; empty if nothing is."""
 
 
 def find_reference_flaw(label: str, claim: Claim, record: QuotableRecord) -> str:
-    """What is wrong with the references of a failing ``label`` (a criterion, a goal, a score: any other
-    text), in words for the judge; empty if nothing is."""
+    """Describe to the judge what is wrong with the references of a failing ``label``; empty if nothing is.
+
+    ``label`` may be any other text for a criterion, a goal or a score."""
     return REFERENCE_CHECKS.get(label, _any_words)(claim, record) or find_invented_quotation(claim, record)
 
 
 def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
-    """Whatever is quoted beside what the label needs stands in the record, too."""
-    refers, others = claim.references, "what was said or returned by anybody but the agent"
-    given = (
+    """Check that every quotation beyond those that the label needs occurs in the record, too."""
+    references, others = claim.references, "what was said or returned by anybody but the agent"
+    quotations = (
         ("evidence", claim.evidence.strip() and claim.evidence, record.everything, "the record"),
-        ("source", refers.source, (*record.source_texts, record.policy, *record.task_texts), others),
-        ("rule", refers.rule, (record.policy,), "the agent's policy"),
-        ("fact", refers.fact, (*record.source_texts, *record.task_texts), others),
+        ("source", references.source, (*record.source_texts, record.policy, *record.task_texts), others),
+        ("rule", references.rule, (record.policy,), "the agent's policy"),
+        ("fact", references.fact, (*record.source_texts, *record.task_texts), others),
     )
-    flaws = (check_quotation(key, words, texts, where) for key, words, texts, where in given if words)
+    flaws = (check_quotation(key, words, texts, where) for key, words, texts, where in quotations if words)
     return next(filter(None, flaws), "")
 
 
 def check_quotation(key: str, quotation: str, texts: Sequence[str], where: str) -> str:
-    """What is wrong with a quotation that does not stand in any of ``texts``, which are ``where``."""
+    """Describe what is wrong with a quotation that is in none of ``texts``; ``where`` names these texts."""
     return "" if is_quoted(quotation, texts) else describe_missing_quotation(key, quotation, where)
 
 
 def describe_missing_quotation(key: str, quotation: str, where: str) -> str:
     if not quotation.strip():
         return f'"{key}" is empty; quote words from {where}'
-    few = not any(map(is_long, parts_of(quotation)))
+    few = not any(map(is_long, split_quotation(quotation)))
     more = "; quote more than a word or two" if few else ""
     return f'"{key}" must quote words from {where}, copied word for word; those are not there{more}'
 
 
 def _any_words(claim: Claim, record: QuotableRecord) -> str:
-    """Of the agent or, for what it left out, of whoever or whatever asked for it, be it beside other words of
-    the record: a result by itself shows no fault of the agent's."""
-    whose = (*record.agent_texts, *record.agent_calls, *record.user_texts, record.policy, *record.task_texts)
-    if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, whose):
+    """Check that the words are the agent's or, for an omission, of whoever or whatever asked for it.
+
+    They may be quoted along with other words of the record. A result by itself shows no fault of the agent's.
+    """
+    texts = (*record.agent_texts, *record.agent_calls, *record.user_texts, record.policy, *record.task_texts)
+    if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, texts):
         return ""
     return describe_missing_quotation(
         "evidence", claim.evidence, "what the agent says or, if it left something out, what asked for it"
@@ -197,7 +211,7 @@ def _own_words(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _own_action(claim: Claim, record: QuotableRecord) -> str:
-    """What the agent says or calls: neither is an omission."""
+    """Check that the agent's words or a call of it are quoted: neither is an omission."""
     where = "what the agent says or calls in what is judged"
     return check_quotation("evidence", claim.evidence, (*record.agent_texts, *record.agent_calls), where)
 
@@ -228,10 +242,10 @@ def _withheld(claim: Claim, record: QuotableRecord) -> str:
     return ""
 
 
-def _is_disclosed(source: str, said: Iterable[str]) -> bool:
-    """Whether all values that a quotation holds are said: a key of JSON beside one was not kept back."""
+def _is_disclosed(source: str, texts: Iterable[str]) -> bool:
+    """Check whether all values of a quotation are disclosed: a JSON key beside a value was not withheld."""
     wanted = extract_values(source)
-    return bool(wanted) and wanted <= frozenset().union(*map(extract_values, said))
+    return bool(wanted) and wanted <= frozenset().union(*map(extract_values, texts))
 
 
 def _missing_call(claim: Claim, record: QuotableRecord) -> str:
@@ -254,13 +268,13 @@ def _missing_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _false_claim(claim: Claim, record: QuotableRecord) -> str:
-    """What the agent says, and the call that failed to do it, or the tool that was not called for it."""
+    """Check the agent's words, and the call that failed to do it or the tool that was not called for it."""
     if flaw := _own_words(claim, record):
         return flaw
-    refers = claim.references
-    if refers.call is not None:
-        return _failed_call(refers.call, record)
-    if refers.tool:
+    references = claim.references
+    if references.call is not None:
+        return _failed_call(references.call, record)
+    if references.tool:
         return _never_called(claim, record)
     missing = (
         '"call" must be the number of the call that failed or, if none did, "tool" one that was not called'
@@ -283,13 +297,14 @@ def _failed_call(number: int, record: QuotableRecord) -> str:
 
 
 def _never_called(claim: Claim, record: QuotableRecord) -> str:
-    """Where the tool was called for something else, ``value`` is what the agent names and no call has."""
+    """Check that a tool was not called. If it was called for something else, ``value`` is what no call of it
+    has."""
     tool, value = claim.references.tool, claim.references.value
     name = json.dumps(tool)
     if tool not in record.tools:
         return f'"tool" must name a tool that the agent had; there is none named {name}'
     if not record.are_calls_seen and not record.is_taken_at_word:
-        return ""  # it is not held against the agent: what the turn claims is not known
+        return ""  # this does not count against the agent: whether the claim is true is not known
     if not record.are_calls_seen:
         return f'"tool" is {name}, but the agent\'s calls cannot all be seen: name a call that failed'
     called = [call for call in record.calls if call.name == tool]
@@ -306,7 +321,7 @@ def _never_called(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
-    """``value`` stands in what the judge quotes, and in none of the calls or their results."""
+    """Check that ``value`` is in what the judge quotes, and in none of the calls or their results."""
     if not mentions(claim.evidence, value):
         return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
     texts = [*map(format_quotable_call, calls), *(call.result.text for call in calls if call.result)]
@@ -316,7 +331,7 @@ def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
 
 
 def _judged_call(claim: Claim, record: QuotableRecord) -> str:
-    """A call of what is judged."""
+    """Check that the call is among those that are judged."""
     call = claim.references.call
     if call is None:
         return _any_words(claim, record) if claim.is_scripted else '"call" must be the number of the call'
@@ -325,13 +340,13 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
     return ""
 
 
-def _numbers(record: QuotableRecord, *, whole: bool = False) -> str:
-    """``whole``: of all that was shown."""
-    first, last = 0 if whole else record.first_judged_call, len(record.calls) - 1
-    of = "the record" if whole else "what is judged"
+def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
+    """Describe the numbers of the judged calls. ``whole``: of all calls that were shown."""
+    first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
+    scope = "the record" if whole_record else "what is judged"
     if last < first:
-        return f"no call was made in {of}"
-    return f"the calls of {of} have the numbers {first} to {last}"
+        return f"no call was made in {scope}"
+    return f"the calls of {scope} have the numbers {first} to {last}"
 
 
 def _repeated_call(claim: Claim, record: QuotableRecord) -> str:
@@ -355,22 +370,22 @@ def _repeated_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _wrong_order(claim: Claim, record: QuotableRecord) -> str:
-    """Two calls, one of them of what is judged, and the rule or the result that their order breaks."""
-    refers = claim.references
-    early, late = refers.call, refers.other_call
+    """Check two calls, one of which is judged, and the rule or the result that their order breaks."""
+    references = claim.references
+    early, late = references.call, references.other_call
     if early is None or late is None:
         missing = "call" if early is None else "other_call"
         return "" if claim.is_scripted else f'"{missing}" must be the number of a call'
     if not (0 <= early < len(record.calls) and 0 <= late < len(record.calls)):
-        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole=True)}'
+        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole_record=True)}'
     if early >= late:
         return f'"call" is {early}, which came too early: it must come before "other_call" ({late})'
     if late < record.first_judged_call:
         return f'"other_call" is {late}; {_numbers(record)}'
     results = [call.result.text for call in record.calls if call.result]
-    if is_quoted(refers.rule, (record.policy,)) or is_quoted(refers.source, results):
+    if is_quoted(references.rule, (record.policy,)) or is_quoted(references.source, results):
         return ""
-    if claim.is_scripted and not (refers.rule.strip() or refers.source.strip()):
+    if claim.is_scripted and not (references.rule.strip() or references.source.strip()):
         return ""
     return '"rule" must quote the rule that the order breaks, or "source" a result that shows the harm of it'
 
@@ -381,9 +396,9 @@ def _wrong_arguments(claim: Claim, record: QuotableRecord) -> str:
     call, parameter = claim.references.call, claim.references.parameter
     if call is None or (not parameter and claim.is_scripted):
         return ""
-    made = record.calls[call]
-    known = {*(made.args or ()), *record.tools.get(made.name, ())}
-    if made.args is not None and parameter not in known:
+    judged_call = record.calls[call]
+    known = {*(judged_call.args or ()), *record.tools.get(judged_call.name, ())}
+    if judged_call.args is not None and parameter not in known:
         names = ", ".join(sorted(known)) or "none"
         return f'"parameter" must name a parameter of call {call}: {names}'
     return ""
@@ -399,12 +414,12 @@ def _ignored_result(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _unsafe_action(claim: Claim, record: QuotableRecord) -> str:
-    """A call, or the agent's words."""
+    """Check a call, or the agent's words."""
     return _own_action(claim, record) if claim.references.call is None else _judged_call(claim, record)
 
 
 def check_policy_violation(claim: Claim, record: QuotableRecord) -> str:
-    """The rule, and a call or the agent's words."""
+    """Check the rule, and a call or the agent's words."""
     rule = claim.references.rule
     is_left_out = claim.is_scripted and not rule
     flaw = "" if is_left_out else check_quotation("rule", rule, (record.policy,), "the agent's policy")
@@ -427,4 +442,4 @@ REFERENCE_CHECKS: Mapping[str, ReferenceCheck] = {
     "repetition": _own_action,
     "policy violation": check_policy_violation,
 }
-"""By label. Labels that are not here, criteria, goals and scores quote words of the record."""
+"""The checks by label. Other labels, criteria, goals and scores quote words of the record."""

@@ -1,4 +1,4 @@
-"""The shape of a judge's answer, and what is read from one."""
+"""Defines the types of a judge's answers, and reads values from them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from agenteval.scoring.judges.references import Claim
 from agenteval.scoring.verdict_parsing import means_nothing, parse_label, parse_score
 
 
-def claim_of(said: Any, *, is_scripted: bool) -> Claim:
-    """What an answer refers to."""
-    return Claim(said.evidence, references_in(said), is_scripted)
+def build_claim(answer: Any, *, is_scripted: bool) -> Claim:
+    """Return what an answer refers to."""
+    return Claim(answer.evidence, read_references(answer), is_scripted)
 
 
-def references_in(said: Any) -> References:
-    """Those that the rubric asks for; the others are empty."""
-    given = {name: getattr(said, name, None) for name in References.model_fields}
-    return References(**{name: value for name, value in given.items() if value is not None})
+def read_references(answer: Any) -> References:
+    """Return the references that the rubric asks for; the others are empty."""
+    values = {name: getattr(answer, name, None) for name in References.model_fields}
+    return References(**{name: value for name, value in values.items() if value is not None})
 
 
-def verdict_of(rubric: Rubric, said: Any) -> float | str | None:
-    """The score or the label of a reply; ``None`` if the judge could not tell."""
+def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
+    """Return the score or the label of a reply; ``None`` if the judge could not decide."""
     if rubric.scale:
-        score: float | None = said.score
+        score: float | None = answer.score
         return score
-    label: str = said.label
+    label: str = answer.label
     return None if label == rubric.unsure else label
 
 
 def build_reply_type(rubric: Rubric) -> type[BaseModel]:
-    """The shape of a judge's answer: evidence and reason come before the verdict that rests on them.
+    """Return the type of a judge's answer: evidence and reason come before the verdict that rests on them.
 
-    Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt.
-    """
+    Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt."""
     if rubric.scale:
         return _score_type(*rubric.scale, rubric.whole)
     if rubric.form == "answer_policy":
@@ -48,12 +47,12 @@ def build_reply_type(rubric: Rubric) -> type[BaseModel]:
     return _label_type((*rubric.labels, rubric.unsure), tuple(rubric.references))
 
 
-# Further keys are ignored, but a schema that allows them is refused by strict providers.
+# Further keys are ignored, but strict providers refuse a schema that allows them.
 _CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
 def _quotations(value: Any) -> Any:
-    """Some models quote in a list, and write null where there is nothing to quote."""
+    """Join quotations: some models quote in a list, and write null if there is nothing to quote."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " … ".join(value)
     return "" if value is None else value
@@ -63,7 +62,7 @@ _Evidence = Annotated[str, BeforeValidator(_quotations), WithJsonSchema({"type":
 
 
 def describe_scale(low: float, high: float, *, whole: bool) -> str:
-    """``a whole number from 1 to 5``."""
+    """Describe a scale in words, such as ``a whole number from 1 to 5``."""
     if not whole:
         return f"a number from {low:g} to {high:g}"
     return f"{low:g} or {high:g}" if high - low == 1 else f"a whole number from {low:g} to {high:g}"
@@ -71,7 +70,7 @@ def describe_scale(low: float, high: float, *, whole: bool) -> str:
 
 @cache
 def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
-    asked = describe_scale(low, high, whole=whole)
+    scale_text = describe_scale(low, high, whole=whole)
 
     def check(value: Any) -> Any:
         if isinstance(value, str):
@@ -80,7 +79,7 @@ def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not low <= value <= high or (whole and value != int(value)):
-            raise ValueError(f"the score must be {asked}, or null")
+            raise ValueError(f"the score must be {scale_text}, or null")
         return float(value)
 
     number: dict[str, Any] = {"type": "number", "minimum": low, "maximum": high}
@@ -99,7 +98,7 @@ def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str =
 
 
 def _one_of(labels: tuple[str, ...], key: str) -> Any:
-    """A label, however it is spelled."""
+    """Return the type of a label, however it is spelled."""
 
     def check(value: Any) -> Any:
         label = parse_label(value, labels) if isinstance(value, str) else None
@@ -113,7 +112,9 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
 
 @cache
 def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
-    """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
+    """Return the type of a policy judge's answer, with a list of what breaks the policy.
+
+    A scripted reply may name one act beside its label instead."""
     violation = create_model(
         "Violation",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
@@ -127,7 +128,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     return create_model(
         "PolicyReply",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_without_short_form),
-        violations=(list[violation], []),  # pydantic copies a default
+        violations=(list[violation], []),  # pydantic copies the default
         evidence=_Evidence,
         reason=str,
         label=_one_of(labels, "label"),
@@ -139,7 +140,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _kind(value: Any) -> Any:
-    """It decides a severity: nothing is guessed."""
+    """Parse the kind of a rule. It decides a severity, so nothing is guessed."""
     kind = value.strip().lower() if isinstance(value, str) else value
     if kind is None or kind == "":
         return None
@@ -158,14 +159,14 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 
 def _without_short_form(schema: dict[str, Any]) -> None:
-    """A model is asked for the list alone."""
+    """Remove the short form from the schema: a model is asked only for the list."""
     for key in ("rule", "call", "kind", "carried_out"):
         schema["properties"].pop(key, None)
     _all_required(schema)
 
 
 def _call_number(value: Any) -> Any:
-    """Some models write a number as a text, and nothing as one."""
+    """Parse a call number: some models write a number as a text, and write a text for none."""
     if isinstance(value, bool):
         raise ValueError("a call is named by its number")
     if isinstance(value, str):
@@ -199,7 +200,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "fact": (_Evidence, ""),
     "difference": (_Evidence, ""),
 }
-"""Their types, and what stands for none: a scripted reply may leave them out."""
+"""The types of references, and their defaults: a scripted reply may leave them out."""
 
 
 # ── several answers in one ───────────────────────────────────────────────────────────────────────
@@ -207,8 +208,12 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
 
 @cache
 def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
-    """An object with an answer for each name; one that does not fit is ``None``, and spoils no other."""
-    fields: dict[str, Any] = {name: (_perhaps(of), None) for name, of in zip(names, types, strict=True)}
+    """Return the type of an object with an answer for each name.
+
+    An answer that does not fit is ``None`` and does not invalidate the others."""
+    fields: dict[str, Any] = {
+        name: (_optional_reply(reply_type), None) for name, reply_type in zip(names, types, strict=True)
+    }
     return create_model(
         "SharedReply",
         __config__=ConfigDict(
@@ -218,13 +223,13 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
     )
 
 
-def _perhaps(of: type[BaseModel]) -> Any:
+def _optional_reply(reply_type: type[BaseModel]) -> Any:
     def read(value: Any) -> Any:
         try:
-            return of.model_validate(value)
+            return reply_type.model_validate(value)
         except ValidationError:
             return None
 
-    schema = of.model_json_schema()
+    schema = reply_type.model_json_schema()
     schema.pop("title", None)
-    return Annotated[of | None, BeforeValidator(read), WithJsonSchema(schema)]
+    return Annotated[reply_type | None, BeforeValidator(read), WithJsonSchema(schema)]

@@ -1,4 +1,4 @@
-"""What a judge is asked: the request that applies a rubric, or several, to a record."""
+"""Builds the requests that apply a rubric, or several, to a record."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from agenteval.scoring.judges.replies import build_reply_type, build_shared_repl
 from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
-def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
-    """What a judge's call is about."""
+def build_subject(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
+    """Return what a judge's call is about."""
     return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
 
 
@@ -32,15 +32,16 @@ def build_judge_request(
     opinion: str = "",
     flaw_in: Callable[[Any, bool], str] = no_flaw,
 ) -> ModelRequest:
-    """The request that applies a rubric to a record. The system text, and the prompt up to the end of
-    ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
-    ``opinion``: what was answered before, and what is to be made of it."""
+    """Build the request that applies a rubric to a record.
+
+    The system text, and the prompt up to the end of ``record``, are the same for every rubric. ``criterion``
+    fills the placeholders of ``criteria``; ``opinion``: the answers so far, and what to make of them."""
     text = render_template(rubric.text, criterion or {}, source=rubric.source)
     return _request(
         rubric.prompts.prompt("judge_rules").render(
             transcript=record.text,
             criterion=f"{text}\n\n{opinion}" if opinion else text,
-            answer=answer_form(rubric),
+            answer=render_answer_form(rubric),
         ),
         record,
         build_reply_type(rubric),
@@ -50,7 +51,7 @@ def build_judge_request(
 
 
 def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
-    """The request that asks a question. ``opinion`` as in ``request_of``."""
+    """Build the request that asks a question. ``opinion`` as in ``build_judge_request``."""
     request = build_judge_request(
         question.rubric,
         question.record,
@@ -63,8 +64,9 @@ def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelR
 
 
 def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
-    """The request for several questions on one record, whose answers have one form, by the names that they
-    have in the answer. ``metric``: what it goes by with whoever counts calls."""
+    """Build the request for several questions on one record, whose answers have one form.
+
+    The keys of ``questions`` name the answers. ``metric``: the metric by which the call is counted."""
     first = next(iter(questions.values()))
     prompts = first.rubric.prompts
     texts = (
@@ -73,7 +75,7 @@ def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) ->
         for name, each in questions.items()
     )
     form = prompts.prompt("answer_shared").render(
-        count=str(len(questions)), names=_listed(questions), form=answer_form(first.rubric)
+        count=str(len(questions)), names=_quote_names(questions), form=render_answer_form(first.rubric)
     )
     types = tuple(build_reply_type(each.rubric) for each in questions.values())
     return _request(
@@ -102,22 +104,22 @@ def _request(
         subject=subject,
         states_form=True,
         flaw_in=flaw_in,
-        # Rules of the project's own may have something before the record, which is the same for all, too.
+        # The project's own rules may put text before the record; it is the same for all requests, too.
         shared=tuple(rendered.prompt.index(record.text) + length for length in record.shared),
     )
 
 
-def answer_form(rubric: Rubric) -> str:
+def render_answer_form(rubric: Rubric) -> str:
     form = rubric.prompts.prompt(rubric.form)
     values = {
         "scale": describe_scale(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
-        "labels": _listed(rubric.labels),
-        "outcomes": _listed(rubric.outcomes),
+        "labels": _quote_names(rubric.labels),
+        "outcomes": _quote_names(rubric.outcomes),
         "references": "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items()),
         "unsure": rubric.unsure,
     }
     return form.render(**{name: values[name] for name in form.placeholders}).prompt
 
 
-def _listed(names: Iterable[str]) -> str:
+def _quote_names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

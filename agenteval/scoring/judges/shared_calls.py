@@ -1,8 +1,7 @@
-"""Several questions on one record in one call: cheaper, and each is still decided by itself.
+"""Asks several questions on one record in one call: cheaper, and each is still decided by itself.
 
-What is missing in the common answer, does not fit or has a flaw is asked again alone, and so is what would
-gate: a verdict that fails something never rests on a shared call only.
-"""
+A question whose answer is missing, does not fit or has a flaw is asked again alone, and so is one whose
+answer would gate: a verdict that fails something never rests on a shared call only."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.requests import build_shared_request
 
 SHARED = "shared"
-"""The metric of a call for several, to whoever counts or limits calls by it."""
+"""The metric of a shared call, for whatever counts or limits calls by metric."""
 
 
 async def ask_shared(
@@ -30,42 +29,46 @@ async def ask_shared(
     *,
     is_shared: bool,
 ) -> dict[str, JudgeAnswer | ScoreFailure]:
-    """The answer to each question on one record, by the name that it has in the common answer, all at once.
+    """Return the answer to each question on one record, by its name in the common answer. All are asked at
+    once.
+
     ``is_shared``: several are asked in one call first, whose usage is added to that of the first answer."""
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
     if is_shared and len(questions) > 1 and fits:
         shared = await ask_once(model, build_shared_request(questions, SHARED))
-    given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
+    shared_replies = dict(_usable_replies(shared, questions)) if isinstance(shared, ModelReply) else {}
     answers: dict[str, JudgeAnswer | ScoreFailure] = {}
     mistakes: list[AuthorError] = []
 
     async def answer(name: str, question: JudgeQuestion) -> None:
         try:
-            answers[name] = await ask_with_second_opinion(model, question, gating, given.get(name))
+            answers[name] = await ask_with_second_opinion(model, question, gating, shared_replies.get(name))
         except AuthorError as error:
-            mistakes.append(error)  # raised below: out of a task group it would be in a group
+            mistakes.append(error)  # raised below, because a task group would wrap it in an exception group
 
     async with anyio.create_task_group() as group:
         for name, question in questions.items():
             group.start_soon(answer, name, question)
     if mistakes:
         raise mistakes[0]
-    return dict(_paid(answers, list(questions), shared.usage if shared else None))
+    return dict(_assign_usage(answers, list(questions), shared.usage if shared else None))
 
 
-def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterator[tuple[str, ModelReply]]:
-    """The answers of the shared call that can be taken as they are."""
+def _usable_replies(
+    shared: ModelReply, questions: Mapping[str, JudgeQuestion]
+) -> Iterator[tuple[str, ModelReply]]:
+    """Yield the answers of the shared call that can be used as they are."""
     for name, question in questions.items():
         part = getattr(shared.value, name)
         if part is not None and not question.flaw_in(part, shared.scripted):
             yield name, ModelReply(part, Usage(), shared.model, shared.scripted)
 
 
-def _paid(
+def _assign_usage(
     answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
 ) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
-    """In the order of the questions; what the shared call cost is the first one's."""
+    """Yield the answers in the order of the questions; the first one carries the usage of the shared call."""
     for name in names:
         answer = answers[name]
         usage = sum_usage(filter(None, (answer.usage, spent)))

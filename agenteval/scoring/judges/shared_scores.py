@@ -1,4 +1,4 @@
-"""The scores of a turn, asked for in one call."""
+"""Scores a turn by several judges in one call."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agenteval.scoring.judges.shared_calls import ask_shared
 
 
 class SharedScores:
-    """Judges of turns, whose answers have one form, in one call. What is missing in the common answer, or
-    would fail something, is asked again alone."""
+    """Judges of turns whose answers have one form, asked in one call. A judge whose answer is missing in the
+    common answer, or would fail something, is asked again alone."""
 
     scope: Final = "turn"
 
@@ -26,11 +26,13 @@ class SharedScores:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
-        asked = {judge: found for judge, found in asking.items() if found is not None}
-        questions = {judge.metric: question for judge, (question, _) in asked.items()}
-        given = self._inputs
-        answers = await ask_shared(given.model, questions, given.gating, is_shared=True)
+        built = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
+        applicable = {judge: found for judge, found in built.items() if found is not None}
+        questions = {judge.metric: question for judge, (question, _) in applicable.items()}
+        inputs = self._inputs
+        answers = await ask_shared(inputs.model, questions, inputs.gating, is_shared=True)
         return [
-            item for judge, (_, of) in asked.items() for item in judge.score_answer(answers[judge.metric], of)
+            item
+            for judge, (_, target) in applicable.items()
+            for item in judge.score_answer(answers[judge.metric], target)
         ]

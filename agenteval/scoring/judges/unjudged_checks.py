@@ -1,4 +1,4 @@
-"""``--no-judge``: what a judge would have decided stays undecided, and says so."""
+"""``--no-judge``: whatever a judge would have decided stays undecided and is reported as such."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from agenteval.core.trajectory import Trajectory
 
 
 class UnjudgedChecks:
-    """A check that could not be decided for each criterion, and for a scenario that nothing but judges
-    would check (``is_vacuous``): its sample is inconclusive, never green. ``why``: nobody judged."""
+    """Yields an undecided check for each criterion, and for a scenario that only judges would check
+    (``is_vacuous``).
+
+    The sample is then inconclusive, never green. ``why``: the reason why nothing was judged."""
 
     scope: Final = "conversation"
 

@@ -1,9 +1,8 @@
-"""Was the simulated user one? A model looks at each conversation that failed, and at a tenth of the others;
-also at recorded ones, of whose users nothing is known without a scenario.
+"""Reviews the simulated user: did it act as a user would? A model looks at each conversation that failed, and
+at a tenth of the others; also at recorded ones, whose users are unknown without a scenario.
 
 A fault of the user that explains how the conversation ended makes the outcome the simulator's: neither red
-nor green. What the turns before the fault prove stands. Whom the model quotes is checked in code.
-"""
+nor green. What the turns before the fault prove stands. Code checks whom the model quotes."""
 
 from __future__ import annotations
 
@@ -42,11 +41,11 @@ from agenteval.scoring.verdict_parsing import parse_label
 
 LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_IN_SCENARIO, NOT_CLEAR)
 NOT_KNOWN = "Not known."
-"""Of a recorded conversation without a scenario."""
+"""Stands for unknown values of a recorded conversation without a scenario."""
 
 
 def _label(value: Any) -> Any:
-    """However it is spelled."""
+    """Parse a label, however it is spelled."""
     label = parse_label(value, LABELS) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"the label must be one of: {', '.join(LABELS)}")
@@ -67,28 +66,29 @@ class ReviewReply(BaseModel):
 
 
 class EndedConversation(NamedTuple):
-    """A conversation that is over, decided as the report will decide it. ``failed``: the verdict is red, or
-    it counts as a failure where failed samples are tolerated."""
+    """A conversation that is over, decided as the report will decide it."""
 
     sample: SampleReport
     decision: SampleDecision
     failed: bool
+    """True if the verdict is red, or if it counts as a failure where failed samples are tolerated."""
 
 
 @dataclass(frozen=True)
 class UserReviewer:
-    """Which conversations are reviewed, by whom. ``decide``: how one ended, by all its events.
-    ``is_asked``: whether the model has an answer at all (a scripted one may have none)."""
+    """Decides which conversations are reviewed, and by which model."""
 
     model: ChatModel
     decide: Callable[[Sample, Sequence[Event]], EndedConversation]
+    """Decides how a conversation ended, from all its events."""
     prompt: Prompt
     seed: int = 0
     now: str = ""
     is_asked: Callable[[Subject], bool] = lambda _subject: True
+    """Returns whether the model has an answer at all (a scripted one may have none)."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None:
-        """The review of a conversation with all its events; ``None`` if there is none."""
+        """Return the review of a conversation with all its events; ``None`` if it is not reviewed."""
         if sample.scenario.is_scripted:
             return None
         found, decided, failed = self.decide(sample, events)
@@ -117,7 +117,7 @@ def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Review:
-    """Of one conversation: a scorer, asked once it is over."""
+    """The review of one conversation: a scorer that runs once it is over."""
 
     reviews: UserReviewer
     subject: Subject
@@ -132,17 +132,17 @@ class _Review:
         reply = await ask_model(self.reviews.model, self._request(scenario, trajectory))
         if isinstance(reply, ScoreFailure):
             return (reply,)
-        said: Any = reply.value
-        is_fault = said.label in (HELPED, HINDERED)
+        answer: Any = reply.value
+        is_fault = answer.label in (HELPED, HINDERED)
         return (
             UserReview(
-                label=said.label,
-                explains=is_fault and said.explains,
-                turn=_turn_of(said.evidence, trajectory) if is_fault else None,
+                label=answer.label,
+                explains=is_fault and answer.explains,
+                turn=_find_fault_turn(answer.evidence, trajectory) if is_fault else None,
                 failed=self.failed,
-                evidence=said.evidence,
-                source=said.source,
-                reason=said.reason,
+                evidence=answer.evidence,
+                source=answer.source,
+                reason=answer.reason,
                 by=reply.model,
                 scripted=reply.scripted,
                 usage=reply.usage,
@@ -158,7 +158,7 @@ class _Review:
             knowledge=format_list(scenario.knowledge) if known else NOT_KNOWN,
             beliefs=format_list(format_beliefs(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
-            transcript="\n\n".join(_talk(trajectory)),
+            transcript="\n\n".join(_render_turns(trajectory)),
             outcome=fence(self.outcome),
             labels=", ".join(f'"{label}"' for label in LABELS),
         )
@@ -169,12 +169,12 @@ class _Review:
             reply=ReviewReply,
             subject=self.subject,
             states_form=True,
-            flaw_in=lambda said, is_scripted: _flaw(said, is_scripted, scenario, trajectory),
+            flaw_in=lambda answer, is_scripted: _find_flaw(answer, is_scripted, scenario, trajectory),
         )
 
 
 def _is_user_known(scenario: Scenario) -> bool:
-    """Whether anything was written of who the user is, and what it wants."""
+    """Check whether anything is written about who the user is and what it wants."""
     return bool(scenario.goal or scenario.profile or scenario.knowledge or scenario.beliefs)
 
 
@@ -182,7 +182,7 @@ def _is_recorded(trajectory: Trajectory) -> bool:
     return trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
 
 
-def _talk(trajectory: Trajectory) -> Iterator[str]:
+def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
         agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
@@ -191,42 +191,46 @@ def _talk(trajectory: Trajectory) -> Iterator[str]:
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
 
 
-def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
-    """What is wrong with the quotations of an answer that finds a fault, in words for the model."""
-    if said.label not in (HELPED, HINDERED):
+def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
+    """Describe to the model what is wrong with the quotations of an answer that finds a fault; empty if
+    nothing is."""
+    if answer.label not in (HELPED, HINDERED):
         return ""
-    if "explains" not in said.model_fields_set and not is_scripted:
+    if "explains" not in answer.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
-    own = [turn.user for turn in trajectory.turns if turn.script is None]
-    if said.label == HELPED:
-        return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
+    own_texts = [turn.user for turn in trajectory.turns if turn.script is None]
+    if answer.label == HELPED:
+        return _find_helped_flaw(answer, own_texts, is_known=_is_user_known(scenario))
     agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
     place = "what the user said, or the agent's that it left unanswered"
-    flaw = check_quotation("evidence", said.evidence, (*own, *agent), place)
-    if flaw or (is_scripted and not said.source.strip()):
+    flaw = check_quotation("evidence", answer.evidence, (*own_texts, *agent), place)
+    if flaw or (is_scripted and not answer.source.strip()):
         return flaw
-    texts = (*_at_odds_with(said, own, scenario), *agent)
-    return check_quotation("source", said.source, texts, "what the user was told, or what the agent said")
+    texts = (*_at_odds_with(answer, own_texts, scenario), *agent)
+    return check_quotation("source", answer.source, texts, "what the user was told, or what the agent said")
 
 
-def _flaw_of_helped(answer: Any, own: Sequence[str], *, is_known: bool) -> str:
-    """What is given away is said by the user, of whom is known what it was to keep."""
+def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) -> str:
+    """Check that the user gave something away: its own words are quoted, and what it was to keep is known."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    return check_quotation("evidence", answer.evidence, own, "what the user said")
+    return check_quotation("evidence", answer.evidence, own_texts, "what the user said")
 
 
-def _at_odds_with(answer: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
-    """What a user that hindered the agent may have contradicted: what was written of it; if that is nothing,
-    its own words, but for those that are at fault."""
+def _at_odds_with(answer: Any, own_texts: Sequence[str], scenario: Scenario) -> Iterable[str]:
+    """Return the texts that a user that hindered the agent may have contradicted.
+
+    These are what was written about it; if there is nothing, its own words, except those that are at fault.
+    """
     if not _is_user_known(scenario):
-        return [text for text in own if not is_quoted(answer.evidence, (text,))]
+        return [text for text in own_texts if not is_quoted(answer.evidence, (text,))]
     beliefs = (each.belief for each in scenario.beliefs)
     return filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *beliefs))
 
 
-def _turn_of(evidence: str, trajectory: Trajectory) -> int:
-    """Where the fault lies, from 0: at the user's words, or after the agent's that it did not answer."""
+def _find_fault_turn(evidence: str, trajectory: Trajectory) -> int:
+    """Return the turn of the fault, from 0: that of the user's words, or the one after the agent's unanswered
+    words."""
     turns = trajectory.turns
     for index, turn in enumerate(turns):
         if turn.script is None and is_quoted(evidence, (turn.user,)):
