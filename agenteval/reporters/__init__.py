@@ -40,7 +40,7 @@ class Reporter:
         return found
 
 
-def _of_plugin(found: Any) -> Reporter:
+def _to_reporter(found: Any) -> Reporter:
     """A reporter, or its function alone."""
     if isinstance(found, Reporter):
         return found
@@ -80,5 +80,5 @@ REPORTERS: Registry[Reporter] = Registry(
             "agenteval.reporters.markdown.pull_request:render", file="comment.md", shows="failed"
         ),
     },
-    _of_plugin,
+    _to_reporter,
 )

@@ -28,7 +28,7 @@ from agenteval.reporters.words.failure import (
     run_gates,
     title,
 )
-from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
+from agenteval.reporters.words.failure_rates import format_rate, quotation_place, quotation_text
 from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import describe_missing_score, failed_judges
 from agenteval.reporters.words.places import relative_place, split_place
@@ -78,30 +78,30 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
     for gate in run_gates(decision):
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
-    yield from _of_failures(facts.failures, mostly_lost_scenarios(report, decision.samples))
-    yield from _of_rates(facts.rates)
+    yield from _failure_annotations(facts.failures, mostly_lost_scenarios(report, decision.samples))
+    yield from _rate_annotations(facts.rates)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
-    yield from _broken_judges(report, decision)
-    yield from map(_of_accepted, decision.accepted)
+    yield from _failed_judge_annotations(report, decision)
+    yield from map(_accepted_annotation, decision.accepted)
     for label, text in caveats(facts):
         title = f"{decision.verdict_label}, with" if label == "with" else label
         yield Annotation("notice", title, text, rank=100)
-    told = facts.failures or decision.author_errors or run_gates(decision)
-    if decision.verdict is not Verdict.PASSED and not told:
+    has_cause = facts.failures or decision.author_errors or run_gates(decision)
+    if decision.verdict is not Verdict.PASSED and not has_cause:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         yield Annotation(_level(decision.verdict), "agenteval", text)
 
 
-def _of_rates(rates: FailureRates | None) -> Iterator[Annotation]:
+def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
     """Of a log without scenarios what goes wrong and how often, the worst at its first place."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""
-        text = "\n".join((line_of(row), *lines))
+        text = "\n".join((format_rate(row), *lines))
         yield Annotation("notice", f"what goes wrong: {row.label}", text, where, rank=80 - number)
 
 
-def _of_accepted(use: AcceptedUse) -> Annotation:
+def _accepted_annotation(use: AcceptedUse) -> Annotation:
     is_wrong = use.elsewhere or use.state is AcceptedState.EXPIRED
     level: Level = "warning" if is_wrong else "notice"
     return Annotation(level, "accept list", accepted_line(use), use.entry.where, rank=90)
@@ -117,21 +117,21 @@ def _level(verdict: Verdict) -> Level:
     return "error" if verdict is Verdict.FAILED else "warning"
 
 
-def _of_failures(
+def _failure_annotations(
     failed: Iterable[ReportedFailure], lost: Collection[tuple[str, str]]
 ) -> Iterator[Annotation]:
     """One for each broken rule: the epochs and rows that broke it are counted, not repeated. ``lost``:
     scenarios of which too little is known, an error whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[ReportedFailure, Violation]]] = {}
     for failure in failed:
-        met: Counter[tuple[str, str]] = Counter()
+        occurrences: Counter[tuple[str, str]] = Counter()
         for violation in failure.violations:
             rule = (violation.name, violation.where)
-            met[rule] += 1  # two broken in one sample are two, even under one name
+            occurrences[rule] += 1  # two broken in one sample are two, even under one name
             key = (
                 *template_key(failure.scenario_report),
                 *rule,
-                met[rule],
+                occurrences[rule],
                 violation.verdict,
                 failure.tolerated,
             )
@@ -140,7 +140,7 @@ def _of_failures(
         failure, violation = group[0]
         is_lost = any((other.scenario, other.agent) in lost for other, _ in group)
         several = _repeated([other for other, _ in group])
-        yield _of_violation(failure, violation, several, is_lost=is_lost)
+        yield _violation_annotation(failure, violation, several, is_lost=is_lost)
 
 
 def _repeated(group: Sequence[ReportedFailure]) -> str:
@@ -152,7 +152,7 @@ def _repeated(group: Sequence[ReportedFailure]) -> str:
     return f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
 
 
-def _of_violation(
+def _violation_annotation(
     failure: ReportedFailure, violation: Violation, several: str, *, is_lost: bool
 ) -> Annotation:
     name = f"{failure.title}: {violation.name}{f' ({failure.why_tolerated})' if failure.tolerated else ''}"
@@ -208,9 +208,9 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
             )
 
 
-def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
+def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     """Each way in which judges failed, once; without those that a violation tells of already."""
-    told = " ".join(
+    reported_details = " ".join(
         violation.detail
         for decided in decision.samples.values()
         for violation in decided.violations
@@ -218,12 +218,12 @@ def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
     )
     for judge in failed_judges(report):
         # A criterion that nobody could judge is a check that was not decided: its violation says so.
-        if judge.full_message not in told and judge.metrics != (CRITERIA,):
-            said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
+        if judge.full_message not in reported_details and judge.metrics != (CRITERIA,):
+            reply_line = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(
                 level="warning",
                 title=f"{describe_missing_score(judge.missing_score)}: {judge.names}",
-                message=f"{judge.message}\n{judge.where}; {judge.missing_score.remark}{said}",
+                message=f"{judge.message}\n{judge.where}; {judge.missing_score.remark}{reply_line}",
                 where=judge.scenario.scenario.source if judge.scenario else "",
             )
 
@@ -240,10 +240,10 @@ def _capped(annotations: list[Annotation]) -> list[Annotation]:
 def _line(annotation: Annotation, root: str) -> str:
     file, line = relative_place(annotation.where, root)
     properties = {"file": file, "line": str(line) if line else "", "title": annotation.title}
-    told = ",".join(
+    encoded = ",".join(
         f"{name}={github_property(one_line(value, 1000 if name == 'file' else _TITLE_LIMIT))}"
         for name, value in properties.items()
         if value
     )
     message = shorten_message(annotation.message, _MESSAGE_LIMIT * 3)
-    return f"::{annotation.level} {told}::{github_data(message)}"
+    return f"::{annotation.level} {encoded}::{github_data(message)}"

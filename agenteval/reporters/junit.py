@@ -31,7 +31,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.failure_rates import (
     HEAD,
-    line_of,
+    format_rate,
     quotation_place,
     quotation_text,
     unknown_lines,
@@ -51,7 +51,7 @@ from agenteval.verdict.report import Report
 
 _BODY_LIMIT = 20_000
 _MOST_ISSUES = 100
-_NATURE = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
+_SCORE_NOTES = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
 _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
@@ -61,12 +61,12 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
     texts = by_scenario(issues_text(report, decision))
-    beside = format_caveats(report, decision)
+    caveats = format_caveats(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
         of_run = {"run": report.run.run_id, "verdict": decision.verdict_label}
-        of_run |= {"with": beside} if beside else {}
+        of_run |= {"with": caveats} if caveats else {}
         of_run |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
         _add_properties(suite, of_run | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
@@ -179,8 +179,8 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
     if any(sample.scripted for scenario in scenarios for sample in scenario.samples):
         properties["scripted"] = scripted_text(report)
-    if told := overridden_text(report):
-        properties["prompts"] = told
+    if overridden := overridden_text(report):
+        properties["prompts"] = overridden
     return properties
 
 
@@ -191,8 +191,8 @@ def _sample_properties(sample: SampleReport) -> dict[str, str]:
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
         scores.setdefault(score.metric, []).append(score)
-    properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
-    properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
+    properties |= {f"score.{metric}": _figure(metric_scores) for metric, metric_scores in scores.items()}
+    properties |= {"scores": _SCORE_NOTES[sample.scripted]} if scores else {}
     for failure in sample.all_failures:
         properties.setdefault(
             f"{_MISSING_SCORE_PROPERTIES[classify_missing_score(failure)]}.{failure.metric}", failure.message
@@ -228,7 +228,7 @@ def _add_rates(root: Element, facts: Facts) -> None:
     properties = {"run": facts.report.run.run_id, "verdict": facts.decision.verdict_label}
     for number, row in enumerate(rates.rows[:_MOST_ISSUES], 1):
         quoted = "; ".join(f"{quotation_place(q)}: {quotation_text(q)}" for q in row.quotations)
-        properties[f"rate.{number}"] = line_of(row)
+        properties[f"rate.{number}"] = format_rate(row)
         properties[f"quotations.{number}"] = quoted
     properties |= {f"unknown.{number}": text for number, text in enumerate(unknown_lines(rates), 1)}
     _add_properties(SubElement(root, "testsuite", name=HEAD.lower()), properties)
@@ -241,8 +241,8 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
     for gate in run_gates(decision):
         text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
         cases.append(_run_case(gate.name, gate.verdict, text))
-    told = cases or root.find(".//failure") is not None or root.find(".//error") is not None
-    if decision.verdict is not Verdict.PASSED and not told:
+    has_cause = cases or root.find(".//failure") is not None or root.find(".//error") is not None
+    if decision.verdict is not Verdict.PASSED and not has_cause:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         cases.append(_run_case("verdict", decision.verdict, text))
     if cases:
@@ -258,12 +258,12 @@ def _run_case(name: str, verdict: Verdict, text: str) -> Element:
 
 def _distinguish(suite: Element) -> None:
     """Numbers test cases of one name: consumers would take them for runs of the same."""
-    met: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     for case in suite.iter("testcase"):
         name = case.get("name", "")
-        met[name] += 1
-        if met[name] > 1:
-            case.set("name", f"{name} ({met[name]})")
+        seen[name] += 1
+        if seen[name] > 1:
+            case.set("name", f"{name} ({seen[name]})")
 
 
 def _count(element: Element) -> None:

@@ -47,7 +47,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 
 _RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.scenarios, scenarios.scores)
-_MEASURES = (issues.issues, issues.broken, scenarios.dimensions, agents.sections, usage.usage)
+_MEASURES = (issues.issues, issues.failures_outside_agent, scenarios.dimensions, agents.sections, usage.usage)
 
 
 def _printed(

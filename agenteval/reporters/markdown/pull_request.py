@@ -66,13 +66,13 @@ def _parts(facts: Facts) -> Iterator[str]:
     yield from _gates(decision)
     yield from caveats_to_markdown(facts)
     if report.run.baseline:
-        yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_HOW}"
+        yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_SIGNIFICANCE_NOTE}"
     else:
         why = f" ({escape_markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
         yield f"No baseline{why}: what this change did is not known, only what does not pass now."
 
 
-_HOW = (
+_SIGNIFICANCE_NOTE = (
     "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be chance:"
     " more epochs would tell."
 )
@@ -80,8 +80,8 @@ _HOW = (
 
 def _counted(rows: Sequence[ChangeRow]) -> str:
     counts = {kind: sum(row.rows for row in rows if row.kind == kind) for kind in _ORDER}
-    told = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
-    return f" — {told}" if told else ""
+    listed = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
+    return f" — {listed}" if listed else ""
 
 
 def _figures(facts: Facts) -> Iterator[str]:
@@ -117,8 +117,8 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
-            why = _first(group) if group else ""
-            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _sure(change, old, new))
+            why = _first_gist(group) if group else ""
+            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _confidence(change, old, new))
             alike.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
     for first, *others in alike.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
@@ -153,7 +153,7 @@ def _changes(
     return {key: found["\0".join(key)] for key in keys}
 
 
-def _first(failures: Sequence[ReportedFailure]) -> str:
+def _first_gist(failures: Sequence[ReportedFailure]) -> str:
     return brief(failures[0].rules[0].gist, 140)
 
 
@@ -161,7 +161,7 @@ def _rate(tally: Tally | None) -> str:
     return "–" if tally is None else f"{tally.successes}/{tally.decided}"
 
 
-def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
+def _confidence(change: Change | None, old: Tally | None, new: Tally) -> str:
     if change in (Change.REGRESSED, Change.IMPROVED):
         return "significant"
     if old is None or not (old.decided and new.decided):
@@ -174,18 +174,18 @@ def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterato
         return
     yield f"**{_SIGNS[kind]} {kind}** ({sum(row.rows for row in rows)})"
     head = ("scenario", "before", "now", "why") if has_baseline else ("scenario", "now", "why")
-    tells_how_sure = has_baseline and kind in (NEW, WORSE, FIXED)
+    shows_confidence = has_baseline and kind in (NEW, WORSE, FIXED)
     cells = [
         (
             row.name,
             *((row.before,) if has_baseline else ()),
             row.after,
             row.why,
-            *((row.confidence,) * tells_how_sure),
+            *((row.confidence,) * shows_confidence),
         )
         for row in rows[:MOST]
     ]
-    yield table((*head, *(("how sure",) if tells_how_sure else ())), cells)
+    yield table((*head, *(("how sure",) if shows_confidence else ())), cells)
     if left := more_line(len(rows) - MOST, "scenario"):
         yield left
 
@@ -193,7 +193,13 @@ def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterato
 def _gates(decision: Decision) -> Iterator[str]:
     """Over the whole run: those that did not pass."""
     rows = [
-        (MARKS[gate.verdict], gate.name, _value(gate.value, gate.bound), _value(gate.bound), gate.basis)
+        (
+            MARKS[gate.verdict],
+            gate.name,
+            _format_value(gate.value, gate.bound),
+            _format_value(gate.bound),
+            gate.basis,
+        )
         for gate in run_gates(decision)
     ]
     if rows:
@@ -201,5 +207,5 @@ def _gates(decision: Decision) -> Iterator[str]:
         yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
 
 
-def _value(value: float | str | None, bound: float | str | None = None) -> str:
+def _format_value(value: float | str | None, bound: float | str | None = None) -> str:
     return format_number(value, bound) if isinstance(value, int | float) else str(value)

@@ -234,7 +234,8 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
             places = groups.setdefault(sample_of(occurrence), {})
             places.update(dict.fromkeys(occurrence.findings, issue.id))
     issues = {
-        place: [issue_shape(text, failures) for text in own] for place, own in by_scenario(texts).items()
+        place: [issue_shape(text, failures) for text in issue_texts]
+        for place, scenario_texts in by_scenario(texts).items()
     }
     return [
         _scenario(
@@ -290,8 +291,8 @@ def _sample(
 ) -> shape.SampleShape:
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
-    told = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
-    found = failures_of(told, scenario.scenario)
+    shown = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
+    found = failures_of(shown, scenario.scenario)
     of_case = ("tool_accuracy", "output_correct", "robustness_pass")
     is_case = scenario.scenario.case is not None
     return shape.SampleShape.from_value(
@@ -299,28 +300,28 @@ def _sample(
         verdict=decided.verdict,
         fault=decided.fault,
         reason="; ".join(map(reason, why)),
-        stop=told.stop.reason if told.stop else None,
-        steps=told.trajectory.steps,
-        latency_ms=told.trajectory.latency_ms or None,
-        usage=told.trajectory.usage,
-        checks=check_shapes(told.checks, found, turn=None),
-        scores=told.scores,
-        score_failures=told.score_failures,
+        stop=shown.stop.reason if shown.stop else None,
+        steps=shown.trajectory.steps,
+        latency_ms=shown.trajectory.latency_ms or None,
+        usage=shown.trajectory.usage,
+        checks=check_shapes(shown.checks, found, turn=None),
+        scores=shown.scores,
+        score_failures=shown.score_failures,
         findings=[
             finding_shape(finding, issues.get(index), failure)
-            for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
+            for index, (finding, failure) in enumerate(zip(shown.findings, found.findings, strict=True))
         ],
-        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
-        scripted=told.scripted,
+        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(shown.turns)],
+        scripted=shown.scripted,
         accepted=[shape.ViolationShape.from_value(each, epoch=key.epoch) for each in decided.accepted],
-        simulator=_simulator([told]),
-        user_review=told.review,
-        **({name: getattr(told, name) for name in of_case} if is_case else {}),
+        simulator=_simulator([shown]),
+        user_review=shown.review,
+        **({name: getattr(shown, name) for name in of_case} if is_case else {}),
     )
 
 
-def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
-    turn = told.turn
+def _turn(report: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
+    turn = report.turn
     by_people = {} if is_simulated(turn) else dict.fromkeys(("user_model", "user_usage", "user_fault"))
     return shape.TurnShape.from_value(
         turn,
@@ -329,8 +330,8 @@ def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
         steps=len(turn.steps),
         latency_ms=turn.latency_ms or None,
         checks=checks,
-        scores=told.scores,
-        score_failures=told.score_failures,
+        scores=report.scores,
+        score_failures=report.score_failures,
         agents=[agent or None for agent in turn.spoken] if any(turn.spoken) else None,
         **by_people,
     )
@@ -361,8 +362,8 @@ def _error_text(result: ToolResult) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``render`` gives."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    own = shape.Results.model_json_schema(mode="serialization")
-    return {"$schema": dialect, **own, "title": "agenteval results"}
+    results_schema = shape.Results.model_json_schema(mode="serialization")
+    return {"$schema": dialect, **results_schema, "title": "agenteval results"}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from agenteval.verdict.accepted_failures import SHOWN_ID, format_accept_list
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 
-_FIRST = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
+_STATE_ORDER = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
 
 
 def sections(facts: Facts) -> Iterator[Section]:
@@ -27,7 +27,7 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
     """A line for each entry of the accept list: expired ones first, then those that fail nothing now."""
-    uses = sorted(decision.accepted, key=lambda use: _FIRST.index(use.state))
+    uses = sorted(decision.accepted, key=lambda use: _STATE_ORDER.index(use.state))
     return tuple(map(accepted_line, uses))
 
 

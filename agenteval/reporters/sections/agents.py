@@ -61,10 +61,10 @@ def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
             yield _sign(number.reference_verdict, good=ReferenceVerdict.LESS), "", *_cells(number)
 
 
-def _sign(told: ReferenceVerdict, *, good: ReferenceVerdict) -> Cell:
-    if told is ReferenceVerdict.INDISTINGUISHABLE:
+def _sign(verdict: ReferenceVerdict, *, good: ReferenceVerdict) -> Cell:
+    if verdict is ReferenceVerdict.INDISTINGUISHABLE:
         return ""
-    return Verdict.PASSED if told is good else Verdict.FAILED
+    return Verdict.PASSED if verdict is good else Verdict.FAILED
 
 
 def _rate(value: float | None) -> str:
@@ -88,29 +88,31 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
 def _sentences(both: ReferenceComparison) -> Iterator[str]:
     """Which is better, what else could be told, and what of all that can be relied on."""
     for agent in both.agents:
-        yield from _of_agent(agent, both)
+        yield from _agent_sentences(agent, both)
     over = plural(both.agents[0].scenarios, "scenario")
     confidence = f"{both.confidence:.0%}".replace("%", " %")
-    told = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
-    yield f"{told}: all intervals hold with {confidence}"
+    compared = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
+    yield f"{compared}: all intervals hold with {confidence}"
 
 
-def _of_agent(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
+def _agent_sentences(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
     name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
-    beside = [
+    differences = [
         _LESS_IS[n.name][n.reference_verdict is ReferenceVerdict.MORE]
         for n in agent.numbers
         if n.reference_verdict is not ReferenceVerdict.INDISTINGUISHABLE
     ]
     match agent.reference_verdict:
         case ReferenceVerdict.MORE:
-            yield f"{name} is better: it {join_names(['succeeds more often', *beside])}"
+            yield f"{name} is better: it {join_names(['succeeds more often', *differences])}"
         case ReferenceVerdict.LESS:
-            yield f"{name} is worse: it {join_names(['succeeds less often', *beside])}"
+            yield f"{name} is worse: it {join_names(['succeeds less often', *differences])}"
         case _:
             more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
-            told = f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
-            yield f"{told}; {name} {join_names(beside)}" if beside else told
+            sentence = (
+                f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
+            )
+            yield f"{sentence}; {name} {join_names(differences)}" if differences else sentence
     if agent.better_in:
         yield f"{name} is better in {_list_scenarios(agent.better_in)}"
     if agent.worse_in:

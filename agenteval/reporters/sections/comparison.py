@@ -45,7 +45,7 @@ def sections(comparison: RunComparison) -> Iterator[Section]:
     for agent in comparison.agents:
         if len(comparison.agents) > 1:
             yield Section(f"Agent {one_line(agent.after, 60)}")
-        yield from (section for section in _of_agent(agent, comparison.margin) if section.rows)
+        yield from (section for section in _agent_sections(agent, comparison.margin) if section.rows)
     if apart := _listed_apart(comparison):
         yield Section(
             f"Not compared: {_apart_counts(comparison)}",
@@ -62,7 +62,7 @@ def _caveats(comparison: RunComparison) -> Iterator[str | StyledText]:
         yield StyledText(f"left out: {one_line(line, 300)}", Tone.OPEN)
 
 
-def _of_agent(agent: AgentComparison, margin: float) -> Iterator[Section]:
+def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
     yield Section(
         f"Scenarios: {_counts(agent)}",
         columns=("", "scenario", "", "before", "after", "change", "95 %", "would decide"),
@@ -194,18 +194,18 @@ def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
 
 def _counts(agent: AgentComparison) -> str:
     """``1 regressed, 2 not decided``."""
-    told = Counter(scenario.change for scenario in agent.scenarios)
-    return ", ".join(f"{told[change]:,} {change}" for change in _MARKS if told[change])
+    counts = Counter(scenario.change for scenario in agent.scenarios)
+    return ", ".join(f"{counts[change]:,} {change}" for change in _MARKS if counts[change])
 
 
 def _mean_line(agent: AgentComparison, margin: float) -> str:
     """What is known of the mean success rate, beside what is allowed."""
     bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
-        told = f"the mean success rate is unknown in at least one run (bounds {bounds})"
+        sentence = f"the mean success rate is unknown in at least one run (bounds {bounds})"
     else:
-        told = f"the mean success rate changed by {points(agent.change)} points (bounds {bounds})"
-    return f"{told}; the allowed drop is below {margin * 100:g}"
+        sentence = f"the mean success rate changed by {points(agent.change)} points (bounds {bounds})"
+    return f"{sentence}; the allowed drop is below {margin * 100:g}"
 
 
 def verdict_line(comparison: RunComparison) -> str:

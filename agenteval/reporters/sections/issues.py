@@ -80,20 +80,20 @@ def _ungrouped(report: Report) -> Iterator[Item]:
         yield Item((_severity(severity), f" {one_line(label, 120)} ({extent})"))
 
 
-def broken(facts: Facts) -> Iterator[Section]:
+def failures_outside_agent(facts: Facts) -> Iterator[Section]:
     """Judges and detectors that failed, what was not clear, and messages that were no user's."""
     report = facts.report
     judges = failed_judges(report)
-    for lack in MissingScore:
-        if items := tuple(_broken(judge) for judge in judges if judge.missing_score is lack):
-            yield Section(f"{lack} ({lack.remark})", notes=items)
+    for kind in MissingScore:
+        if items := tuple(_judge_item(judge) for judge in judges if judge.missing_score is kind):
+            yield Section(f"{kind} ({kind.remark})", notes=items)
     if text := simulation_text(report):
         who = "Simulated user" if simulation(report.samples).messages else "Users"
         faults = (f"{place}: {fault}" for place, fault in refusals(report, fatal=False))
         yield Section(f"{who}: {text}", notes=tuple(StyledText(fault, Tone.QUIET) for fault in faults))
 
 
-def _broken(judge: FailedJudge) -> Item:
-    said = (StyledText(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
+def _judge_item(judge: FailedJudge) -> Item:
+    reply = (StyledText(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
     names, where = StyledText(judge.names, Tone.STRONG), StyledText(f"  ({judge.where})", Tone.QUIET)
-    return Item((StyledText("! ", Tone.OPEN), names, f": {judge.message}", where), said)
+    return Item((StyledText("! ", Tone.OPEN), names, f": {judge.message}", where), reply)

@@ -52,7 +52,7 @@ _Table: TypeAlias = tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...]
 
 def caveats(facts: Facts) -> Iterator[Remark]:
     """What no format shows a verdict without."""
-    return _those_of(_CAVEATS, facts)
+    return _listed(_CAVEATS, facts)
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
@@ -67,13 +67,13 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 def notes(facts: Facts) -> Iterator[Remark]:
     """The author's mistakes, all that was noticed, and what was used by role."""
-    return _those_of(_NOTES, facts)
+    return _listed(_NOTES, facts)
 
 
 _NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
 
 
-def _those_of(table: _Table, facts: Facts) -> Iterator[Remark]:
+def _listed(table: _Table, facts: Facts) -> Iterator[Remark]:
     for label, texts_of in table:
         yield from (Remark(label, text) for text in texts_of(facts) if text)
 
@@ -89,7 +89,7 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
         yield brief(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
 
 
-def _lost(facts: Facts) -> Iterator[str]:
+def _undecided(facts: Facts) -> Iterator[str]:
     """Conversations that were not decided and that the run passes without: its list does not have them."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
         names = selectors(facts.report)
@@ -210,7 +210,7 @@ _CAVEATS: _Table = (
 _REMARKS: _Table = (
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
-    ("lost", _lost),
+    ("lost", _undecided),
     ("calls", lambda facts: unseen_lines(facts.report)),
     ("accepted", lambda facts: accepted_lines(facts.decision)),
     ("no score", _without_score),

@@ -15,7 +15,7 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 def usage(facts: Facts) -> Iterator[Section]:
     """A row for each role that used anything."""
     report = facts.report
-    used = {role: own for role, own in report.usage.items() if own.is_spent or own.cached_calls}
+    used = {role: spent for role, spent in report.usage.items() if spent.is_spent or spent.cached_calls}
     if not used:
         return
     replies = replies_by_role(report)
@@ -29,14 +29,14 @@ def usage(facts: Facts) -> Iterator[Section]:
     )
 
 
-def _cells(role: str, own: Usage, replies: ReplyCounts) -> tuple[str, ...]:
-    about = "≈ " if own.estimated else ""
-    cost = "price unknown" if own.cost is None else f"{about}{amount(own.cost)} USD"
+def _cells(role: str, spent: Usage, replies: ReplyCounts) -> tuple[str, ...]:
+    about = "≈ " if spent.estimated else ""
+    cost = "price unknown" if spent.cost is None else f"{about}{amount(spent.cost)} USD"
     if replies.scripted:
         cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
-    counts = (own.input_tokens, own.cached_tokens, own.output_tokens)
+    counts = (spent.input_tokens, spent.cached_tokens, spent.output_tokens)
     tokens = tuple(f"{about}{count:,}" for count in counts)
-    if own.unsplit:
-        tokens = ("not reported", "", f"{about}{own.tokens:,} in and out")
-    calls = f"{own.calls:,}" + (f" (and {own.cached_calls:,} cached)" if own.cached_calls else "")
+    if spent.unsplit:
+        tokens = ("not reported", "", f"{about}{spent.tokens:,} in and out")
+    calls = f"{spent.calls:,}" + (f" (and {spent.cached_calls:,} cached)" if spent.cached_calls else "")
     return role, calls, *tokens, cost

@@ -167,10 +167,10 @@ def yes_no(rate: Aggregate | None) -> str:
     """``yes`` or ``no`` for one sample, ``2/3`` for several."""
     if rate is None or rate.value is None:
         return NO_VALUE
-    held = round(rate.value * rate.n)
+    successes = round(rate.value * rate.n)
     if rate.n == 1:
-        return "yes" if held else "no"
-    return f"{held}/{rate.n}"
+        return "yes" if successes else "no"
+    return f"{successes}/{rate.n}"
 
 
 def tools_called(names: Iterable[str]) -> Text:

@@ -55,7 +55,7 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
     blocks = [] if options.quiet else together[:MOST_BLOCKS]  # in which it stands already
     remedies = {group.rows[0][0].rules[0].remedy for group in blocks}
     for gate in gates:
-        yield from _of_gate(gate, options)
+        yield from _gate_lines(gate, options)
     names = selectors(facts.report)
     for group in together[: MOST - len(gates)]:
         listed = _listed(group, names, facts)
@@ -63,10 +63,12 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
         remedies.add(listed.remedy)
     if (more := len(gates) + len(together) - MOST) > 0:
         yield Text(f"… and {more:,} more")
-    if told := never_ran_text(facts.decisive):
+    if never_ran := never_ran_text(facts.decisive):
         word = Verdict.INCONCLUSIVE
         line = Text(word.upper(), style=f"bold {style_of(word)}", no_wrap=True)
-        yield line.append(" ").append_text(truncate(told, options.width - line.cell_len, "not bold default"))
+        yield line.append(" ").append_text(
+            truncate(never_ran, options.width - line.cell_len, "not bold default")
+        )
 
 
 class _Listed(NamedTuple):
@@ -78,7 +80,7 @@ class _Listed(NamedTuple):
     remedy: str = ""
 
 
-def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
+def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     value, bound = format_figures(gate)
     place = shown_place(gate.where, options.root)
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
@@ -90,7 +92,7 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
 def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
     """``names``: by scenario what ``run`` takes."""
     failed = group.rows[0]
-    first = _deciding(failed, facts.report)
+    first = _most_informative(failed, facts.report)
     name = names[first.scenario]
     if first.several_agents:
         name += f" · {one_line(first.agent, 60)}"
@@ -110,12 +112,12 @@ def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
     return f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
 
 
-def _deciding(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
+def _most_informative(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
     """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
     if replaces_every_sample(report.plan.suite.gates):
         return group[0]
-    own = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
-    return next(own, group[0])
+    conversations = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
+    return next(conversations, group[0])
 
 
 def _line(listed: _Listed, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
@@ -141,14 +143,14 @@ def _below(lines: Iterable[Text]) -> Iterator[Text]:
 
 def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """What to do next, and the verdict."""
-    told = [] if options.quiet else list(next_commands(facts, options.run))
+    commands = [] if options.quiet else list(next_commands(facts, options.run))
     if options.verbose:
-        told = [(label, command) for label, command in told if label != _DETAILS]
-    line = "     ".join(f"{label}: {command}" for label, command in told)
+        commands = [(label, command) for label, command in commands if label != _DETAILS]
+    line = "     ".join(f"{label}: {command}" for label, command in commands)
     if len(line) <= options.width:
         yield from [unbroken(line)] if line else []
     else:
-        yield from (unbroken(f"{label}: {command}") for label, command in told)
+        yield from (unbroken(f"{label}: {command}") for label, command in commands)
     yield last_line(facts)
 
 

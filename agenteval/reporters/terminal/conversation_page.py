@@ -138,14 +138,14 @@ def _state(shown: ConversationPage) -> str:
     return shown.verdict.upper()
 
 
-def _figures(told: Trajectory) -> Iterator[str]:
-    yield plural(len(told.all_turns), "turn")
-    if told.tool_calls:
-        yield plural(len(told.tool_calls), "call")
-    if told.latency_ms:
-        yield duration(told.latency_ms)
-    if told.tokens:
-        yield f"{'≈' if told.usage.estimated else ''}{told.tokens:,} tokens"
+def _figures(trajectory: Trajectory) -> Iterator[str]:
+    yield plural(len(trajectory.all_turns), "turn")
+    if trajectory.tool_calls:
+        yield plural(len(trajectory.tool_calls), "call")
+    if trajectory.latency_ms:
+        yield duration(trajectory.latency_ms)
+    if trajectory.tokens:
+        yield f"{'≈' if trajectory.usage.estimated else ''}{trajectory.tokens:,} tokens"
 
 
 def duration(ms: float) -> str:
@@ -162,10 +162,10 @@ def _place(shown: ConversationPage, options: ReportOptions) -> str:
 
 
 def _foot(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
-    told = list(planned(shown.scenario_report))
-    if len(told) > 1:
+    epochs = list(planned(shown.scenario_report))
+    if len(epochs) > 1:
         line = Text("epochs ", style="dim")
-        for key, _ in told:
+        for key, _ in epochs:
             verdict = shown.decision.samples.get(key, NEVER_RAN).verdict
             here = "bold" if key == shown.key else "dim"
             line.append(f" {_variant(key)}{key.epoch + 1} ", style=here).append_text(mark(verdict))
@@ -214,13 +214,13 @@ class _Page:
 def _conversation(shown: ConversationPage, sample: SampleReport, options: ReportOptions) -> Table:
     page = _Page(sample)
     width = max(30, options.width - _WHO - _MARGIN)
-    told = _TurnAnnotations(shown, sample, page, options)
+    annotations = _TurnAnnotations(shown, sample, page, options)
     by_name = has_several_agents(sample)
     for index, turn in enumerate(sample.turns):
         page.begin(index)
         _add_turn(page, turn.turn, width, by_name=by_name)
-        told.turn(index, turn)
-    told.whole()
+        annotations.turn(index, turn)
+    annotations.whole()
     return page.table
 
 
@@ -241,9 +241,9 @@ def _by(agent: str, by_name: bool) -> str:
 
 
 def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_name: bool) -> None:
-    took = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
+    latency = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
     head = Text(page.safe(_by(call.agent, by_name) + _call(call, width)), style="magenta")
-    page.add("→", head.append(took, style="dim"))
+    page.add("→", head.append(latency, style="dim"))
     if call.given_up:
         page.add("←", "(not waited for)", "dim")
     elif call.result is not None:
@@ -278,11 +278,13 @@ class _TurnAnnotations:
         self._all_scripted = all(score.scripted for score in sample.all_scores)
         self._columns = {column.name: column for column in score_columns(shown.report)}
 
-    def turn(self, index: int, told: TurnReport) -> None:
-        took = [duration(told.turn.latency_ms)] if told.turn.latency_ms else []
-        took += [told.turn.user_fault and f"the user's first attempt was refused: {told.turn.user_fault}"]
+    def turn(self, index: int, report: TurnReport) -> None:
+        details = [duration(report.turn.latency_ms)] if report.turn.latency_ms else []
+        details += [
+            report.turn.user_fault and f"the user's first attempt was refused: {report.turn.user_fault}"
+        ]
         self._add_annotations(
-            told.checks, told.scores, told.score_failures, index, "", [each for each in took if each]
+            report.checks, report.scores, report.score_failures, index, "", [each for each in details if each]
         )
 
     def whole(self) -> None:
@@ -304,12 +306,12 @@ class _TurnAnnotations:
 
     def _unreported(self, end: str) -> list[Violation]:
         """Why it did not pass, but for what stands at its turn already."""
-        told = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
+        shown = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
         violations = sample_violations(
             self._sample, self._decided, self._shown.scenario_report.scenario.where()
         )
-        errors = " ".join(told.turn.error or "" for told in self._sample.turns)
-        return [v for v in violations if v.name not in told and v.detail not in f"{end} {errors}"]
+        errors = " ".join(report.turn.error or "" for report in self._sample.turns)
+        return [v for v in violations if v.name not in shown and v.detail not in f"{end} {errors}"]
 
     def _add_annotations(
         self,
@@ -342,15 +344,15 @@ class _TurnAnnotations:
         """What each judge was asked and said, and what code found of what it refers to."""
         judging = self._shown.judge_transcript
         assert judging is not None
-        told = judging.answers_at(self._shown.key, turn)
-        for each in told:
+        answers = judging.answers_at(self._shown.key, turn)
+        for each in answers:
             by = f" · {one_line(each.model, 80)}" if each.model not in ("", self._judge) else ""
             self._judge = each.model or self._judge
             question = self._page.safe(self._question(each, whole=bool(judging.metric)))
             yield "judge", Text(self._page.safe(f"{each.metric}{by}"), style="bold")
             yield "asked", Text(question, style="dim")
             yield "said", self._answer(each)
-        known = {each.metric for each in told}
+        known = {each.metric for each in answers}
         for score in scores:
             if judging.metric in ("", score.metric) and (line := self._checked(score)):
                 yield ("" if score.metric in known else "judge"), line
@@ -389,25 +391,25 @@ class _TurnAnnotations:
         line = Text.assemble((f"{self._column(score).short} {self._brief_score(score)}", "bold"), " ")
         return line.append(self._page.safe(" · ".join(parts)))
 
-    def _references(self, told: References) -> Iterator[str]:
+    def _references(self, references: References) -> Iterator[str]:
         """Each was looked up by code: one that is not there makes an answer void."""
         calls = self._sample.trajectory.tool_calls
-        for name, at in (("call", told.call), ("repeats call", told.other_call)):
+        for name, at in (("call", references.call), ("repeats call", references.other_call)):
             if at is not None:
                 what = f" {call_text(calls[at])}" if at < len(calls) else ""
                 yield f"{name} {at + 1}{what}"
-        yield from [f"parameter {told.parameter}"] if told.parameter else []
-        yield from [f"tool {told.tool}, not called"] if told.tool else []
-        yield from [f'source "{one_line(told.source, 300)}"'] if told.source else []
-        yield from [f'rule "{one_line(told.rule, 300)}"'] if told.rule else []
+        yield from [f"parameter {references.parameter}"] if references.parameter else []
+        yield from [f"tool {references.tool}, not called"] if references.tool else []
+        yield from [f'source "{one_line(references.source, 300)}"'] if references.source else []
+        yield from [f'rule "{one_line(references.rule, 300)}"'] if references.rule else []
 
     def _brief(self, checks: Sequence[Check], scores: Sequence[Score], more: Sequence[str]) -> Text | None:
-        held = sum(check.passed is True for check in checks)
+        passed = sum(check.passed is True for check in checks)
         line = Text()
-        if held:
-            line.append("✓", style="green").append(f" {plural(held, 'check')}", style="dim")
-        said = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
-        for part in (*said, *more):
+        if passed:
+            line.append("✓", style="green").append(f" {plural(passed, 'check')}", style="dim")
+        judged = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
+        for part in (*judged, *more):
             line.append(f"{' · ' if line else ''}{self._page.safe(part)}", style="dim")
         return line or None
 

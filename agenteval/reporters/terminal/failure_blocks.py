@@ -40,11 +40,11 @@ from agenteval.scoring.checks.excerpts import excerpt
 MOST_BLOCKS = 10
 _WIDEST = 100
 MOST_LINES = 12
-_OF_RULES, _OF_ONE_RULE = 7, 3
-_RULES = 4
+_MOST_RULE_LINES, _MOST_LINES_PER_RULE = 7, 3
+_MOST_RULES = 4
 """Of one failure; the others are counted."""
 _UNDECIDED_LINES = 3
-_NAMED = 5
+_MOST_NAMED = 5
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _LABEL = 11
 """Columns before what is said: the number of the turn, and who speaks."""
@@ -69,12 +69,12 @@ class _Block(NamedTuple):
 
 def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """The first few that failed or were not decided; all of them are in the list at the end."""
-    told = list(_blocks(facts))
+    blocks = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
-    for block in told[:MOST_BLOCKS]:
+    for block in blocks[:MOST_BLOCKS]:
         yield from _lines(block, options)
         yield Text()
-    rest = sum(1 + len(block.alike) + len(block.rows) for block in told[MOST_BLOCKS:])
+    rest = sum(1 + len(block.alike) + len(block.rows) for block in blocks[MOST_BLOCKS:])
     if rest:
         yield Text(f"… and {rest:,} more, listed below", style="dim")
         yield Text()
@@ -100,8 +100,8 @@ def _block(group: tuple[ReportedFailure, ...]) -> _Block:
     worst = Verdict.worst(failure.verdict for failure in group)
     of_worst = [failure for failure in group if failure.verdict is worst]
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
-    whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
-    rules = [rule for failure in (shown, *whole) for rule in failure.rules]
+    scenario_failures = [failure for failure in of_worst if failure.key is None and failure is not shown]
+    rules = [rule for failure in (shown, *scenario_failures) for rule in failure.rules]
     # What was not decided beside it matters only where nothing failed.
     return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
 
@@ -111,17 +111,19 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
     room = MOST_LINES - 3
     turn, sample = _turn_of(block), block.shown.sample
     rules = list(_rules(block, turn, options))
-    told = _rule_lines(rules, _OF_RULES if block.is_failed else _UNDECIDED_LINES, options.width)
+    rule_lines = _rule_lines(rules, _MOST_RULE_LINES if block.is_failed else _UNDECIDED_LINES, options.width)
     if block.is_failed and sample is not None and turn is not None:
-        yield from _conversation_lines(sample, turn, block.shown.reasons, room - len(told), options.width)
-    yield from told
+        yield from _conversation_lines(
+            sample, turn, block.shown.reasons, room - len(rule_lines), options.width
+        )
+    yield from rule_lines
     if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
         yield from _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
         yield from _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     for what, others in (("the same", block.alike), ("further rows", block.rows)):
         if others:
-            names = join_first([one_line(name, 60) for name in others], _NAMED)
+            names = join_first([one_line(name, 60) for name in others], _MOST_NAMED)
             yield from _indented(f"{what}: {names}", options.width)
     yield _foot(block, options)
 
@@ -157,11 +159,11 @@ def _extent(block: _Block) -> list[str]:
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
     if planned < 2 or not failed:
         return []
-    told = [f"{len(failed)} of {plural(planned, 'conversation')}"]
+    parts = [f"{len(failed)} of {plural(planned, 'conversation')}"]
     if block.shown.epoch is not None:
         variant = block.shown.key.variant if block.shown.key else ""
-        told.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
-    return told
+        parts.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
+    return parts
 
 
 def _turn_of(block: _Block) -> int | None:
@@ -180,8 +182,8 @@ def _conversation_lines(
     sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
 ) -> Iterator[Text]:
     """The user's words, the calls for which there is room, and the answer."""
-    told = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
-    lines = [line for line in told if line.text and not line.text.startswith("(recorded: ")]
+    unreported = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
+    lines = [line for line in unreported if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
     last = lines[len(first) :][-1:]
     between = lines[len(first) : len(lines) - len(last)]
@@ -222,11 +224,11 @@ class _Rule(NamedTuple):
 
 
 def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
-    evidence = list(_of_scores(block))
+    evidence = list(_score_evidence(block))
     for violation, name, lines, _ in _each_once(block.rules):
-        said = _answer_of(block.shown.sample, turn)
-        if said and violation.turn in (turn, None):  # it stands above
-            lines = tuple((what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines)
+        quoted = _answer_of(block.shown.sample, turn)
+        if quoted and violation.turn in (turn, None):  # it stands above
+            lines = tuple((what.replace(f" in the answer {quoted}", ""), remedy) for what, remedy in lines)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
         details = _without_repeats(lines)
@@ -236,31 +238,31 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
 
 def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
     """A judge that fails at every turn fails for one reason: it is told at the first."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for rule in rules:
         if rule.violation.name == "judge":
             reason = strip_retry_counts(rule.violation.detail)
-            if reason in told:
+            if reason in seen:
                 continue
-            told.add(reason)
+            seen.add(reason)
         yield rule
 
 
-_ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
+_FAULT_PREFIXES = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
 """What was asked for, and how a line begins that says it again where it did not hold."""
 
 
 def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The lines of a rule, without the one call that was asked for where a fault below names it again."""
     first, *rest = [what for what, _ in lines] or [""]
-    begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
+    begins = next((fault for asked, fault in _FAULT_PREFIXES.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
     if not begins or not any(line.startswith(begins + call) for line in rest):
         return list(lines)
     return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # what is wrong goes first
 
 
-def _of_scores(block: _Block) -> Iterator[str]:
+def _score_evidence(block: _Block) -> Iterator[str]:
     """Of the scores that pulled a mean down, the lowest."""
     for failure in block.group:
         if failure.key is None:
@@ -277,26 +279,26 @@ def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
     if not violation.where or violation.where == block.shown.where:
         return ""
     path, line = relative_place(violation.where, options.root)
-    own, _ = relative_place(block.shown.where, options.root)
-    return f"line {line}" if line and path == own else shown_place(violation.where, options.root)
+    scenario_path, _ = relative_place(block.shown.where, options.root)
+    return f"line {line}" if line and path == scenario_path else shown_place(violation.where, options.root)
 
 
 def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
     """A line for each rule, and more where there is room."""
-    most = min(_RULES, room)
+    most = min(_MOST_RULES, room)
     shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
     spare = room - len(shown) - (len(rules) > len(shown))
     lines: list[Text] = []
     for rule in shown:
-        own = _of_rule(rule, max(1, min(_OF_ONE_RULE, 1 + spare)), width)
-        spare -= len(own) - 1
-        lines += own
+        formatted = _format_rule(rule, max(1, min(_MOST_LINES_PER_RULE, 1 + spare)), width)
+        spare -= len(formatted) - 1
+        lines += formatted
     if len(rules) > len(shown):
         lines.append(Text(f"    … and {len(rules) - len(shown):,} more", style="dim"))
     return lines
 
 
-def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
+def _format_rule(rule: _Rule, most: int, width: int) -> list[Text]:
     """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
     name = truncate(rule.name, width // 2, "bold")
     line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")

@@ -24,7 +24,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
-    line_of,
+    format_rate,
     quotation_place,
     quotation_text,
     rate_cells,
@@ -54,7 +54,7 @@ def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
         if widths:
             yield _line(row, widths, is_first=not number)
         else:
-            yield from (Text(f"  {line}") for line in wrap_lines(line_of(row), options.width - 2, 4))
+            yield from (Text(f"  {line}") for line in wrap_lines(format_rate(row), options.width - 2, 4))
         for quotation in row.quotations:
             place = Text(" " * _INDENT + quotation_place(quotation) + "  ", style="dim")
             room = options.width - place.cell_len

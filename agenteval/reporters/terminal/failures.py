@@ -69,8 +69,8 @@ def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
     alike: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
-        whole = failure.epoch is None
-        key = (failure.scenario, failure.agent, variant, whole, failure.verdict, failure.reasons)
+        is_scenario_rule = failure.epoch is None
+        key = (failure.scenario, failure.agent, variant, is_scenario_rule, failure.verdict, failure.reasons)
         alike.setdefault(key, []).append(failure)
     groups = [_EpochGroup(first, tuple(others)) for first, *others in alike.values()]
     return sorted(groups, key=lambda group: _urgency(group.first))
@@ -78,9 +78,9 @@ def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
 
 def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Those that did not pass: the first few in full, the others a line each."""
-    told = _groups(facts.failures)
-    groups = [group for group in told if not group.first.never_ran]
-    if not told:
+    every_group = _groups(facts.failures)
+    groups = [group for group in every_group if not group.first.never_ran]
+    if not every_group:
         return
     yield heading("Did not pass")
     for group in groups[:IN_FULL]:
@@ -89,7 +89,7 @@ def failure_section(facts: Facts, options: ReportOptions) -> Iterator[Renderable
     if rest := groups[IN_FULL:]:
         yield indented(_lines(rest, options))
         yield Text()
-    if never := never_ran_text([group.first] for group in told):
+    if never := never_ran_text([group.first] for group in every_group):
         yield indented(clean_text(never))
         yield Text()
 
@@ -108,8 +108,8 @@ def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterat
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
         yield _below(conversation(unreported_lines(_concerned(failure), failure.reasons)))
-        said = conversation_scores(failure.sample, facts.columns)
-        yield from [_below(said)] if said else []
+        judged = conversation_scores(failure.sample, facts.columns)
+        yield from [_below(judged)] if judged else []
     else:
         yield from (_below(clean_text(line, "dim")) for line in failure.evidence)
     yield unbroken(f"    repeat: {failure.repro}", "bold")
@@ -122,14 +122,14 @@ def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]
         left = lines[MOST_LINES:]
         advice = [f"— {remedy}" for line in left if (remedy := split_violation_remedy(violation, line)[1])]
         more = [f"… {plural(len(left), 'more line')}"] if left else []
-        told = wrap_fully("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
+        wrapped = wrap_fully("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
         if violation.where and violation.where != failure.where:
             place = shown_place(violation.where, options.root)
-            if told[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
-                told[-1].append(f"  {place}", style="dim")
+            if wrapped[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
+                wrapped[-1].append(f"  {place}", style="dim")
             else:
-                told += wrap_fully(place, options.width - _INDENT, "dim")
-        yield from told
+                wrapped += wrap_fully(place, options.width - _INDENT, "dim")
+        yield from wrapped
         known = zip(violation.fingerprints, violation.covers, strict=True)
         for name, covers in list(known)[:MOST_FINGERPRINTS]:
             yield from wrap_fully(f"#{name} covers {covers}", options.width - _INDENT, "dim")
@@ -145,12 +145,12 @@ def _epochs(group: _EpochGroup) -> str:
 
 
 def fault_text(fault: str, sample: SampleReport | None) -> str:
-    lacks = {classify_missing_score(failure) for failure in sample.all_failures} if sample else set()
-    if fault == "judge" and lacks == {MissingScore.DETECTOR}:
+    missing = {classify_missing_score(failure) for failure in sample.all_failures} if sample else set()
+    if fault == "judge" and missing == {MissingScore.DETECTOR}:
         return "not the agent's fault: a detector failed"
-    if sample and fault in ("judge", "undecided") and not lacks - {MissingScore.UNCLEAR}:
-        asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
-        if lacks or any(check.by for check in asked):
+    if sample and fault in ("judge", "undecided") and not missing - {MissingScore.UNCLEAR}:
+        criteria = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
+        if missing or any(check.by for check in criteria):
             return "not decided: not clear to the judge"
     return _FAULTS.get(fault, fault)
 
@@ -194,8 +194,8 @@ def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
 def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
     """The turns that a failure is about; ``None``: all."""
     turns = {violation.turn for violation in failure.violations}
-    told = len(failure.sample.turns) if failure.sample else 0
-    known = sorted(turn for turn in turns if turn is not None and turn < told)
+    turn_count = len(failure.sample.turns) if failure.sample else 0
+    known = sorted(turn for turn in turns if turn is not None and turn < turn_count)
     return None if None in turns or not known else known
 
 
@@ -203,15 +203,15 @@ def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
     """Without saying the error again that is the reason: only where it happened."""
-    told = " ".join(one_line(reason, 4000) for reason in reasons)
+    reported = " ".join(one_line(reason, 4000) for reason in reasons)
     kept: list[TranscriptLine] = []
     for line in lines:
         after_error = bool(kept) and kept[-1].speaker == "error"
         is_end = line.speaker == "note" and line.text.startswith("(")
         why = line.text.partition(": ")[2].removesuffix(")").removesuffix("…")
-        if line.speaker == "error" and line.text.removesuffix("…") in told:
+        if line.speaker == "error" and line.text.removesuffix("…") in reported:
             kept.append(line._replace(text=f"(see {where})"))
-        elif not (is_end and (after_error or (why and why in told))):
+        elif not (is_end and (after_error or (why and why in reported))):
             kept.append(line)
     return kept
 
@@ -258,6 +258,6 @@ def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
         name = title(scenario, sample.key, several_agents=facts.report.has_several_agents)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
-        said = conversation_scores(sample, facts.columns)
-        yield from [_below(said)] if said else []
+        judged = conversation_scores(sample, facts.columns)
+        yield from [_below(judged)] if judged else []
         yield Text()

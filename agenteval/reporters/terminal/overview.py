@@ -75,10 +75,10 @@ def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
             lines[-1] = longer
         else:
             lines.append(f"  {part}")
-    told = [Text(line, style=style, no_wrap=True) for line in lines]
-    for line in told:
+    texts = [Text(line, style=style, no_wrap=True) for line in lines]
+    for line in texts:
         line.truncate(width, overflow="ellipsis")
-    return Text("\n").join(told)
+    return Text("\n").join(texts)
 
 
 def _agents(report: Report) -> str:
@@ -89,10 +89,10 @@ def _agents(report: Report) -> str:
 
 def _counts(report: Report, decision: Decision) -> str:
     scenarios = len({each.scenario.id for each in report.scenarios})
-    held = len(report.samples)
+    conversations = len(report.samples)
     if decision.without_scenarios:
-        return plural(held, "record")
-    return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
+        return plural(conversations, "record")
+    return f"{plural(scenarios, 'scenario')}, {plural(conversations, 'conversation')}"
 
 
 def _time(seconds: float) -> str:
@@ -110,8 +110,8 @@ def _judges(report: Report) -> str:
     names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
     if not names:
         return ""
-    told = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
-    return f"judged by {', '.join(dict.fromkeys(told))}, uncalibrated"
+    models = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
+    return f"judged by {', '.join(dict.fromkeys(models))}, uncalibrated"
 
 
 # ── how each file ended ──────────────────────────────────────────────────────────────────────────
@@ -151,18 +151,18 @@ def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """A line for each file in which something did not pass, the worst first; of the others how many."""
     if facts.decision.is_reported:
         return  # none of them was to pass
-    told = [
+    all_files = [
         _File(path, _ends(scenarios, facts)) for path, scenarios in by_file(facts.report.scenarios).items()
     ]
-    red = sorted((file for file in told if file.verdict is not Verdict.PASSED), key=_worst_first)
+    red = sorted((file for file in all_files if file.verdict is not Verdict.PASSED), key=_worst_first)
     for file in red[:MOST_FILES]:
         yield _file_line(file, shown_place(file.path, options.root) or "(no file)", options)
     if rest := red[MOST_FILES:]:
         yield _file_line(_together(rest), f"{len(rest):,} more files", options)
-    green = [file for file in told if file.verdict is Verdict.PASSED]
+    green = [file for file in all_files if file.verdict is Verdict.PASSED]
     if green:
         yield _file_line(_together(green), _green_name(green, options, is_rest=bool(red)), options)
-    if told:
+    if all_files:
         yield Text()
 
 
@@ -170,8 +170,8 @@ def _ends(scenarios: Iterable[ScenarioReport], facts: Facts) -> Counter[str]:
     return Counter(facts.outcomes[each.scenario.id, each.agent] for each in scenarios)
 
 
-def _together(told: Sequence[_File]) -> _File:
-    return _File("", sum((file.ends for file in told), Counter()))
+def _together(members: Sequence[_File]) -> _File:
+    return _File("", sum((file.ends for file in members), Counter()))
 
 
 def _worst_first(file: _File) -> tuple[int, int]:
@@ -235,8 +235,8 @@ def _spread(name: str, statistic: str) -> Callable[[_DimensionRow], str]:
 
 def _tokens(row: _DimensionRow) -> str:
     spreads = [row.dimension.spreads.get(name) for name in ("input_tokens", "output_tokens")]
-    told = sum(spread.mean for spread in spreads if spread)
-    return f"{row.about}{number(round(told))}" if told else NO_VALUE
+    total = sum(spread.mean for spread in spreads if spread)
+    return f"{row.about}{number(round(total))}" if total else NO_VALUE
 
 
 def _slowest(row: _DimensionRow) -> str:
@@ -313,8 +313,8 @@ def _rows(facts: Facts) -> Iterator[_DimensionRow]:
     by_place: dict[tuple[str, Category], list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         by_place.setdefault((scenario.agent, scenario.scenario.category), []).append(scenario)
-    for agent, own in report.dimensions.items():
-        for dimension in own:
+    for agent, measured in report.dimensions.items():
+        for dimension in measured:
             ends = _ends(by_place[agent, dimension.category], facts)
             about = estimates_of(report, dimension.category, agent)
             yield _DimensionRow(agent, dimension, ends, about)
@@ -343,8 +343,8 @@ def _means(facts: Facts) -> Iterator[str]:
     """``help 4.6``, ``goal 7/8``: over all scenarios."""
     scenarios = facts.report.scenarios
     for column in facts.columns:
-        told = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
-        values = [(one.value, one.n) for one in told if one.value is not None]
+        aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
+        values = [(one.value, one.n) for one in aggregates if one.value is not None]
         count = sum(n for _, n in values)
         if not count:
             continue

@@ -46,9 +46,9 @@ def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """All that was noticed and used; then where the journal is."""
-    told = list(sections.notes(facts))
-    indent = max((len(remark.label) for remark in told), default=0) + 3
-    yield from _lines(told, options.width, indent)
+    entries = list(sections.notes(facts))
+    indent = max((len(remark.label) for remark in entries), default=0) + 3
+    yield from _lines(entries, options.width, indent)
     if options.journal:
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
@@ -61,10 +61,10 @@ def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableTy
         yield Text()
 
 
-def _lines(told: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
+def _lines(entries: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
     # Each line is indented: none of them can pass for one of ours.
     room = width - indent
-    for label, text in told:
+    for label, text in entries:
         lines = (
             wrap_with_remedy(*split_remedy(text), room, _LINES)
             if label in _QUOTING

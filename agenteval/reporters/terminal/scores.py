@@ -237,8 +237,8 @@ def conversation_scores(sample: SampleReport, known: Sequence[ScoreColumn]) -> R
 
 def _place_lines(place: JudgedPlace, known: Sequence[ScoreColumn]) -> Iterator[Text]:
     order = [column.name for column in known]
-    lacking = dict.fromkeys((failure.metric, classify_missing_score(failure)) for failure in place.failures)
-    parts = [f"{one_line(name, 40)}: {describe_missing_score(lack)}" for name, lack in lacking]
+    missing = dict.fromkeys((failure.metric, classify_missing_score(failure)) for failure in place.failures)
+    parts = [f"{one_line(name, 40)}: {describe_missing_score(kind)}" for name, kind in missing]
     yield from [clean_text(" · ".join(parts))] if parts else []
     for score in sorted(place.scores, key=lambda score: order.index(score.metric)):
         why = reason_suffix(score.reason, score.evidence, limit=_LONGEST)

@@ -67,7 +67,7 @@ VERBOSE: tuple[Part, ...] = (
     _part(agents.sections),
     transcripts,
     _part(issues.issues),
-    _part(issues.broken),
+    _part(issues.failures_outside_agent),
     _part(accepted.sections),
     accept_list,
     gates,

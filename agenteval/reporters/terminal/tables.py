@@ -149,12 +149,12 @@ def _columns(
     )
     if any(len(row.scenario.samples) + len(row.scenario.missing) > 1 for row in rows):
         columns.append(_TableColumn("passed", _samples_passed, is_number=True))
-    own = {
+    category_columns = {
         Category.CAPABILITY: _capability,
         Category.EFFICIENCY: _efficiency,
         Category.ROBUSTNESS: _robustness,
     }[category](width)
-    return columns + own
+    return columns + category_columns
 
 
 def _capability(width: int) -> list[_TableColumn]:
@@ -226,11 +226,11 @@ def _latency(row: ScenarioRow) -> str:
 
 def _tokens(row: ScenarioRow, side: str) -> str:
     usages = [sample.trajectory.usage for sample in _ended_well(row)]
-    told = [usage for usage in usages if usage.tokens]
-    if not told:
+    reported = [usage for usage in usages if usage.tokens]
+    if not reported:
         return NO_VALUE
-    about = "≈" if any(usage.estimated for usage in told) else ""
-    return about + number(sum(getattr(usage, side) for usage in told) / len(told))
+    about = "≈" if any(usage.estimated for usage in reported) else ""
+    return about + number(sum(getattr(usage, side) for usage in reported) / len(reported))
 
 
 def _note(row: ScenarioRow) -> Text:

@@ -110,11 +110,11 @@ def collect_failures(report: Report, decision: Decision) -> tuple[ReportedFailur
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, report.run, broken, several_agents=several)
+        for failure in _scenario_failures(scenario, decision, report.run, broken, several_agents=several)
     )
 
 
-def _of_scenario(
+def _scenario_failures(
     scenario: ScenarioReport,
     decision: Decision,
     run: RunStarted,
@@ -126,7 +126,7 @@ def _of_scenario(
     reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
-    whole = ReportedFailure(
+    scenario_failure = ReportedFailure(
         scenario_report=scenario,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
@@ -148,21 +148,21 @@ def _of_scenario(
         decided = decision.samples.get(key, NEVER_RAN)
         if decided.verdict is not Verdict.PASSED:
             yield replace(
-                whole,
+                scenario_failure,
                 key=key,
                 title=title(scenario, key, several_agents=several_agents),
                 verdict=decided.verdict,
                 fault=decided.fault,
                 tolerated=decision.is_reported
-                or whole.tolerated
+                or scenario_failure.tolerated
                 or (decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(*name)),
-                where=sample.record if sample and sample.record else whole.where,
-                violations=sample_violations(sample, decided, whole.where),
+                where=sample.record if sample and sample.record else scenario_failure.where,
+                violations=sample_violations(sample, decided, scenario_failure.where),
                 sample=sample,
-                repro=rescore_sample_command(key, sample, options) or whole.repro,
+                repro=rescore_sample_command(key, sample, options) or scenario_failure.repro,
             )
-    if whole.violations:
-        yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
+    if scenario_failure.violations:
+        yield replace(scenario_failure, verdict=Verdict.worst(v.verdict for v in scenario_failure.violations))
 
 
 def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
@@ -229,10 +229,10 @@ def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioD
 
 def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
     """How each scenario × agent ended."""
-    return {(each.scenario.id, each.agent): _end_of(each, decision) for each in report.scenarios}
+    return {(each.scenario.id, each.agent): _outcome(each, decision) for each in report.scenarios}
 
 
-def _end_of(scenario: ScenarioReport, decision: Decision) -> str:
+def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
     """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
     ever has got no worse. That is not the same as one in which all passed."""
     verdict = scenario_decision(decision, scenario).verdict
@@ -267,21 +267,21 @@ def sample_violations(
     at the very least one sentence; of one that failed, first what failed it. Nothing for one that passed."""
     if decided.verdict is Verdict.PASSED:
         return ()
-    told = decided.violations
+    violations = decided.violations
     if sample is not None and decided.verdict is Verdict.FAILED:
-        told += tuple(_unreported_checks(sample, told))
-    if told:
-        return tuple(sorted(told, key=lambda violation: violation.verdict is not decided.verdict))
+        violations += tuple(_unreported_checks(sample, violations))
+    if violations:
+        return tuple(sorted(violations, key=lambda violation: violation.verdict is not decided.verdict))
     if sample is None:
         return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
     detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
     return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
 
 
-def _unreported_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
-    names = {violation.name for violation in told}
-    whole: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
-    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *whole):
+def _unreported_checks(sample: SampleReport, reported: Sequence[Violation]) -> Iterator[Violation]:
+    names = {violation.name for violation in reported}
+    conversation_checks: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
+    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *conversation_checks):
         for check in checks:
             if check.passed is False and check.name not in names:
                 yield Violation(check.name, check.detail, check.where, turn=index)
@@ -339,18 +339,18 @@ def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
 
 
-_BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
+_CONTEXT_PREFIXES = ("expected", "called: ", "not allowed: ")
 
 
 def _gist(violation: Violation, name: str, text: str) -> str:
     """``turn 2: missing: create_booking(…)``"""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
-    at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
+    at = next((n for n, line in enumerate(lines) if not line.startswith(_CONTEXT_PREFIXES)), 0)
     detail = neutralize_workflow_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
-    is_told = not name or name.startswith(("output.", "tool_calls"))
+    needs_no_name = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
-    return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)
+    return turn + (detail if detail and needs_no_name else f"{name}: {detail}" if detail else name)
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
@@ -382,8 +382,9 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
         for score in place.scores
         if score.metric in metrics and not is_failure_free(score) and not score.is_open
     ]
-    mean = sum(told[0] for told in scores) / max(1, len(scores))
-    lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]
+    mean = sum(value for value, *_ in scores) / max(1, len(scores))
+    low = [entry for entry in scores if entry[0] <= mean]
+    lowest = sorted(low, key=lambda entry: entry[0])[:_MOST_SCORES]
     return tuple(
         f"{one_line(score.metric, 80)} {score_text(score)} ({place})"
         + reason_suffix(score.reason, score.evidence)

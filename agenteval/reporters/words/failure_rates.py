@@ -64,7 +64,7 @@ def quotation_text(quotation: Quotation) -> str:
     return ": ".join(filter(None, (quoted, one_line(quotation.explanation, 300))))
 
 
-def line_of(row: FailureRate) -> str:
+def format_rate(row: FailureRate) -> str:
     """All of a row in a line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
     severity, what, by, many, rate, interval = rate_cells(row)
     return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
@@ -108,10 +108,10 @@ def _found(rates: FailureRates) -> str:
     """``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``"""
     total = plural(rates.conversations, "conversation")
     counts = rates.by_severity
-    told = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]
+    parts = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]
     if counts:
         each = ", ".join(
             f"{counts[severity]:,} {severity}" for severity in reversed(Severity) if severity in counts
         )
-        told.append(f"findings in {sum(counts.values()):,} ({each})")
-    return f"{total}, {', '.join(told) if told else 'nothing found'}"
+        parts.append(f"findings in {sum(counts.values()):,} ({each})")
+    return f"{total}, {', '.join(parts) if parts else 'nothing found'}"

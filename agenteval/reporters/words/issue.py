@@ -39,7 +39,7 @@ class IssueText:
 
     @property
     def evidence(self) -> str:
-        return next((said for _, said in self.quotations if said), "")
+        return next((quoted for _, quoted in self.quotations if quoted), "")
 
     @property
     def head(self) -> str:
@@ -154,8 +154,8 @@ def _examples(
         turns = places.setdefault(_name(example, scenarios), set())
         turns |= {example.turn + 1} if example.turn is not None else set()
     for name, turns in places.items():
-        told = ", ".join(map(str, sorted(turns)))
-        yield f"{name}, turn{'s' if len(turns) > 1 else ''} {told}" if told else name
+        numbers = ", ".join(map(str, sorted(turns)))
+        yield f"{name}, turn{'s' if len(turns) > 1 else ''} {numbers}" if numbers else name
 
 
 def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:

@@ -31,21 +31,21 @@ _MESSAGE_LIMIT = 600
 
 def second_opinions_text(report: Report) -> str:
     """What came of asking judges again, in a sentence; empty where no language model judged."""
-    told = second_opinions(report)
-    if not told.judges.is_spent or _only_scripted(report):
+    opinions = second_opinions(report)
+    if not opinions.judges.is_spent or _only_scripted(report):
         return ""
     if not report.plan.suite.corroborate:
         return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
     parts = []
-    if told.doubted:
-        what = f"{plural(told.doubted, 'verdict')} that would fail or excuse something"
-        parts.append(f"{what} asked again, {told.upheld:,} upheld")
-    if told.sampled:
-        what = plural(told.sampled, "clean one")
-        parts.append(f"{what} asked again by lot, {told.differed:,} answered otherwise")
+    if opinions.doubted:
+        what = f"{plural(opinions.doubted, 'verdict')} that would fail or excuse something"
+        parts.append(f"{what} asked again, {opinions.upheld:,} upheld")
+    if opinions.sampled:
+        what = plural(opinions.sampled, "clean one")
+        parts.append(f"{what} asked again by lot, {opinions.differed:,} answered otherwise")
     if not parts:
         return ""
-    return f"{'; '.join(parts)} ({plural(told.usage.calls, 'call')}, {told.share:.0%} of the judges' tokens)"
+    return f"{'; '.join(parts)} ({plural(opinions.usage.calls, 'call')}, {opinions.share:.0%} of the judges' tokens)"
 
 
 def _only_scripted(report: Report) -> bool:
@@ -82,10 +82,10 @@ def classify_missing_score(failure: ScoreFailure) -> MissingScore:
     return MissingScore.UNCLEAR if failure.unclear else MissingScore.JUDGE
 
 
-def describe_missing_score(lack: MissingScore) -> str:
+def describe_missing_score(missing: MissingScore) -> str:
     """``the judge failed``, ``the detector failed`` or ``not clear``."""
     return {MissingScore.UNCLEAR: "not clear", MissingScore.DETECTOR: "the detector failed"}.get(
-        lack, "the judge failed"
+        missing, "the judge failed"
     )
 
 
@@ -131,27 +131,27 @@ def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
     """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
     them, and what was not clear. The author's mistakes are told as such elsewhere."""
     groups: dict[object, list[_JudgeFailure]] = {}
-    for broken in _broken(report):
-        alike = (strip_retry_counts(broken.failure.message), classify_missing_score(broken.failure))
-        groups.setdefault(alike, []).append(broken)
-    return tuple(sorted(map(_broken_judge, groups.values()), key=lambda judge: -judge.times))
+    for failure in _judge_failures(report):
+        key = (strip_retry_counts(failure.failure.message), classify_missing_score(failure.failure))
+        groups.setdefault(key, []).append(failure)
+    return tuple(sorted(map(_to_failed_judge, groups.values()), key=lambda judge: -judge.times))
 
 
-_WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
+_RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def strip_retry_counts(message: str) -> str:
     """The message of a call that failed, without how often it was tried: by that, no two are the same."""
-    return _WAITED.sub("", message)
+    return _RETRY_COUNTS.sub("", message)
 
 
-def _broken_judge(group: list[_JudgeFailure]) -> FailedJudge:
+def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
     first = group[0]
-    said = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
+    raw = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
     return FailedJudge(
         metrics=tuple(dict.fromkeys(broken.failure.metric for broken in group)),
         full_message=first.failure.message,
-        raw=clean(said[:RAW_LIMIT]) + ("…" if len(said) > RAW_LIMIT else ""),
+        raw=clean(raw[:RAW_LIMIT]) + ("…" if len(raw) > RAW_LIMIT else ""),
         times=len(group),
         samples=len({broken.key for broken in group}),
         place=first.place,
@@ -165,12 +165,12 @@ def is_detector(metric: str) -> bool:
     return metric in DETECTORS
 
 
-def _broken(report: Report) -> Iterator[_JudgeFailure]:
+def _judge_failures(report: Report) -> Iterator[_JudgeFailure]:
     several = report.has_several_agents
     for scenario in report.scenarios:
         for sample in scenario.samples:
             name = title(scenario, sample.key, several_agents=several)
-            for turn, failure in _failures(sample):
+            for turn, failure in _sample_failures(sample):
                 if not failure.author:
                     yield _JudgeFailure(failure, sample.key, name + turn_words(turn), scenario)
     for failure in report.issue_failures:
@@ -178,7 +178,7 @@ def _broken(report: Report) -> Iterator[_JudgeFailure]:
             yield _JudgeFailure(failure, None, "the grouping of issues; code grouped them", None)
 
 
-def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
+def _sample_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
     for index, turn in enumerate(sample.turns):
         yield from ((index, failure) for failure in turn.score_failures)
     yield from ((None, failure) for failure in sample.score_failures)
@@ -231,15 +231,15 @@ class Simulation(NamedTuple):
 def simulation(samples: Iterable[SampleReport]) -> Simulation:
     """Over some samples; of none that a model played the user of, all is zero."""
     samples = tuple(samples)
-    turns = [told.turn for sample in samples for told in sample.turns if is_simulated(told.turn)]
+    turns = [each.turn for sample in samples for each in sample.turns if is_simulated(each.turn)]
     models = [turn.user_model for turn in turns if turn.user_model]
     scripted = sum(map(is_scripted_model, models))
     reviews = [sample.review for sample in samples if sample.review]
-    lost = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
+    errored = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
     return Simulation(
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
-        errored=lost - sum(review.decides for review in reviews),
+        errored=errored - sum(review.decides for review in reviews),
         reviews=_counted(reviews),
         scripted=scripted,
         real=len(models) - scripted,
@@ -270,7 +270,7 @@ def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ..
 
 
 def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
-    yield from ((i, told.turn.user_fault) for i, told in enumerate(sample.turns) if told.turn.user_fault)
+    yield from ((i, each.turn.user_fault) for i, each in enumerate(sample.turns) if each.turn.user_fault)
     if sample.review and sample.review.is_fault:
         yield sample.review.turn, sample.review.sentence
 
@@ -287,26 +287,28 @@ def is_simulated(turn: Turn) -> bool:
 def simulation_text(report: Report) -> str:
     """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
     if no user was simulated."""
-    told = simulation(report.samples)
-    if not told.messages and not told.errored:
-        return _reviews_text(told.reviews).removeprefix("; ")
-    lost = f"; {plural(told.errored, 'sample')} lost to it" if told.errored else ""
-    return (
-        f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
-    )
+    counts = simulation(report.samples)
+    if not counts.messages and not counts.errored:
+        return _reviews_text(counts.reviews).removeprefix("; ")
+    errored = f"; {plural(counts.errored, 'sample')} lost to it" if counts.errored else ""
+    return f"{counts.refused:,} of {plural(counts.messages, 'message')} refused{errored}{_reviews_text(counts.reviews)}"
 
 
-def _reviews_text(told: ReviewCounts) -> str:
+def _reviews_text(reviews: ReviewCounts) -> str:
     """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
-    if not told.all:
+    if not reviews.all:
         return ""
-    low, high = (round(100 * bound) for bound in told.interval)
-    parts = [f"{told.failed_at_fault:,} of {told.failed:,} that failed"] if told.failed else []
-    parts += [f"{told.passed_at_fault:,} of {told.passed:,} that passed, drawn by lot"] if told.passed else []
-    rate = f"{100 * told.at_fault / told.all:.0f} % [{low}, {high}]"
-    what = f"{told.at_fault:,} of {plural(told.all, 'reviewed conversation')}"
-    open_ = f"; in {told.not_in_scenario:,} the scenario did not say" if told.not_in_scenario else ""
-    return f"; at fault in {what}: {rate} ({', '.join(parts)}){open_}"
+    low, high = (round(100 * bound) for bound in reviews.interval)
+    parts = [f"{reviews.failed_at_fault:,} of {reviews.failed:,} that failed"] if reviews.failed else []
+    parts += (
+        [f"{reviews.passed_at_fault:,} of {reviews.passed:,} that passed, drawn by lot"]
+        if reviews.passed
+        else []
+    )
+    rate = f"{100 * reviews.at_fault / reviews.all:.0f} % [{low}, {high}]"
+    what = f"{reviews.at_fault:,} of {plural(reviews.all, 'reviewed conversation')}"
+    silent = f"; in {reviews.not_in_scenario:,} the scenario did not say" if reviews.not_in_scenario else ""
+    return f"; at fault in {what}: {rate} ({', '.join(parts)}){silent}"
 
 
 # ── what judges and users were reported in other words ───────────────────────────────────────────────
@@ -314,9 +316,9 @@ def _reviews_text(told: ReviewCounts) -> str:
 
 def overridden_text(report: Report) -> str:
     """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
-    own = report.plan.suite.prompts
-    told = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in own.items())
-    return f"prompts overridden: {told}" if told else ""
+    prompts = report.plan.suite.prompts
+    listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
+    return f"prompts overridden: {listed}" if listed else ""
 
 
 # ── what no language model said ──────────────────────────────────────────────────────────────────
@@ -337,13 +339,13 @@ def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
     """For the roles that agenteval's own models play."""
     user, judge = simulation(report.samples), ReplyCounts()
     for sample in report.samples:
-        said: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
-        real = sum(bool(item.by) and not item.scripted for item in said)
+        judged: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
+        real = sum(bool(item.by) and not item.scripted for item in judged)
         if sample.review:
             judge = ReplyCounts(
                 judge.scripted + sample.review.scripted, judge.real + (not sample.review.scripted)
             )
-        judge = ReplyCounts(judge.scripted + sum(item.scripted for item in said), judge.real + real)
+        judge = ReplyCounts(judge.scripted + sum(item.scripted for item in judged), judge.real + real)
     grouped = [is_scripted_model(issue.by) for issue in report.issues if issue.by]
     return {
         "user": ReplyCounts(user.scripted, user.real),
@@ -357,11 +359,11 @@ def scripted_text(report: Report) -> str:
     if nothing was scripted."""
     if not report.scripted:
         return ""
-    told = replies_by_role(report)
-    parts = [plural(told["judge"].scripted, "judgement")] if told["judge"].scripted else []
-    if told["user"].scripted:
-        parts.append(f"{plural(told['user'].scripted, 'message')} of the simulated user")
-    if told["dedup"].scripted:
+    replies = replies_by_role(report)
+    parts = [plural(replies["judge"].scripted, "judgement")] if replies["judge"].scripted else []
+    if replies["user"].scripted:
+        parts.append(f"{plural(replies['user'].scripted, 'message')} of the simulated user")
+    if replies["dedup"].scripted:
         parts.append("the grouping of issues")
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     return f"no language model was called for {listed or 'some findings'}: scripted replies"

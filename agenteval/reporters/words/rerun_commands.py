@@ -29,7 +29,7 @@ def rerun_failures_command(run: RunStarted, name: str) -> str:
     """The command that runs again what did not pass in the run of that ``name``, as it was run, whatever was
     run since."""
     agent = (run.request.get("filters") or {}).get("agent")
-    paths = [_from(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
+    paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
     words = ["agenteval", "run", *paths, *chosen, "--failed-in", name]
     return command_of([*words, *_run_options(run)])
@@ -37,16 +37,16 @@ def rerun_failures_command(run: RunStarted, name: str) -> str:
 
 def _run_options(run: RunStarted) -> Iterator[str]:
     """What else the command line said of how conversations are held and judged."""
-    asked = run.request
-    flags, judging = asked.get("flags") or {}, asked.get("judging") or {}
+    request = run.request
+    flags, judging = request.get("flags") or {}, request.get("judging") or {}
     named = {
-        "-c": asked.get("named_config"),
-        "--profile": asked.get("profile"),
+        "-c": request.get("named_config"),
+        "--profile": request.get("profile"),
         "-m": judging.get("model"),
         "--seed": flags.get("seed"),
-        "--epochs": asked.get("epochs"),
+        "--epochs": request.get("epochs"),
         "--baseline": _baseline(run),
-        "--replay": _from(asked.get("cwd"), asked.get("replay")),
+        "--replay": _relative(request.get("cwd"), request.get("replay")),
     }
     for name, value in named.items():
         yield from (name, str(value)) if value is not None else ()
@@ -63,7 +63,7 @@ def _baseline(run: RunStarted) -> str | None:
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
 
-def _from(folder: str | None, path: str | None) -> str | None:
+def _relative(folder: str | None, path: str | None) -> str | None:
     return path.removeprefix(f"{folder}{os.sep}") if folder and path else path
 
 
@@ -123,13 +123,13 @@ def _without_selection(command: Sequence[str]) -> Iterator[str]:
         is_value = not is_value and word in _SELECTION
 
 
-_OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
+_RECORDED_STOPS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
 
 
 def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
     """The command that scores a recorded conversation again; empty for any other."""
     stop = sample.stop if sample else None
-    if stop is None or stop.reason not in _OF_RECORDS:
+    if stop is None or stop.reason not in _RECORDED_STOPS:
         return ""
     path, line = split_place(stop.detail.partition(": ")[0])
     if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):

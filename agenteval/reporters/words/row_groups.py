@@ -69,16 +69,16 @@ def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
     scenarios, decided = [], dict(decision.scenarios)
     for rows in groups.values():
         if len(rows) > 1:
-            whole = _whole(rows)
-            names |= {(row.scenario.id, row.agent): whole.scenario.id for row in rows}
-            decided[whole.scenario.id, whole.agent] = _worst(decision, rows)
-            scenarios.append(whole)
+            folded = _fold(rows)
+            names |= {(row.scenario.id, row.agent): folded.scenario.id for row in rows}
+            decided[folded.scenario.id, folded.agent] = _worst(decision, rows)
+            scenarios.append(folded)
         else:
             scenarios += rows
     return replace(report, scenarios=tuple(scenarios)), _renamed(decision, decided, names)
 
 
-def _whole(rows: Sequence[ScenarioReport]) -> ScenarioReport:
+def _fold(rows: Sequence[ScenarioReport]) -> ScenarioReport:
     first = rows[0]
     samples = tuple(sample for row in rows for sample in row.samples)
     pattern = first.scenario.pattern

@@ -58,11 +58,11 @@ class ScoreCell(NamedTuple):
 def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
     """The metrics that were asked for or judged; none where nothing was to be judged."""
     known = {spec.name: spec for spec in report.plan.suite.metrics}
-    told = {score.metric: score for sample in report.samples for score in sample.all_scores}
+    scores = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
-    asked = {*report.plan.suite.judged, *told, *(broken & known.keys())}
+    asked = {*report.plan.suite.judged, *scores, *(broken & known.keys())}
     names = [*known, *sorted(asked - known.keys())]
-    return tuple(_column(name, known.get(name), told.get(name)) for name in names if name in asked)
+    return tuple(_column(name, known.get(name), scores.get(name)) for name in names if name in asked)
 
 
 def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreColumn:
@@ -81,11 +81,11 @@ def _shortened(name: str) -> str:
     return line if len(line) <= _SHORT_LIMIT else f"{line[:half]}…{line[1 - half :]}"
 
 
-def shortened_names(told: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
+def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
     """The short and the whole name of custom metrics whose name is too long for a column."""
     pairs = (
         (column.short, one_line(column.name, 80))
-        for column in told
+        for column in columns
         if not (column.spec and column.spec.short)
     )
     return tuple((short, whole) for short, whole in pairs if short != whole)
@@ -123,12 +123,13 @@ def threshold_marks(decision: Decision) -> ThresholdVerdicts:
 
 
 def scenario_cells(
-    scenario: ScenarioReport, told: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
+    scenario: ScenarioReport, columns: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
 ) -> tuple[ScoreCell, ...]:
     """A cell for each column. The scores of a scenario are walked once, however many columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
-        _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted) for column in told
+        _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted)
+        for column in columns
     )
 
 
@@ -146,8 +147,8 @@ def _cell(
 
 def threshold_of(scenario: ScenarioReport, metric: str) -> float | None:
     """The least mean of a metric in a scenario, if one is written."""
-    held = scenario.rules.thresholds.get(metric)
-    return held.rule.at_least if held else None
+    threshold = scenario.rules.thresholds.get(metric)
+    return threshold.rule.at_least if threshold else None
 
 
 def _figure(found: Aggregate, column: ScoreColumn, bound: float | None) -> str:

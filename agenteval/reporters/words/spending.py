@@ -56,10 +56,10 @@ def unknown_texts(report: Report) -> Iterator[str]:
     """A sentence for each model whose price is not known. Agents are named only where somebody asked what
     things cost: most are programs that cost nothing, or tell no usage."""
     plan = report.plan
-    asked = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
-    asked |= any(own.max_cost is not None for own in plan.suite.budget.roles.values())
+    wants_costs = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
+    wants_costs |= any(role_budget.max_cost is not None for role_budget in plan.suite.budget.roles.values())
     for line in total_cost(report.ledger).unknown:
-        if line.role != "agent" or asked:
+        if line.role != "agent" or wants_costs:
             calls = plural(line.usage.calls, "call")
             who = f"{line.name or 'an unnamed model'} ({line.role})"
             yield f"cost unknown for {calls} of {who}: {_remedy(line, report)}"

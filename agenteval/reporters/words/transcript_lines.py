@@ -45,8 +45,8 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
         line._replace(text=mask_secrets(line.text, hidden))
-        for index, told in enumerate(sample.turns)
-        for line in _of_turn(told.turn, index, by_name=by_name)
+        for index, each in enumerate(sample.turns)
+        for line in _turn_lines(each.turn, index, by_name=by_name)
     ]
     if end := how_it_ended(sample):
         lines.append(TranscriptLine("note", end))
@@ -65,14 +65,14 @@ def how_it_ended(sample: SampleReport) -> str:
         return ""  # that is the whole of it, and the reason why it is shown
     if sample.stop.reason is StopReason.MAX_TURNS:
         return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
-    if sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
+    if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
         return f"({sample.stop.reason}: {brief(sample.stop.detail, _TEXT_LIMIT)})"
     return ""
 
 
 def has_several_agents(sample: SampleReport) -> bool:
     """Whether more than one agent is known to have spoken."""
-    return len(frozenset().union(*(told.turn.agents for told in sample.turns))) > 1
+    return len(frozenset().union(*(each.turn.agents for each in sample.turns))) > 1
 
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
@@ -95,14 +95,14 @@ def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
     return text
 
 
-def _of_turn(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
+def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = one_line(step.text or "", _TEXT_LIMIT) or "(empty)"
             yield TranscriptLine("agent", _agent_prefix(step.agent, by_name) + text, index)
         for call in step.tool_calls:
-            yield from _of_call(call, index, _agent_prefix(call.agent, by_name))
+            yield from _call_lines(call, index, _agent_prefix(call.agent, by_name))
     if turn.error:
         yield TranscriptLine("error", brief(turn.error, _TEXT_LIMIT), index)
 
@@ -111,10 +111,10 @@ def _agent_prefix(agent: str, by_name: bool) -> str:
     return f"({one_line(agent, 60)}) " if by_name and agent else ""
 
 
-def _of_call(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
+def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
     yield TranscriptLine("call", by + call_text(call), index)
-    if told := "(not waited for)" if call.given_up else call.result and value_text(call.result.value):
-        yield TranscriptLine("result", one_line(told, _CALL_LIMIT), index)
+    if result := "(not waited for)" if call.given_up else call.result and value_text(call.result.value):
+        yield TranscriptLine("result", one_line(result, _CALL_LIMIT), index)
 
 
 def call_text(call: ToolCall) -> str:

@@ -20,9 +20,9 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 def verdict_line(facts: Facts) -> tuple[str, str]:
     """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
     report, decision = facts.report, facts.decision
-    beside = format_caveats(report, decision)
-    told = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
-    return _word(report, decision), f"{told} — with {beside}" if beside else told
+    caveats = format_caveats(report, decision)
+    text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
+    return _word(report, decision), f"{text} — with {caveats}" if caveats else text
 
 
 def _why_zero(decision: Decision) -> str:
