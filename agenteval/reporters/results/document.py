@@ -235,7 +235,7 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
             places.update(dict.fromkeys(occurrence.findings, issue.id))
     issues = {
         place: [issue_shape(text, failures) for text in issue_texts]
-        for place, scenario_texts in by_scenario(texts).items()
+        for place, issue_texts in by_scenario(texts).items()
     }
     return [
         _scenario(

@@ -45,7 +45,8 @@ def second_opinions_text(report: Report) -> str:
         parts.append(f"{what} asked again by lot, {opinions.differed:,} answered otherwise")
     if not parts:
         return ""
-    return f"{'; '.join(parts)} ({plural(opinions.usage.calls, 'call')}, {opinions.share:.0%} of the judges' tokens)"
+    calls = plural(opinions.usage.calls, "call")
+    return f"{'; '.join(parts)} ({calls}, {opinions.share:.0%} of the judges' tokens)"
 
 
 def _only_scripted(report: Report) -> bool:
@@ -290,8 +291,9 @@ def simulation_text(report: Report) -> str:
     counts = simulation(report.samples)
     if not counts.messages and not counts.errored:
         return _reviews_text(counts.reviews).removeprefix("; ")
+    refused = f"{counts.refused:,} of {plural(counts.messages, 'message')} refused"
     errored = f"; {plural(counts.errored, 'sample')} lost to it" if counts.errored else ""
-    return f"{counts.refused:,} of {plural(counts.messages, 'message')} refused{errored}{_reviews_text(counts.reviews)}"
+    return f"{refused}{errored}{_reviews_text(counts.reviews)}"
 
 
 def _reviews_text(reviews: ReviewCounts) -> str:
