@@ -1,8 +1,7 @@
 """Annotations for GitHub Actions, and the summary of a step.
 
-The annotations are workflow commands, so all that they carry goes through an encoder: nothing that
-an agent or a tool says begins a line, or ends the command that it is in.
-"""
+Annotations are workflow commands, so everything in them is encoded: text from an agent or a tool can neither
+begin a line nor end the command that contains it."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_rows import mostly_lost_scenarios
 
 MOST = 10
-"""GitHub shows so many annotations of each level for a step."""
+"""The number of annotations of each level that GitHub shows for a step."""
 
 _MESSAGE_LIMIT = 1500
 _TITLE_LIMIT = 150
@@ -48,17 +47,19 @@ _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
 class Annotation(NamedTuple):
-    """A message at a place. The higher its ``rank``, the earlier it stands among those of its level."""
+    """A message at a place."""
 
     level: Level
     title: str
     message: str
     where: str = ""
     rank: int = 0
+    """The priority among annotations of its level; the highest comes first."""
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The annotations, a line each: the worst first, at most ten of a level; the last tells of more."""
+    """Render the annotations, one per line, worst first. At most ten of each level are shown; the last one
+    counts the rest."""
     lines = []
     found = list(_annotations(Facts(report, decision)))
     for level in _LEVELS:
@@ -68,7 +69,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def step_summary(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Markdown for the file that ``$GITHUB_STEP_SUMMARY`` names: the report in short."""
+    """Render a short report as Markdown for the file named by ``$GITHUB_STEP_SUMMARY``."""
     return document(report, decision, options, SUMMARY)
 
 
@@ -93,7 +94,8 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
 
 
 def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
-    """Of a log without scenarios what goes wrong and how often, the worst at its first place."""
+    """Yield the failure rates of a log without scenarios, each at the place of its first quotation, worst
+    first."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""
@@ -108,7 +110,7 @@ def _accepted_annotation(use: AcceptedUse) -> Annotation:
 
 
 def _author_error(text: str) -> Annotation:
-    """Its place stands before the message, as ``path:line:column: ``."""
+    """Return an annotation at the place that precedes the message as ``path:line:column: ``."""
     found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
     return Annotation("error", "to fix", text, found[1] if found else "", rank=100)
 
@@ -120,8 +122,8 @@ def _level(verdict: Verdict) -> Level:
 def _failure_annotations(
     failed: Iterable[ReportedFailure], lost: Collection[tuple[str, str]]
 ) -> Iterator[Annotation]:
-    """One for each broken rule: the epochs and rows that broke it are counted, not repeated. ``lost``:
-    scenarios of which too little is known, an error whatever is tolerated."""
+    """Yield an annotation for each broken rule, with the epochs and rows that broke it. ``lost`` holds the
+    scenarios of which too little is known; these are errors whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[ReportedFailure, Violation]]] = {}
     for failure in failed:
         occurrences: Counter[tuple[str, str]] = Counter()
@@ -167,7 +169,7 @@ def _violation_annotation(
 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
-    """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
+    """Yield the findings below ``fail_on_severity``, which fail nothing. Those above are violations already."""
     bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents
@@ -185,7 +187,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
 
 
 def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Issues that fail nothing, once each however many turns they are found in."""
+    """Yield each issue that fails nothing once, no matter in how many turns it is found."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
         or s.scenario.source
@@ -209,7 +211,7 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
 
 
 def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Each way in which judges failed, once; without those that a violation tells of already."""
+    """Yield each cause of missing scores once, except those that a violation reports already."""
     reported_details = " ".join(
         violation.detail
         for decided in decision.samples.values()

@@ -1,10 +1,9 @@
 """Results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
 
-A test suite is a scenario file with one agent, a test case a sample. ``failure`` is what the agent
-did wrong; ``error`` is what could not be decided, planned samples that never ran included: a CI must
-not take them for passed. ``skipped`` are those that could not be decided where that is tolerated. A
-failed sample that a gate tolerates is no failure.
-"""
+A test suite is a scenario file with one agent; a test case is a sample. A ``failure`` is something the agent
+did wrong. An ``error`` is a sample that could not be decided, including planned samples that never ran,
+because a CI system must not count those as passed. ``skipped`` marks undecided samples that are tolerated. A
+failed sample that a gate tolerates is not a failure."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """One XML document. Times are in seconds, of the agent alone."""
+    """Render the results as one XML document. Times are in seconds and cover only the agent."""
     facts = Facts(report, decision)
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
@@ -84,7 +83,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def _by_part(failed: Iterable[ReportedFailure]) -> dict[object, ReportedFailure]:
-    """By the sample, or for a scenario's own rules by (scenario, agent)."""
+    """Index failures by sample, or by (scenario, agent) for a scenario's own rules."""
     return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
 
 
@@ -105,7 +104,7 @@ def _cases(
     *,
     several_agents: bool,
 ) -> Iterator[Element]:
-    """A test case for each sample, and one more where a rule over all of them does not hold."""
+    """Yield a test case for each sample, and another one if a rule over all samples does not hold."""
     place = _place(scenario.scenario.source, options.root)
     for key, sample in planned(scenario):
         name = title(scenario, key, several_agents=several_agents)
@@ -137,7 +136,7 @@ def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
 
 
 def _class_name(file: str) -> str:
-    """``scenarios.booking`` of ``scenarios/booking.yaml``: consumers group by the parts."""
+    """Convert ``scenarios/booking.yaml`` to ``scenarios.booking``, because consumers group by the parts."""
     stem = re.sub(r"\.\w+$", "", file)
     return ".".join(part for part in stem.split("/") if part.strip(".")) or "run"
 
@@ -169,11 +168,11 @@ def _body(failure: ReportedFailure, root: str) -> str:
 
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
-"""By scenario and agent."""
+"""The issues by scenario and agent."""
 
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
-    """Its issues, the worst first, whether anything in it was scripted, and whose prompts were sent."""
+    """Return the issues of a suite, worst first, whether any reply was scripted, and overridden prompts."""
     found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
     found.sort(key=lambda text: -text.severity.rank)
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
@@ -185,8 +184,9 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
-    or detector that failed is reported here and makes no failure: that is not the agent's fault."""
+    """Return the stop reason and the scores of a sample: the mean over the turns for numbers, the labels
+    otherwise. A judge or detector that failed is reported here rather than as a failure, because it is not
+    the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
@@ -221,7 +221,7 @@ def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
 
 
 def _add_rates(root: Element, facts: Facts) -> None:
-    """Of a log without scenarios what goes wrong and how often, as properties of a suite of no cases."""
+    """Add the failure rates of a log without scenarios as properties of a suite without cases."""
     rates = facts.rates
     if rates is None:
         return
@@ -235,8 +235,9 @@ def _add_rates(root: Element, facts: Facts) -> None:
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:
-    """What no scenario shows: mistakes of the author, rules over the whole run; and, so that no
-    consumer takes a run for passed that is not, the verdict itself if nothing else tells it."""
+    """Add a suite for what no scenario shows: mistakes of the author and gates over the whole run. If nothing
+    else shows that the run did not pass, the verdict itself is added, so that no consumer counts the run as
+    passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
         text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
@@ -257,7 +258,7 @@ def _run_case(name: str, verdict: Verdict, text: str) -> Element:
 
 
 def _distinguish(suite: Element) -> None:
-    """Numbers test cases of one name: consumers would take them for runs of the same."""
+    """Number test cases of the same name, because consumers would take them for reruns of one test."""
     seen: Counter[str] = Counter()
     for case in suite.iter("testcase"):
         name = case.get("name", "")
@@ -267,7 +268,7 @@ def _distinguish(suite: Element) -> None:
 
 
 def _count(element: Element) -> None:
-    """Sets the counts that consumers sum up, from what was written."""
+    """Set the counts that consumers add up."""
     cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))
     element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
@@ -277,11 +278,11 @@ def _count(element: Element) -> None:
 
 
 def _timestamp(report: Report) -> str:
-    """The start, in the form that the schemas in use ask for: UTC, without a zone."""
+    """Return the start time in UTC without a zone, as the schemas in use require."""
     found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", report.run.started_at)
     return found[0] if found else "1970-01-01T00:00:00"
 
 
 def _attribute(text: str) -> str:
-    """One line that is never empty, since a consumer may refuse an empty name."""
+    """Shorten a text to one line that is never empty, because a consumer may refuse an empty name."""
     return to_xml_text(brief(text, 300)) or "-"

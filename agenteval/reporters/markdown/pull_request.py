@@ -1,8 +1,8 @@
-"""The one comment on a pull request: what this change broke and fixed, and how sure that is.
+"""Render the comment on a pull request: what the change broke and fixed, and how sure that is.
 
-Against ``--baseline`` the scenarios are sorted into newly failing, still failing, fixed and undecided;
-without one there is what did not pass. Whoever posts it finds the last one by ``MARKER`` and replaces it.
-"""
+With ``--baseline``, scenarios are sorted into newly failing, still failing, fixed and undecided. Without it,
+the comment lists what did not pass. Whoever posts the comment finds the previous one by ``MARKER`` and
+replaces it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics import Change, Pair, Tally, compare
 
 MARKER = "<!-- agenteval -->"
 MOST = 20
-"""Scenarios of one kind that are listed."""
+"""The number of scenarios listed of each kind."""
 
 NEW, STILL, FIXED, UNDECIDED, FAILING = "Newly failing", "Still failing", "Fixed", "Undecided", "Failing"
 NOT_THERE, WORSE = "Failing, and not in the baseline", "Passing, but significantly less often"
@@ -38,15 +38,17 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 
 class ChangeRow(NamedTuple):
-    """One scenario of one agent, or the first of ``rows`` of it. ``before`` and ``after``: epochs that
-    succeeded, of those with an outcome. ``sure``: how sure the change is, in words."""
+    """A scenario with an agent, or the first of ``rows`` rows of a scenario that changed alike."""
 
     kind: str
     name: str
     before: str
+    """The epochs that succeeded, of those with an outcome, in the baseline."""
     after: str
+    """The same in this run."""
     why: str
     confidence: str
+    """The certainty of the change in words."""
     rows: int = 1
 
 
@@ -96,7 +98,8 @@ def _figures(facts: Facts) -> Iterator[str]:
 
 
 def rows_of(facts: Facts) -> Iterator[ChangeRow]:
-    """What a reader of the change has to know of: nothing of scenarios that pass as before."""
+    """Yield the scenarios that a reader of the change must know about. Scenarios that pass as before are left
+    out."""
     report, decision = facts.report, facts.decision
     baseline = report.run.baseline
     summary = summary_of(report, decision)
@@ -126,7 +129,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
 
 
 def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
-    """Empty: there is nothing to tell."""
+    """Return the kind of change, or an empty text if there is nothing to report."""
     if verdict is Verdict.INCONCLUSIVE:
         return UNDECIDED
     failed_before = old is not None and old.successes < old.decided
@@ -144,7 +147,7 @@ def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_bas
 def _changes(
     before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
 ) -> dict[tuple[str, str], Change]:
-    """Of what is in both runs, whether it significantly changed, over all of it."""
+    """Return, for each scenario in both runs, whether it changed significantly, corrected over all of them."""
     keys = [key for key in before if key in after and before[key].planned and after[key].planned]
     if not keys:
         return {}
@@ -191,7 +194,7 @@ def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterato
 
 
 def _gates(decision: Decision) -> Iterator[str]:
-    """Over the whole run: those that did not pass."""
+    """Yield the gates over the whole run that did not pass."""
     rows = [
         (
             MARKS[gate.verdict],

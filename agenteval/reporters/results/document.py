@@ -1,7 +1,6 @@
-"""The results for programs: everything that is known of a run, as JSON.
+"""The results for programs: everything that is known about a run, as JSON.
 
-``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships beside it.
-"""
+``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships next to this module."""
 
 from __future__ import annotations
 
@@ -51,21 +50,21 @@ from agenteval.verdict.second_opinions import second_opinions
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
-"""Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
+"""The depth at which the slow path cuts a value, because many JSON parsers refuse deeper ones."""
 
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
-"""By sample and place among its findings: the id of the issue that the finding is in."""
+"""The id of the issue that each finding belongs to, by sample and index of the finding."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The results as JSON text. No number is NaN or infinite (null instead); UTF-8 can hold it."""
+    """Render the results as JSON text. NaN and infinite numbers become null, and the text is valid UTF-8."""
     return readable(_dump(results(report, decision)))
 
 
 def readable(text: str) -> str:
-    """JSON that a terminal may show: what it would obey or hide is escaped. Ends in a newline."""
+    """Escape characters of a JSON text that a terminal would interpret or hide, and end it with a newline."""
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -87,7 +86,7 @@ def _dump(value: shape.Shape) -> str:
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
-    """``value`` as JSON and UTF-8 can hold it."""
+    """Return ``value`` with everything that JSON or UTF-8 cannot represent replaced."""
     match value:
         case str():
             return _SURROGATES.sub("\ufffd", value)
@@ -108,8 +107,9 @@ def conversation_json(
     keys: Sequence[SampleKey],
     judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
-    """Conversations of one scenario with one agent as JSON text: its entry of ``scenarios``, with no other
-    ``samples``, and the run. ``asked``: what judges were asked; ``None``: that is not told."""
+    """Render conversations of one scenario with one agent as JSON text: the run, and the scenario's entry of
+    ``scenarios`` with only these ``samples``. ``judge_answers`` are written to ``asked``; ``None`` leaves it
+    out."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
@@ -128,7 +128,7 @@ def _asked(asked: ModelAsked) -> shape.AskedShape:
 
 
 def results(report: Report, decision: Decision) -> shape.Results:
-    """The content of the file as values."""
+    """Return the content of the file as values."""
     repeats = repeats_of(report, decision)
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,
@@ -273,7 +273,7 @@ def _scenario(
 
 
 def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
-    """Those of the samples, in the order of epochs, then those of the scenario."""
+    """Return the violations of the samples in the order of epochs, then those of the scenario."""
     of_samples = [
         shape.ViolationShape.from_value(violation, epoch=key.epoch)
         for key, _ in planned(scenario)
@@ -360,7 +360,7 @@ def _error_text(result: ToolResult) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what ``render`` gives."""
+    """Return the JSON Schema (draft 2020-12) of the text that ``render`` returns."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
     results_schema = shape.Results.model_json_schema(mode="serialization")
     return {"$schema": dialect, **results_schema, "title": "agenteval results"}

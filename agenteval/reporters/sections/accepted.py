@@ -1,4 +1,4 @@
-"""Accepted failures, so that nobody overlooks them; and what to paste to accept a failure."""
+"""List accepted failures, so that nobody overlooks them, and the entries that would accept new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATE_ORDER = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNU
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Nothing where the accept list is empty."""
+    """Yield the section on accepted failures, or nothing if the accept list is empty."""
     if lines := accepted_lines(facts.decision):
         count = sum(use.state is AcceptedState.IN_FORCE for use in facts.decision.accepted)
         title = plural(count, "accepted failure")
@@ -26,7 +26,7 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
-    """A line for each entry of the accept list: expired ones first, then those that fail nothing now."""
+    """Return a line for each entry of the accept list, ordered: expired, in force, unused."""
     uses = sorted(decision.accepted, key=lambda use: _STATE_ORDER.index(use.state))
     return tuple(map(accepted_line, uses))
 
@@ -55,7 +55,8 @@ def _describe_use(use: AcceptedUse) -> str:
 
 
 def accept_list_entries(report: Report, decision: Decision) -> str:
-    """The entries that would accept each failure by which a sample failed; empty if there is none."""
+    """Return the accept-list entries for all failures that failed a sample, or an empty text if there are
+    none."""
     found: dict[str, tuple[str, str]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:

@@ -1,4 +1,4 @@
-"""The agents of one run beside each other."""
+"""Compare the agents of one run with each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LESS_IS = {
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Nothing of a run of one agent."""
+    """Yield the comparison, or nothing if the run has one agent."""
     both = compare_with_reference(facts.report, facts.decision)
     if both:
         yield Section(
@@ -44,7 +44,7 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
-    """Each begins with the mark of what could be told."""
+    """Yield the rows of the table. Each begins with the mark of its verdict."""
     for agent in both.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
@@ -86,7 +86,7 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
 
 
 def _sentences(both: ReferenceComparison) -> Iterator[str]:
-    """Which is better, what else could be told, and what of all that can be relied on."""
+    """Yield which agent is better and in what, and how confident the comparison is."""
     for agent in both.agents:
         yield from _agent_sentences(agent, both)
     over = plural(both.agents[0].scenarios, "scenario")

@@ -1,4 +1,4 @@
-"""Two runs compared: the sections, and the sentences around them."""
+"""Show two runs compared: the sections and the sentences around them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _MOST_NAMED = 5
 
 
 def sections(comparison: RunComparison) -> Iterator[Section]:
-    """What is compared, each agent, and what could not be compared; none that has nothing to say."""
+    """Yield a section on what is compared, the sections of each agent, and the scenarios that could not be
+    compared. Empty sections are left out."""
     yield Section(
         f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}",
         notes=tuple(_caveats(comparison)),
@@ -83,7 +84,7 @@ def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
 
 
 def points(value: float) -> str:
-    """A difference of rates in percentage points; no sign on a nothing."""
+    """Format a difference of rates in percentage points, without a sign if it rounds to zero."""
     text = f"{value * 100:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
@@ -104,7 +105,7 @@ def _scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
 
 
 def _epochs(counts: Tally) -> str:
-    """``9/10``, and what is missing of it."""
+    """Return ``9/10``, with the number of missing epochs if there are any."""
     missing = counts.planned - counts.decided
     return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
 
@@ -149,7 +150,8 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
 
 
 def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
-    """Those that get a row each: what was not selected is no difference between the runs."""
+    """Return the scenarios that get a row each. A scenario that was not selected is no difference between the
+    runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
@@ -170,13 +172,14 @@ def _verdict(verdict: Verdict | None) -> str:
 
 
 def _apart_counts(comparison: RunComparison) -> str:
-    """``1 changed, 2 new``; empty where all scenarios are compared."""
+    """Return ``1 changed, 2 new``, or an empty text if all scenarios are compared."""
     found = Counter(each.state for each in _listed_apart(comparison))
     return ", ".join(f"{found[state]:,} {state}" for state in ScenarioState if found[state])
 
 
 def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
-    """Agents of one run alone; and all scenarios together that one of the runs did not select."""
+    """Return a line for each agent that only one run has, and one for all scenarios that a run did not
+    select."""
     lines = list(comparison.left_out)
     for run, other in ((comparison.before, "after"), (comparison.after, "before")):
         names = dict.fromkeys(
@@ -193,13 +196,13 @@ def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _counts(agent: AgentComparison) -> str:
-    """``1 regressed, 2 not decided``."""
+    """Return ``1 regressed, 2 not decided``."""
     counts = Counter(scenario.change for scenario in agent.scenarios)
     return ", ".join(f"{counts[change]:,} {change}" for change in _MARKS if counts[change])
 
 
 def _mean_line(agent: AgentComparison, margin: float) -> str:
-    """What is known of the mean success rate, beside what is allowed."""
+    """Describe the change of the mean success rate and the allowed drop."""
     bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
         sentence = f"the mean success rate is unknown in at least one run (bounds {bounds})"
@@ -209,7 +212,7 @@ def _mean_line(agent: AgentComparison, margin: float) -> str:
 
 
 def verdict_line(comparison: RunComparison) -> str:
-    """After the word of the verdict: why, in one line, and what was not compared."""
+    """Return the text after the verdict: the reason in one line, and what was not compared."""
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]

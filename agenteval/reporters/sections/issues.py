@@ -1,4 +1,4 @@
-"""Issues, and what is not the agent's fault: judges and detectors that failed, the simulated user."""
+"""List issues, and failures that are not the agent's fault: judges, detectors and the simulated user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TONES = {
 
 
 def issues(facts: Facts) -> Iterator[Section]:
-    """The root causes behind all findings, those that fail nothing included; the worst first."""
+    """Yield the root causes behind all findings, worst first, including those that fail nothing."""
     report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
@@ -68,7 +68,7 @@ def _severity(severity: Severity) -> StyledText:
 
 
 def _ungrouped(report: Report) -> Iterator[Item]:
-    """Of a run that was cut off before its findings were grouped: their labels."""
+    """Yield the labels of findings from a run that was cut off before its findings were grouped."""
     samples: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:
@@ -81,7 +81,8 @@ def _ungrouped(report: Report) -> Iterator[Item]:
 
 
 def failures_outside_agent(facts: Facts) -> Iterator[Section]:
-    """Judges and detectors that failed, what was not clear, and messages that were no user's."""
+    """Yield judges and detectors that failed, questions that were not clear, and faults of the simulated
+    user."""
     report = facts.report
     judges = failed_judges(report)
     for kind in MissingScore:

@@ -1,4 +1,4 @@
-"""What went wrong, where, and how to see it again: the same words in every format."""
+"""Describe what went wrong, where, and how to reproduce it, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ _MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
 
 SOME_FAILED = "did not pass every conversation"
 NONE_PASSED = "passed no conversation"
-"""How a scenario may end, beside its verdict."""
+"""The outcomes of a scenario that are not a verdict."""
 NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
-"""What holds of a planned sample that nothing was told of."""
+"""The decision for a planned sample that left no trace."""
 
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
-
-    ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
-    a fault tolerance covers it; or, ``is_reported``, no conversation of such a log decides).
-    ``violations`` are its reasons, failed checks among them; there is at least one. ``repro`` is
-    the command that runs the scenario again.
-    """
+    """A sample that did not pass, or a rule over all samples of a scenario that does not hold."""
 
     scenario_report: ScenarioReport
     scenario: str
     agent: str
     key: SampleKey | None
+    """The sample; ``None`` for a rule over all samples of the scenario."""
     title: str
     verdict: Verdict
     fault: str | None
     tolerated: bool
+    """True if the failure does not affect the verdict of the scenario or of the run, because a pass rate or
+    the fault tolerance covers it, or because ``is_reported`` is true."""
     where: str
     violations: tuple[Violation, ...]
+    """The reasons of the failure, failed checks included. There is at least one."""
     repro: str
+    """The command that runs the scenario again."""
     sample: SampleReport | None = None
     several_agents: bool = False
     is_reported: bool = False
+    """True if the run scores a log in which single conversations decide nothing."""
 
     @property
     def why_tolerated(self) -> str:
-        """Why what a conversation broke does not decide."""
+        """The reason why the failure does not affect the verdict."""
         return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
 
     @property
     def never_ran(self) -> bool:
-        """Whether no conversation of its scenario was begun, so that there is nothing to say of it."""
+        """True if no conversation of the scenario was started, so that there is nothing to report about it."""
         return (
             bool(self.scenario_report.missing)
             and not self.scenario_report.samples
@@ -86,12 +86,12 @@ class ReportedFailure:
 
     @cached_property
     def rules(self) -> tuple[BrokenRule, ...]:
-        """The violations in short."""
+        """The violations in short form."""
         return tuple(map(broken_rule, self.violations))
 
     @cached_property
     def evidence(self) -> tuple[str, ...]:
-        """What judges and detectors found, a line each, the worst first."""
+        """The findings of judges and detectors, one line each, worst first."""
         if self.sample is None:
             return lowest_scores(self.scenario_report, {v.metric for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
@@ -103,7 +103,8 @@ class ReportedFailure:
 
 
 def collect_failures(report: Report, decision: Decision) -> tuple[ReportedFailure, ...]:
-    """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
+    """Return everything that did not pass, in the order of the report. The samples of a scenario come before
+    its own rules."""
     several = report.has_several_agents
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     broken = frozenset((row.scenario, row.agent) for row in bad)
@@ -122,8 +123,8 @@ def _scenario_failures(
     *,
     several_agents: bool,
 ) -> Iterator[ReportedFailure]:
-    """``broken``: the scenarios, with their agents, whose own gates do not hold. Where conversations are only
-    reported, nothing else decides."""
+    """Yield the failures of one scenario. ``broken`` holds the (scenario, agent) pairs whose own gates do not
+    hold; in a log whose conversations are only reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     scenario_failure = ReportedFailure(
@@ -166,9 +167,9 @@ def _scenario_failures(
 
 
 def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
-    """Of the failures those that nothing tolerates, together for each scenario × agent: failed ones before
-    those that were not decided, in the report's order else; in each, what decided it comes first: of a gate
-    over repeated runs that is its own row, and no single conversation."""
+    """Return the failures that nothing tolerates, grouped by scenario × agent. Groups that failed come before
+    undecided ones; otherwise the order of the report is kept. In each group the decisive failure comes first:
+    for a gate over repeated runs that is the gate's own row, not a single conversation."""
     groups: dict[tuple[str, str], list[ReportedFailure]] = {}
     for failure in failed:
         if not failure.tolerated:
@@ -178,7 +179,7 @@ def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedF
 
 
 def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
-    """``17 scenarios never ran``, and the first of their names; empty where all were begun."""
+    """Return ``17 scenarios never ran`` with the first of their names, or an empty text if all were started."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""
@@ -205,8 +206,8 @@ SAMPLE_GATES = frozenset(("every sample passes", "fault_tolerance", "fail_on_sev
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
-    """The gates over the whole run that did not pass, without those that only count what the samples
-    tell themselves."""
+    """Return the gates over the whole run that did not pass. Gates that only count failed samples are left
+    out, because the samples report those themselves."""
     return tuple(
         gate
         for gate in decision.gates
@@ -215,26 +216,27 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
-    """Every planned sample, in the order of epochs; ``None`` for one that never ran."""
+    """Return every planned sample in the order of epochs, with ``None`` for one that never ran."""
     pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
     pairs += [(key, None) for key in scenario.missing]
     return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
 
 
 def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
-    """What was decided of a scenario; inconclusive if nothing was."""
+    """Return the decision on a scenario, which is inconclusive if none was made."""
     key = (scenario.scenario.id, scenario.agent)
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
 
 
 def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
-    """How each scenario × agent ended."""
+    """Return the outcome of each scenario × agent."""
     return {(each.scenario.id, each.agent): _outcome(each, decision) for each in report.scenarios}
 
 
 def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
-    """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
-    ever has got no worse. That is not the same as one in which all passed."""
+    """Return the outcome of a scenario. A gate over repeated runs may pass a scenario although some or all of
+    its conversations failed, because it only asks whether it got worse. Such outcomes have words of their
+    own."""
     verdict = scenario_decision(decision, scenario).verdict
     decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
     if verdict is Verdict.PASSED and Verdict.FAILED in decided:
@@ -243,7 +245,7 @@ def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
 
 
 def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
-    """The violations of rules over all samples of the scenario: those that no sample has."""
+    """Return the violations of rules over all samples of the scenario, which no sample has."""
     of_samples = {
         _identity(violation)
         for key, _ in planned(scenario)
@@ -263,8 +265,9 @@ def _identity(violation: Violation) -> tuple[object, ...]:
 def sample_violations(
     sample: SampleReport | None, decided: SampleDecision, where: str
 ) -> tuple[Violation, ...]:
-    """Why a sample did not pass: its violations, then each failed check that these do not name, and
-    at the very least one sentence; of one that failed, first what failed it. Nothing for one that passed."""
+    """Return the reasons why a sample did not pass, or nothing if it passed. Failed checks that no violation
+    names are added, and there is always at least one reason. For a failed sample, the reasons that failed it
+    come first."""
     if decided.verdict is Verdict.PASSED:
         return ()
     violations = decided.violations
@@ -288,7 +291,7 @@ def _unreported_checks(sample: SampleReport, reported: Sequence[Violation]) -> I
 
 
 def reason(violation: Violation) -> str:
-    """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
+    """Return ``tool_calls (turn 2): missing: create_booking(…)``. Turns count from 1 for people."""
     turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
     detail = neutralize_workflow_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
@@ -299,29 +302,32 @@ _SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure"
 
 
 def rule_name(violation: Violation) -> str:
-    """The rule in short; empty where what is said of it needs no name."""
+    """Return the short name of the rule, or an empty text if the message needs no name."""
     name = one_line(violation.name, 80)
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
 
 def split_violation_remedy(violation: Violation, text: str) -> tuple[str, str]:
-    """What is said of a violation, and what to do. A rule that failed compares, and advises nothing."""
+    """Split a text about a violation into what is wrong and what to do about it. A failed rule only compares
+    values, so its text has no remedy."""
     compares = violation.verdict is Verdict.FAILED and violation.name != "no_error"
     return (text, "") if compares else split_remedy(text)
 
 
 class BrokenRule(NamedTuple):
-    """A violation in short: the name of the rule, empty where what is said of it needs none; what is wrong,
-    line by line, each with what to do about it; and the shortest that tells it on one line."""
+    """A violation in short form."""
 
     violation: Violation
     name: str
+    """The name of the rule; empty if the message needs none."""
     lines: tuple[tuple[str, str], ...]
+    """The lines of the message, each with the remedy or an empty text."""
     gist: str
+    """The shortest description on one line."""
 
     @property
     def remedy(self) -> str:
-        """The first that there is."""
+        """The first remedy, or an empty text."""
         return next((remedy for _, remedy in self.lines if remedy), "")
 
 
@@ -332,8 +338,9 @@ def broken_rule(violation: Violation) -> BrokenRule:
 
 
 def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
-    """What an agent raised is a quotation beyond its line; else all that follows is to be done, as it is
-    written."""
+    """Split a violation's text into lines and their remedies. In the message of a failed rule, which may
+    quote an error that the agent raised, only single lines are split; in any other, everything after the
+    separator is the remedy and is kept as written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
@@ -343,7 +350,7 @@ _CONTEXT_PREFIXES = ("expected", "called: ", "not allowed: ")
 
 
 def _gist(violation: Violation, name: str, text: str) -> str:
-    """``turn 2: missing: create_booking(…)``"""
+    """Return ``turn 2: missing: create_booking(…)``."""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_CONTEXT_PREFIXES)), 0)
@@ -354,7 +361,7 @@ def _gist(violation: Violation, name: str, text: str) -> str:
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
-    """Each reason, and under it the place that wrote the rule; then the evidence."""
+    """Return the reasons, each followed by the place of its rule, and then the evidence."""
     lines = []
     for violation in failure.violations[:_MOST_REASONS]:
         lines.append(reason(violation))
@@ -366,15 +373,16 @@ def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
 
 
 def finding_text(finding: Finding) -> str:
-    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding of code and
-    judge names both."""
+    """Return ``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding that both
+    code and a judge made names both."""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
     head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
     return head + reason_suffix(finding.explanation, finding.evidence)
 
 
 def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
-    """The lowest scores of ``metrics`` with their reasons: what pulled a mean or a share down."""
+    """Return the lowest scores of ``metrics`` with their reasons, because these pulled a mean or a share
+    down."""
     scores = [
         (numeric(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
         for sample in scenario.samples
@@ -393,18 +401,19 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
 
 
 def turn_words(turn: int | None) -> str:
-    """``, turn 2`` for people, who count from 1; nothing for the whole conversation."""
+    """Return ``, turn 2``, counted from 1 for people, or an empty text for the whole conversation."""
     return f", turn {turn + 1}" if turn is not None else ""
 
 
 def reason_suffix(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
-    """``: the reason — "the evidence"``; empty where neither was given."""
+    """Return ``: the reason — "the evidence"``, or an empty text if there is neither."""
     why = f": {one_line(reason, limit)}" if reason.strip() else ""
     return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")
 
 
 def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
-    """The sample in words: the scenario's id, and the agent, variant and epoch where there are several."""
+    """Return the name of a sample: the id of the scenario, and the agent, variant and epoch if there are
+    several."""
     parts = [one_line(scenario.scenario.id, 120)]
     if key is not None and key.variant:
         parts[0] += f" [{one_line(key.variant, 60)}]"

@@ -1,4 +1,4 @@
-"""What goes wrong in a log without scenarios, and how often: the same words in every format."""
+"""Describe what goes wrong in a log without scenarios and how often, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_KNOWN = "not known in {} more"
 
 
 def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
-    """In the order of ``COLUMNS``."""
+    """Return the cells of a row in the order of ``COLUMNS``."""
     low, high = row.interval
     many = f"{row.conversations:,} of {row.of:,}"
     if row.unknown:
@@ -35,8 +35,9 @@ def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
 
 
 def severity_text(row: FailureRate) -> str:
-    """``high``; with how many conversations where they differ: ``critical 1, medium 20``. Of a check that
-    does not hold, ``fails``: it has no severity, and fails its conversation."""
+    """Return the severity, such as ``high``, or the number of conversations for each if there are several,
+    such as ``critical 1, medium 20``. Return ``fails`` for a check that does not hold: it has no severity and
+    fails its conversation."""
     if not row.severities:
         return "fails"
     if len(row.severities) == 1:
@@ -45,7 +46,7 @@ def severity_text(row: FailureRate) -> str:
 
 
 def percentage(share: float) -> str:
-    """With one decimal; only nothing is 0 %, and only all is 100 %."""
+    """Format a share with one decimal. Only an exact 0 is shown as 0 %, and only an exact 1 as 100 %."""
     points = 100 * share
     if 0 < share < 1:
         points = min(max(points, 0.1), 99.9)
@@ -53,25 +54,25 @@ def percentage(share: float) -> str:
 
 
 def quotation_place(quotation: Quotation) -> str:
-    """``log.jsonl:6, turn 1``; turns count from 1 for people."""
+    """Return ``log.jsonl:6, turn 1``. Turns count from 1 for people."""
     where = one_line(quotation.where or quotation.key.scenario, 200)
     return where if quotation.turn is None else f"{where}, turn {quotation.turn + 1}"
 
 
 def quotation_text(quotation: Quotation) -> str:
-    """``"Booked!": nothing was booked``"""
+    """Return ``"Booked!": nothing was booked``."""
     quoted = f'"{one_line(quotation.evidence, 300)}"' if quotation.evidence.strip() else ""
     return ": ".join(filter(None, (quoted, one_line(quotation.explanation, 300))))
 
 
 def format_rate(row: FailureRate) -> str:
-    """All of a row in a line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
+    """Format a row as one line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
     severity, what, by, many, rate, interval = rate_cells(row)
     return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
 
 
 def unknown_lines(rates: FailureRates) -> Iterator[str]:
-    """What of the log is not known."""
+    """Yield a line for each part of the log that could not be evaluated."""
     if rates.unreadable:
         yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} could not be read"
     if rates.undecided:
@@ -81,7 +82,8 @@ def unknown_lines(rates: FailureRates) -> Iterator[str]:
 
 
 def reported_text(rates: FailureRates, decision: Decision) -> str:
-    """For the last line: what was found, and what ``--max-rate`` says of it."""
+    """Return the text for the last line: the results of ``--max-rate`` and of other gates, then what was
+    found."""
     parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))
@@ -105,7 +107,7 @@ def _other_gate(row: GateRow) -> str:
 
 
 def _found(rates: FailureRates) -> str:
-    """``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``"""
+    """Return ``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``."""
     total = plural(rates.conversations, "conversation")
     counts = rates.by_severity
     parts = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]

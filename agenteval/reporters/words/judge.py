@@ -1,5 +1,5 @@
-"""Judges and detectors that failed, the simulated user, prompts of the project's own, and what no language
-model said, in words for all formats."""
+"""Describe judges and detectors that failed, the simulated user, overridden prompts and scripted replies, in
+the same words for every format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agenteval.verdict.second_opinions import second_opinions
 from agenteval.verdict.statistics import Interval, wilson
 
 RAW_LIMIT = 200
-"""Characters of what a broken judge said that are shown."""
+"""The number of characters shown of a failed judge's reply."""
 _MESSAGE_LIMIT = 600
 
 
@@ -30,7 +30,7 @@ _MESSAGE_LIMIT = 600
 
 
 def second_opinions_text(report: Report) -> str:
-    """What came of asking judges again, in a sentence; empty where no language model judged."""
+    """Return a sentence about judges that were asked again, or an empty text if no language model judged."""
     opinions = second_opinions(report)
     if not opinions.judges.is_spent or _only_scripted(report):
         return ""
@@ -59,7 +59,7 @@ def _only_scripted(report: Report) -> bool:
 
 
 class MissingScore(StrEnum):
-    """Why there is no score. A judge that says that the record does not decide has not broken."""
+    """The reason why a score is missing. A judge that finds the record undecidable has not failed."""
 
     JUDGE = "Judges that failed"
     UNCLEAR = "Not clear to the judges"
@@ -84,7 +84,7 @@ def classify_missing_score(failure: ScoreFailure) -> MissingScore:
 
 
 def describe_missing_score(missing: MissingScore) -> str:
-    """``the judge failed``, ``the detector failed`` or ``not clear``."""
+    """Return ``the judge failed``, ``the detector failed`` or ``not clear``."""
     return {MissingScore.UNCLEAR: "not clear", MissingScore.DETECTOR: "the detector failed"}.get(
         missing, "the judge failed"
     )
@@ -92,15 +92,18 @@ def describe_missing_score(missing: MissingScore) -> str:
 
 @dataclass(frozen=True)
 class FailedJudge:
-    """A way in which there were no scores: the metrics, why, how often, where first, and what was said there.
-    Of a detector no judge was asked: ``metrics`` are detectors."""
+    """One cause of missing scores, with everything that it affected."""
 
     metrics: tuple[str, ...]
+    """The metrics without a score, or the detectors that failed."""
     full_message: str
     raw: str
+    """The beginning of the judge's reply; empty for a detector, which has none."""
     times: int
+    """The number of scores that are missing for this reason."""
     samples: int
     place: str
+    """The first place where it happened."""
     scenario: ScenarioReport | None = None
     missing_score: MissingScore = MissingScore.JUDGE
 
@@ -110,12 +113,12 @@ class FailedJudge:
 
     @property
     def names(self) -> str:
-        """``helpfulness, coherence and 6 more``"""
+        """The metrics in short: ``helpfulness, coherence and 6 more``."""
         return join_first([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
-        """``refund · epoch 2, turn 1``; of several: how many, and the first."""
+        """The place, such as ``refund · epoch 2, turn 1``; for several places, their number and the first."""
         if self.times == 1:
             return self.place
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
@@ -129,8 +132,8 @@ class _JudgeFailure(NamedTuple):
 
 
 def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
-    """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
-    them, and what was not clear. The author's mistakes are told as such elsewhere."""
+    """Return each cause of missing scores once, most frequent first: judges and detectors that failed, and
+    questions that were not clear. Mistakes of the author are left out, because they are reported as such."""
     groups: dict[object, list[_JudgeFailure]] = {}
     for failure in _judge_failures(report):
         key = (strip_retry_counts(failure.failure.message), classify_missing_score(failure.failure))
@@ -142,7 +145,7 @@ _RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def strip_retry_counts(message: str) -> str:
-    """The message of a call that failed, without how often it was tried: by that, no two are the same."""
+    """Return the message of a failed call without its retry counts, which would make equal messages differ."""
     return _RETRY_COUNTS.sub("", message)
 
 
@@ -162,7 +165,7 @@ def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
 
 
 def is_detector(metric: str) -> bool:
-    """Whether what failed to score is a check in code, so that no judge was asked."""
+    """Check whether ``metric`` is a check in code rather than a judge's question."""
     return metric in DETECTORS
 
 
@@ -189,15 +192,18 @@ def _sample_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFa
 
 
 class ReviewCounts(NamedTuple):
-    """How many conversations of simulated users were reviewed, by what became of them, and in how many the
-    user was at fault; those that passed are a tenth, drawn by lot. ``not_in_scenario``: in how many nothing
-    that is known of the user says whether it was."""
+    """The numbers of reviewed conversations with a simulated user, by outcome and by whether the user was at
+    fault."""
 
     failed: int = 0
     failed_at_fault: int = 0
     passed: int = 0
+    """The number of reviewed conversations that passed. A tenth of all that passed is drawn at random for
+    review."""
     passed_at_fault: int = 0
     not_in_scenario: int = 0
+    """The number of conversations in which the facts known about the user do not decide whether it was at
+    fault."""
 
     @property
     def all(self) -> int:
@@ -209,28 +215,33 @@ class ReviewCounts(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """Of the rate, at 95 %."""
+        """The 95 % interval of the fault rate."""
         return wilson(self.at_fault, self.all)
 
 
 class Simulation(NamedTuple):
-    """How often a simulated user wrote, and how often what it wrote was refused, once or for good;
-    ``lost``: samples in which it was no user at all; ``reviews``: what judges said of it. ``models``: who
-    played it; ``scripted`` and ``real``: how many of the messages no language model wrote, and one did (of
-    one that was refused for good, neither is known)."""
+    """The figures of the simulated user over some samples."""
 
     messages: int
+    """The number of messages that the simulated user wrote or tried to write."""
     refused: int
+    """The number of messages that were refused, whether or not a second attempt succeeded."""
     errored: int
+    """The number of samples that ended because the model did not act as a user."""
     reviews: ReviewCounts
+    """The counts of judges' reviews of the user."""
     scripted: int
+    """The number of messages written by scripted replies. A message that was refused for good counts neither
+    here nor in ``real``."""
     real: int
+    """The number of messages written by a language model."""
     models: tuple[str, ...]
+    """The models that played the user."""
     usage: Usage
 
 
 def simulation(samples: Iterable[SampleReport]) -> Simulation:
-    """Over some samples; of none that a model played the user of, all is zero."""
+    """Return the figures of the simulated user, all zero if no model played the user in any sample."""
     samples = tuple(samples)
     turns = [each.turn for sample in samples for each in sample.turns if is_simulated(each.turn)]
     models = [turn.user_model for turn in turns if turn.user_model]
@@ -257,9 +268,9 @@ def _counted(reviews: Sequence[UserReview]) -> ReviewCounts:
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
-    """Where a message was refused, or a user was at fault, and why: ``book-morning · epoch 1, turn 2``,
-    ``spoke as …``. Not ``fatal``: without those that ended their sample, or decide it, which stand among the
-    failures."""
+    """Return (place, reason) pairs of refused messages and of users at fault, such as ``book-morning · epoch
+    1, turn 2`` and ``spoke as …``. If ``fatal`` is false, those that ended or decided their sample are left
+    out, because they are listed among the failures."""
     several = report.has_several_agents
     return tuple(
         (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
@@ -281,13 +292,13 @@ def _last_words(sample: SampleReport) -> str:
 
 
 def is_simulated(turn: Turn) -> bool:
-    """Whether a model said the user's message, or tried to."""
+    """Check whether a model wrote the user's message or tried to."""
     return bool(turn.user_model or turn.user_fault or turn.user_usage.calls)
 
 
 def simulation_text(report: Report) -> str:
-    """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
-    if no user was simulated."""
+    """Return a sentence about the simulated user and the reviews of it, or an empty text if no user was
+    simulated or reviewed."""
     counts = simulation(report.samples)
     if not counts.messages and not counts.errored:
         return _reviews_text(counts.reviews).removeprefix("; ")
@@ -297,7 +308,7 @@ def simulation_text(report: Report) -> str:
 
 
 def _reviews_text(reviews: ReviewCounts) -> str:
-    """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
+    """Return ``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``."""
     if not reviews.all:
         return ""
     low, high = (round(100 * bound) for bound in reviews.interval)
@@ -317,7 +328,7 @@ def _reviews_text(reviews: ReviewCounts) -> str:
 
 
 def overridden_text(report: Report) -> str:
-    """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
+    """Return ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty text if none is."""
     prompts = report.plan.suite.prompts
     listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
     return f"prompts overridden: {listed}" if listed else ""
@@ -331,14 +342,14 @@ def is_scripted_model(name: str) -> bool:
 
 
 class ReplyCounts(NamedTuple):
-    """How many replies of a role were scripted, and how many a model's."""
+    """The numbers of scripted replies and of model replies for a role."""
 
     scripted: int = 0
     real: int = 0
 
 
 def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
-    """For the roles that agenteval's own models play."""
+    """Return the reply counts of each role that agenteval's own models play."""
     user, judge = simulation(report.samples), ReplyCounts()
     for sample in report.samples:
         judged: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
@@ -357,8 +368,8 @@ def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
 
 
 def scripted_text(report: Report) -> str:
-    """``no language model was called for 24 judgements, 6 messages of the simulated user and …``; empty
-    if nothing was scripted."""
+    """Return ``no language model was called for 24 judgements, 6 messages of the simulated user and …``, or
+    an empty text if nothing was scripted."""
     if not report.scripted:
         return ""
     replies = replies_by_role(report)

@@ -1,4 +1,4 @@
-"""The command that shows a failure again."""
+"""Build the commands that reproduce a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.reporters.words.places import split_place
 
 
 def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
-    """The command that runs the scenario again as it was run, quoted for a shell."""
+    """Return the shell command that runs the scenario again with the options of the run."""
     words = ["agenteval", "run"]
     path = split_place(scenario.scenario.where())[0]
     words += [path] if path else []
@@ -26,8 +26,8 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 
 
 def rerun_failures_command(run: RunStarted, name: str) -> str:
-    """The command that runs again what did not pass in the run of that ``name``, as it was run, whatever was
-    run since."""
+    """Return the command that runs again what did not pass in the run called ``name``, with the options of
+    that run. It stays correct if other runs follow."""
     agent = (run.request.get("filters") or {}).get("agent")
     paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
@@ -36,7 +36,7 @@ def rerun_failures_command(run: RunStarted, name: str) -> str:
 
 
 def _run_options(run: RunStarted) -> Iterator[str]:
-    """What else the command line said of how conversations are held and judged."""
+    """Yield the other options of the run that affect how conversations are held and judged."""
     request = run.request
     flags, judging = request.get("flags") or {}, request.get("judging") or {}
     named = {
@@ -58,7 +58,7 @@ def _run_options(run: RunStarted) -> Iterator[str]:
 
 
 def _baseline(run: RunStarted) -> str | None:
-    """By its id where the name was a relative one: the latest run is now this one."""
+    """Return the baseline of the run, by its id if its name was relative, because this run is now the latest."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
@@ -68,12 +68,12 @@ def _relative(folder: str | None, path: str | None) -> str | None:
 
 
 def command_of(words: Iterable[str]) -> str:
-    """``words`` as a shell takes them back: blanks and all, but nothing that a terminal would obey."""
+    """Join ``words`` into a shell command, quoted and without anything that a terminal would interpret."""
     return " ".join(map(quote_word, words))
 
 
 def quote_word(word: str) -> str:
-    """A word as a shell takes it back: ``order``, ``'two words'``."""
+    """Quote a word for a shell: ``order``, ``'two words'``."""
     return shlex.quote(shell_word(word))
 
 
@@ -92,14 +92,14 @@ _SELECTION = ("-s", "--scenario")
 
 
 def score_options(command: Sequence[str]) -> tuple[str, ...]:
-    """What the command line said of the conversations and their judges, beside the files: without it they are
-    others."""
+    """Return the options of a ``score`` command, other than its files, that affect the conversations and
+    their judges. Without them the conversations would differ."""
     judged = ("--no-judge",) if "--no-judge" in command else ()
     return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
 
 
 def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequence[str]]:
-    """The options of these names, each with its value."""
+    """Yield each option in ``names`` with its value."""
     for index, word in enumerate(command):
         name, is_joined, _ = word.partition("=")
         if name in names:
@@ -107,7 +107,8 @@ def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequenc
 
 
 def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
-    """The same score, of this scenario alone; empty for conversations that were held here."""
+    """Return the ``score`` command narrowed to this scenario, or an empty text if agenteval held the
+    conversations itself."""
     # One that the author wrote nothing of is of a log, whatever became of its user.
     is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
     if command[:1] != ("score",) or not is_of_log:
@@ -127,7 +128,8 @@ _RECORDED_STOPS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRAS
 
 
 def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
-    """The command that scores a recorded conversation again; empty for any other."""
+    """Return the command that scores a recorded conversation again, or an empty text for any other
+    conversation."""
     stop = sample.stop if sample else None
     if stop is None or stop.reason not in _RECORDED_STOPS:
         return ""

@@ -1,4 +1,4 @@
-"""Rows of one scenario, folded: of a table of hundreds a report shows one line, and which rows are meant."""
+"""Group the rows of a scenario, so that a report shows one line for a table of hundreds and names the rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from agenteval.reporters.words.failure import ReportedFailure, scenario_decision
 from agenteval.verdict.report import Report
 
 TemplateKey: TypeAlias = tuple[str, str, str]
-"""A scenario as its author wrote it, with an agent: all of its rows share it."""
+"""The identity of a scenario as its author wrote it, with an agent. All rows of the scenario share it."""
 
 
 class RowGroup(NamedTuple):
-    """Rows of one scenario that broke the same rules: what failed of each, and how many of its rows they are
-    (``3 of 50 rows``; empty where there is but one)."""
+    """Rows of one scenario that broke the same rules."""
 
     rows: tuple[tuple[ReportedFailure, ...], ...]
+    """The failures of each row."""
     count_text: str
+    """The size of the group, as ``3 of 50 rows``; empty if the scenario has only one row."""
 
 
 def template_key(scenario: ScenarioReport) -> TemplateKey:
@@ -35,8 +36,8 @@ def template_key(scenario: ScenarioReport) -> TemplateKey:
 def fold_failures(
     groups: Iterable[tuple[ReportedFailure, ...]], scenarios: Iterable[ScenarioReport]
 ) -> list[RowGroup]:
-    """The rows of one scenario that broke the same rules, together, in the order of their first.
-    ``scenarios``: all there are."""
+    """Group the rows of one scenario that broke the same rules, in the order of their first row.
+    ``scenarios`` holds all scenarios of the report."""
     all_rows = Counter(map(template_key, scenarios))
     alike: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
     for group in groups:
@@ -49,7 +50,7 @@ def fold_failures(
 
 
 def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
-    """Whether of the whole scenario, by name, and in which turn."""
+    """Return a key for each broken rule: whether it covers the whole scenario, its name and its turn."""
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
@@ -58,8 +59,8 @@ def _count_text(rows: int, of: int) -> str:
 
 
 def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
-    """The same with one scenario for all rows of each, to be put into a table: conversations, scores and
-    rules are those of all of them, and the verdict is the worst."""
+    """Merge the rows of each scenario into one scenario for a table. It has the conversations, scores and
+    rules of all rows, and the worst verdict."""
     groups: dict[TemplateKey, list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         groups.setdefault(template_key(scenario), []).append(scenario)

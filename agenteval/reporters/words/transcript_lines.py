@@ -1,4 +1,4 @@
-"""A conversation in lines, for people who look for what went wrong in it."""
+"""Format a conversation as lines for people who look for what went wrong."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
 
 
 class TranscriptLine(NamedTuple):
-    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word. Where
-    several agents spoke, the text begins with the name of the one that did."""
+    """A line of a conversation, cleaned and shortened. If several agents spoke, the text begins with the name
+    of the speaker."""
 
     speaker: Speaker
+    """The kind of line; ``note`` is a remark by agenteval."""
     text: str
     turn: int | None = None
+    """The turn, counted from 0; ``None`` for a note about the whole conversation."""
 
     def __str__(self) -> str:
         signs = {
@@ -38,9 +40,9 @@ class TranscriptLine(NamedTuple):
 
 
 def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[TranscriptLine, ...]:
-    """The conversation, a line for each message, call and result; the middle of a long one is left out, and
-    so is that of a secret which the agent told. ``by_name``: whether agents are named; ``None``: if several
-    are known."""
+    """Return the conversation with a line for each message, call and result. The middle of a long
+    conversation is left out, and so is the middle of a secret that the agent disclosed. ``by_name`` decides
+    whether agents are named; ``None`` names them if several are known."""
     hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
@@ -58,7 +60,7 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
 
 
 def how_it_ended(sample: SampleReport) -> str:
-    """In brackets; empty where there is no more to say than what was said."""
+    """Return a note in brackets on how the conversation ended, or an empty text if its lines show it already."""
     if sample.stop is None:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
@@ -71,13 +73,13 @@ def how_it_ended(sample: SampleReport) -> str:
 
 
 def has_several_agents(sample: SampleReport) -> bool:
-    """Whether more than one agent is known to have spoken."""
+    """Check whether more than one agent is known to have spoken."""
     return len(frozenset().union(*(each.turn.agents for each in sample.turns))) > 1
 
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
-    """What the detector of leaks found, with what is shown of it: whoever reads a report is not meant to
-    have it either. Instructions are quoted whole."""
+    """Map each secret that the leak detector found to the masked form to show instead, because readers of a
+    report must not see it either. Leaked instructions are quoted in full."""
     return {
         secret: finding.evidence
         for finding in sample.findings
@@ -89,7 +91,7 @@ def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
 
 
 def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
-    """``text`` without the secrets of ``disclosed_secrets``."""
+    """Replace the secrets of ``disclosed_secrets`` in ``text``."""
     for secret, shown in hidden.items():
         text = text.replace(secret, shown)
     return text
@@ -118,7 +120,7 @@ def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]
 
 
 def call_text(call: ToolCall) -> str:
-    """``name(a=1, b="x")``, cut; what could not be read as arguments stands as it was sent."""
+    """Return ``name(a=1, b="x")``, shortened. Arguments that could not be parsed are shown as sent."""
     if call.args is None:
         sent = ARGUMENTS_NOT_KNOWN if call.raw_args is None else call.raw_args
         return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"

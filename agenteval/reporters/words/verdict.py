@@ -1,4 +1,4 @@
-"""The verdict of a run in one line, in the same words for every format."""
+"""Describe the verdict of a run in one line, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 
 
 def verdict_line(facts: Facts) -> tuple[str, str]:
-    """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
+    """Return the verdict and its explanation: ``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1
+    accepted failure``."""
     report, decision = facts.report, facts.decision
     caveats = format_caveats(report, decision)
     text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
@@ -31,7 +32,7 @@ def _why_zero(decision: Decision) -> str:
 
 
 def resolutions(decision: Decision) -> tuple[str, ...]:
-    """What would end that the run is not decided, each once, with the gates that it would: ``epochs: 9
+    """Return each setting that would decide an undecided run, once, with its gates: ``epochs: 9
     (pass_rate)``."""
     gates: dict[str, dict[str, None]] = {}
     for row in decision.gates:
@@ -41,7 +42,7 @@ def resolutions(decision: Decision) -> tuple[str, ...]:
 
 
 def ends_text(facts: Facts) -> str:
-    """How many scenarios ended how, and what was not done."""
+    """Return the number of scenarios by outcome, and what did not run."""
     decision = facts.decision
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
@@ -60,7 +61,7 @@ _ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
 
 
 def _counted(facts: Facts) -> str:
-    """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
+    """Return ``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
     if not facts.outcomes:
         return "no scenario was run"
     ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
@@ -76,7 +77,7 @@ def _counted(facts: Facts) -> str:
 
 
 def _counted_things(facts: Facts) -> tuple[str, str]:
-    """What is counted, and over how many scenarios and agents that is, where there are several agents."""
+    """Return the noun to count, and the number of scenarios and agents if there are several agents."""
     agents = len(facts.report.dimensions)
     if agents <= 1:
         return "scenario", ""
@@ -85,19 +86,19 @@ def _counted_things(facts: Facts) -> tuple[str, str]:
 
 
 def _is_shown_by(ends: Counter[str], decision: Decision) -> bool:
-    """Whether some scenario ended as the run did."""
+    """Check whether some scenario has the outcome of the run."""
     return decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
 
 
 def _rule_over_all(decision: Decision) -> str:
-    """The gate over the run that decided, while no scenario ended so badly."""
+    """Describe the gate over the run that decided although no scenario has that outcome."""
     name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
     state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
     return f"{one_line(name, 80)} {state}" if name else ""
 
 
 def _unrun(report: Report) -> str:
-    """What of the plan was not done, and why; empty if all was."""
+    """Describe which part of the plan did not run and why, or return an empty text if everything ran."""
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     cut = sum(sample.stop is None for sample in report.samples)
     why = (
