@@ -169,7 +169,7 @@ def _violation_annotation(
 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
-    """Yield the findings below ``fail_on_severity``, which fail nothing. Those above are violations already."""
+    """Yield the findings below ``fail_on_severity``, which fail nothing. Those above are violations."""
     bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents

@@ -258,7 +258,7 @@ def _run_case(name: str, verdict: Verdict, text: str) -> Element:
 
 
 def _distinguish(suite: Element) -> None:
-    """Number test cases of the same name, because consumers would take them for reruns of one test."""
+    """Add a number to repeated names of test cases, because consumers take equal names for reruns."""
     seen: Counter[str] = Counter()
     for case in suite.iter("testcase"):
         name = case.get("name", "")

@@ -147,7 +147,7 @@ def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_bas
 def _changes(
     before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
 ) -> dict[tuple[str, str], Change]:
-    """Return, for each scenario in both runs, whether it changed significantly, corrected over all of them."""
+    """Return whether each scenario in both runs changed significantly, corrected over all of them."""
     keys = [key for key in before if key in after and before[key].planned and after[key].planned]
     if not keys:
         return {}

@@ -14,7 +14,7 @@ from agenteval.verdict.report import Report
 
 
 def failures_by_sample(report: Report) -> dict[SampleKey, SampleFailures]:
-    """Return the failures of each sample with findings. The next run recognizes them by their fingerprints."""
+    """Return the failures of each sample with findings. Their fingerprints identify them in the next run."""
     return {
         sample.key: failures_of(sample, scenario.scenario)
         for scenario in report.scenarios

@@ -89,7 +89,7 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
 
 
 def _undecided(facts: Facts) -> Iterator[str]:
-    """Yield the undecided conversations that the verdict tolerates, because the list of failures omits them."""
+    """Yield the tolerated conversations that were not decided, because the list of failures omits them."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
         names = selectors(facts.report)
         for failure in facts.failures:
@@ -149,7 +149,7 @@ def _advised_error_rates(facts: Facts) -> Iterator[str]:
 
 
 def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield how often the verdict is wrong if it depends on every sample and is uninformative, with advice."""
+    """Yield how often a verdict that depends on every sample is wrong, with advice, if that is often."""
     report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

@@ -1,5 +1,5 @@
-"""The last lines of the screen: what did not pass, in few words, to be pasted back; what to do next; and the
-verdict, as the very last one."""
+"""Show the last lines of the screen: short lines about what did not pass, to be copied; the next commands;
+and, as the very last line, the verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 
 MOST = 1000
-"""Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
+"""The number of lines shown at most, far more than anybody reads."""
 _LEAST_REASON = 30
 _DETAILS = "Details"
 _NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
@@ -45,8 +45,8 @@ _INDENT = 7
 
 
 def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A line for each scenario that decided, failed ones first, and for each rule over the whole run. What
-    stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
+    """Yield a line for each decisive scenario, failed ones first, and for each gate over the whole run. A
+    scenario is named as ``run`` accepts it. Rows that ended alike are represented by the first."""
     decision = facts.decision
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
@@ -72,11 +72,13 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
 
 
 class _Listed(NamedTuple):
-    """A line of the list. ``name``: of a scenario, what ``run`` takes; ``what``: what is wrong."""
+    """A line of the list."""
 
     verdict: Verdict
     name: str
+    """The name of the rule, or the argument that selects the scenario in ``run``."""
     what: str
+    """The description of what is wrong."""
     remedy: str = ""
 
 
@@ -90,7 +92,7 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
 
 
 def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
-    """``names``: by scenario what ``run`` takes."""
+    """Build the line of a group. ``names`` maps scenario ids to what ``run`` accepts."""
     failed = group.rows[0]
     first = _most_informative(failed, facts.report)
     name = names[first.scenario]
@@ -106,14 +108,16 @@ def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
 
 
 def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
-    """``2 of 3 conversations: ``, those that ended as the one that is shown; empty where there is but one."""
+    """Return ``2 of 3 conversations: `` for those that ended like the one shown, or an empty text if there is
+    only one."""
     planned = len(shown.scenario_report.samples) + len(shown.scenario_report.missing)
     many = sum(each.key is not None and each.verdict is shown.verdict for each in group)
     return f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
 
 
 def _most_informative(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
-    """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
+    """Return the failure to show: the gate's own row for a gate over repeated runs, otherwise the first
+    conversation with the group's verdict."""
     if replaces_every_sample(report.plan.suite.gates):
         return group[0]
     conversations = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
@@ -121,8 +125,8 @@ def _most_informative(group: Sequence[ReportedFailure], report: Report) -> Repor
 
 
 def _line(listed: _Listed, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
-    """The reason beside the name, or below it where there is no room; what to do about it in whole where
-    that has no room either, if it does not stand in the list already."""
+    """Yield the reason next to the name, or below it if there is no room. A remedy that does not fit is shown
+    in full below, unless the list already contains it."""
     verdict, name, what, remedy = listed
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
@@ -142,7 +146,7 @@ def _below(lines: Iterable[Text]) -> Iterator[Text]:
 
 
 def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """What to do next, and the verdict."""
+    """Yield the next commands and the verdict."""
     commands = [] if options.quiet else list(next_commands(facts, options.run))
     if options.verbose:
         commands = [(label, command) for label, command in commands if label != _DETAILS]
@@ -155,7 +159,7 @@ def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def last_line(facts: Facts) -> Text:
-    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    """Return the verdict, the number of scenarios by outcome, the exit code and the caveats."""
     word, rest = verdict_line(facts)
     style = _WORD_STYLES.get(word) or style_of(facts.decision.verdict)
     line = Text(f"{word}: ", style=f"bold {style}")
@@ -168,13 +172,13 @@ _WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red",
 
 
 def _can_go_on(report: Report) -> bool:
-    """Whether it was cut off, so that nothing has to be run twice."""
+    """Check whether the run was cut off and can be resumed, so that nothing has to run twice."""
     is_cut_off = report.finished is None or report.finished.outcome in ("interrupted", "budget", "deadline")
     return is_cut_off and bool(report.run.request)
 
 
 def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
-    """A word for what it does, and the command. ``run``: its name, if it is not the latest."""
+    """Yield (label, command) pairs to run next. ``run`` is the name of the run, or empty for the latest."""
     report, groups = facts.report, facts.decisive
     if facts.decision.verdict is Verdict.PASSED or not groups:
         if report.samples:

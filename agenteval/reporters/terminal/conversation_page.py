@@ -1,4 +1,4 @@
-"""``agenteval show``: one conversation as a person reads it, with what was said of each turn beside it."""
+"""Show one conversation (``agenteval show``) with the judgements on each turn."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7
-"""Columns of who speaks; so many more are the number of the turn and the blanks between."""
+"""The width of the speaker column. Another ``_MARGIN`` columns hold the turn number and blanks."""
 _MARGIN = 4
 _STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
 _LONGEST = 20_000
-"""Characters of one message; what is longer is in the JSON."""
+"""The number of characters shown of one message. The JSON output has the rest."""
 
 
 NOT_RECORDED = (
@@ -63,11 +63,12 @@ NOT_RECORDED = (
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """``asked``: what the judges were, ``None`` where the run has not kept it. ``metric``: only of this one,
-    and every word of it; empty: of all, in short."""
+    """The questions to the judges and their answers, to be shown with ``--judge``."""
 
     answers: tuple[ModelAsked, ...] | None
+    """The recorded questions and answers; ``None`` if the run did not record them."""
     metric: str = ""
+    """The only metric to show, with every word of the question; empty to show all metrics in short."""
 
     @property
     def selected_answers(self) -> tuple[ModelAsked, ...]:
@@ -79,19 +80,22 @@ class JudgeExchange:
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """One conversation of a run; ``sample`` is ``None`` for one that was planned and not held. ``running``:
-    the run still goes on. ``repeat`` and ``following``: the commands that run it again, and that show the
-    next one that did not pass; empty where there is none. ``judging``: what to tell of its judges."""
+    """One conversation of a run, with everything its page shows."""
 
     report: Report
     decision: Decision
     scenario_report: ScenarioReport
     key: SampleKey
     sample: SampleReport | None
+    """The conversation; ``None`` if it was planned but has not run."""
     running: bool = False
+    """True if the run is still in progress."""
     rerun_command: str = ""
+    """The command that runs the conversation again; empty if there is none."""
     next_command: str = ""
+    """The command that shows the next conversation that did not pass; empty if there is none."""
     judge_transcript: JudgeExchange | None = None
+    """The exchange with the judges; ``None`` to leave it out."""
 
     @property
     def verdict(self) -> Verdict:
@@ -99,7 +103,7 @@ class ConversationPage:
 
 
 def page_of(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
-    """The conversation from its name to the commands that follow from it."""
+    """Yield the page, from the name of the conversation to the commands to run next."""
     yield _head(shown)
     yield Text(_place(shown, options), style="dim")
     if shown.judge_transcript and shown.judge_transcript.answers is None:
@@ -113,7 +117,7 @@ def page_of(shown: ConversationPage, options: ReportOptions) -> Iterator[Rendera
 
 
 def name_of(key: SampleKey) -> str:
-    """``refund@2``, as ``show`` takes it: epochs count from 1."""
+    """Return ``refund@2``, as ``show`` accepts it. Epochs count from 1."""
     variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
     return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
 
@@ -149,7 +153,7 @@ def _figures(trajectory: Trajectory) -> Iterator[str]:
 
 
 def duration(ms: float) -> str:
-    """``26 ms``, ``3.4 s``."""
+    """Return ``26 ms`` or ``3.4 s``."""
     return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
 
 
@@ -186,7 +190,7 @@ def _variant(key: SampleKey) -> str:
 
 
 class _Page:
-    """Rows of turn, who, and what; a turn is named on its first row."""
+    """A table with rows of turn, speaker and text. A turn is numbered on its first row."""
 
     def __init__(self, sample: SampleReport) -> None:
         self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -205,7 +209,7 @@ class _Page:
         self._turn = ""
 
     def safe(self, text: str) -> str:
-        """Without what a terminal obeys, and without a secret that the agent told."""
+        """Remove what a terminal would interpret, and mask secrets that the agent disclosed."""
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
         return mask_secrets(clean(text), self._hidden)
@@ -252,7 +256,7 @@ def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_
 
 
 def _call(call: ToolCall, width: int) -> str:
-    """On one line if it fits, else its arguments as a tree below its name."""
+    """Format a call on one line if it fits, otherwise with its arguments as a tree below its name."""
     line = call_text(call)
     if call.args is None or (len(line) <= width and not line.endswith("…)")):
         return line
@@ -264,7 +268,8 @@ def _call(call: ToolCall, width: int) -> str:
 
 
 class _TurnAnnotations:
-    """Checks, scores and findings, each at its turn; at the end what is of the whole, and what is left."""
+    """The checks, scores and findings of a conversation, added to the page at their turn. Those of the whole
+    conversation follow at the end, with any reasons not shown yet."""
 
     def __init__(
         self, shown: ConversationPage, sample: SampleReport, page: _Page, options: ReportOptions
@@ -305,7 +310,7 @@ class _TurnAnnotations:
         return self._shown.decision.samples.get(self._shown.key, NEVER_RAN)
 
     def _unreported(self, end: str) -> list[Violation]:
-        """Why it did not pass, but for what stands at its turn already."""
+        """Return the reasons why the sample did not pass that are not shown at a turn."""
         shown = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
         violations = sample_violations(
             self._sample, self._decided, self._shown.scenario_report.scenario.where()
@@ -341,7 +346,7 @@ class _TurnAnnotations:
     # ── --judge ──────────────────────────────────────────────────────────────────────────────────
 
     def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
-        """What each judge was asked and said, and what code found of what it refers to."""
+        """Yield the question to each judge, its answer, and what code found for its references."""
         judging = self._shown.judge_transcript
         assert judging is not None
         answers = judging.answers_at(self._shown.key, turn)
@@ -358,7 +363,7 @@ class _TurnAnnotations:
                 yield ("" if score.metric in known else "judge"), line
 
     def _question(self, asked: ModelAsked, *, whole: bool) -> str:
-        """Of the prompt what is not the record of the conversation, which is told above."""
+        """Return the question without the record of the conversation, which the page shows above."""
         if whole:
             return f"{asked.system}\n\n{asked.prompt}".strip()
         rules = asked.prompt[asked.record :]
@@ -368,7 +373,7 @@ class _TurnAnnotations:
         return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
 
     def _answer(self, asked: ModelAsked) -> Text:
-        """Key by key, each text whole; what says nothing is left out."""
+        """Format the answer key by key, with each text in full. Empty values are left out."""
         if asked.answer is None:
             return Text(self._page.safe(asked.error or "nothing"), style="red")
         width = max(30, self._options.width - _WHO - _MARGIN)
@@ -392,7 +397,7 @@ class _TurnAnnotations:
         return line.append(self._page.safe(" · ".join(parts)))
 
     def _references(self, references: References) -> Iterator[str]:
-        """Each was looked up by code: one that is not there makes an answer void."""
+        """Yield the references of a score. Code has verified each, because a wrong one makes an answer void."""
         calls = self._sample.trajectory.tool_calls
         for name, at in (("call", references.call), ("repeats call", references.other_call)):
             if at is not None:
@@ -472,7 +477,7 @@ def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
 
 
 def _line_of(where: str, near: str, options: ReportOptions) -> str:
-    """``  line 94`` of the scenario's own file, else the place; nothing where there is none."""
+    """Return ``  line 94`` for the scenario's own file, otherwise the place; empty if there is none."""
     path, line = split_place(where)
     if not path or where == near:
         return ""

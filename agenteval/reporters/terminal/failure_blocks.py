@@ -1,5 +1,5 @@
-"""What did not pass, in at most twelve lines each: the turn, the rule with what was expected and what was
-there, its place, and the command that shows the whole conversation."""
+"""Show each failure in at most twelve lines: the turn, the broken rule with expected and actual values, its
+place, and the command that shows the whole conversation."""
 
 from __future__ import annotations
 
@@ -42,25 +42,27 @@ _WIDEST = 100
 MOST_LINES = 12
 _MOST_RULE_LINES, _MOST_LINES_PER_RULE = 7, 3
 _MOST_RULES = 4
-"""Of one failure; the others are counted."""
+"""The number of rules shown for one failure. The others are counted."""
 _UNDECIDED_LINES = 3
 _MOST_NAMED = 5
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _LABEL = 11
-"""Columns before what is said: the number of the turn, and who speaks."""
+"""The width of the columns before a message, for the turn number and the speaker."""
 
 
 class _Block(NamedTuple):
-    """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
-    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
-    ``rows``: other rows of the scenario that ended so; ``how_many`` of all they are, in words."""
+    """The failures of a scenario with an agent."""
 
     group: tuple[ReportedFailure, ...]
     shown: ReportedFailure
+    """The first failed conversation, or the scenario's own rules if there is none."""
     rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
+    """Other scenarios that are undecided for the same reason."""
     rows: tuple[str, ...] = ()
+    """Other rows of the scenario that ended alike."""
     how_many: str = ""
+    """The share of such rows among all, in words."""
 
     @property
     def is_failed(self) -> bool:
@@ -68,7 +70,7 @@ class _Block(NamedTuple):
 
 
 def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """The first few that failed or were not decided; all of them are in the list at the end."""
+    """Yield the first few failures. The list at the end of the screen has all of them."""
     blocks = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
     for block in blocks[:MOST_BLOCKS]:
@@ -133,7 +135,8 @@ def _indented(text: str, width: int) -> Iterator[Text]:
 
 
 def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
-    """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
+    """Yield ``── two-wishes ─────── conversations.yaml:78``, with the place on a line below if there is no
+    room."""
     shown = block.shown
     extent = [block.how_many, *_extent(block)]
     left = truncate(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
@@ -153,7 +156,7 @@ def _title(failure: ReportedFailure) -> str:
 
 
 def _extent(block: _Block) -> list[str]:
-    """``2 of 3 conversations``, and which one is shown; nothing where there is but one."""
+    """Return ``2 of 3 conversations`` and which one is shown, or nothing if there is only one."""
     of = block.shown.scenario_report
     planned = len(of.samples) + len(of.missing)
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
@@ -167,7 +170,7 @@ def _extent(block: _Block) -> list[str]:
 
 
 def _turn_of(block: _Block) -> int | None:
-    """The turn to show: the first that broke a rule, else the last one."""
+    """Return the turn to show: the first that broke a rule, otherwise the last."""
     sample = block.shown.sample
     if sample is None or not sample.turns:
         return None
@@ -181,7 +184,7 @@ def _turn_of(block: _Block) -> int | None:
 def _conversation_lines(
     sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
 ) -> Iterator[Text]:
-    """The user's words, the calls for which there is room, and the answer."""
+    """Yield the user's message, the calls that fit, and the answer."""
     unreported = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
     lines = [line for line in unreported if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
@@ -214,12 +217,12 @@ def _plain(text: Text) -> Text:
 
 
 class _Rule(NamedTuple):
-    """A broken rule: its name, what is to be said of it, and where it is written."""
+    """A broken rule with its name, its message and the place where it is written."""
 
     verdict: Verdict
     name: str
     details: tuple[tuple[str, str], ...]
-    """What is wrong, and what to do about it, which is never cut."""
+    """The lines of the message, each with its remedy, which is never cut."""
     place: str
 
 
@@ -237,7 +240,8 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
 
 
 def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
-    """A judge that fails at every turn fails for one reason: it is told at the first."""
+    """Yield the rules without repeats of a judge's failure, because a judge that fails at every turn fails
+    for one reason."""
     seen: set[str] = set()
     for rule in rules:
         if rule.violation.name == "judge":
@@ -249,11 +253,11 @@ def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
 
 
 _FAULT_PREFIXES = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
-"""What was asked for, and how a line begins that says it again where it did not hold."""
+"""The beginning of an expectation, and the beginning of the line that repeats it if it does not hold."""
 
 
 def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The lines of a rule, without the one call that was asked for where a fault below names it again."""
+    """Return the lines of a rule without the expected call if a line about the fault names it again."""
     first, *rest = [what for what, _ in lines] or [""]
     begins = next((fault for asked, fault in _FAULT_PREFIXES.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
@@ -263,7 +267,7 @@ def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _score_evidence(block: _Block) -> Iterator[str]:
-    """Of the scores that pulled a mean down, the lowest."""
+    """Yield the lowest scores of those that pulled a mean down."""
     for failure in block.group:
         if failure.key is None:
             yield from failure.evidence
@@ -284,7 +288,7 @@ def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
 
 
 def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
-    """A line for each rule, and more where there is room."""
+    """Format each rule on one line, or on more if there is room."""
     most = min(_MOST_RULES, room)
     shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
     spare = room - len(shown) - (len(rules) > len(shown))
@@ -299,7 +303,7 @@ def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
 
 
 def _format_rule(rule: _Rule, most: int, width: int) -> list[Text]:
-    """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
+    """Format ``✗ output.matches  no match for …   line 94``. What does not fit goes on lines below."""
     name = truncate(rule.name, width // 2, "bold")
     line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
     details = list(rule.details)
@@ -319,8 +323,8 @@ def _format_rule(rule: _Rule, most: int, width: int) -> list[Text]:
 def _split_to_fit(
     details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
 ) -> tuple[str, list[tuple[str, str]]]:
-    """What stands beside the name of the rule, and what is left: the rest of that sentence, unless there is
-    no line for it; what to do, where that has no room in whole; and the other lines."""
+    """Split the details into the text next to the name of the rule and the rest: the rest of that sentence
+    unless only one line is available, a remedy that does not fit in full, and the other lines."""
     (what, remedy), *rest = details or [("", "")]
     line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
     if "\n" in remedy or (remedy and cell_len(line) > room):
@@ -333,7 +337,7 @@ def _split_to_fit(
 
 
 def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> list[Text]:
-    """At most so many lines, but what to do is never left out."""
+    """Format the details on at most ``most`` lines. Remedies are never left out."""
     below: list[Text] = []
     rest = list(details)
     while rest and (spare := most - len(below)):
@@ -345,13 +349,13 @@ def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> l
 
 
 _LONGEST = 4000
-"""Characters of what is written beside a rule, before it is cut to the width."""
+"""The number of characters of a message next to a rule, before it is cut to the width."""
 _LEAST_ROOM = 24
 
 
 def _foot(block: _Block, options: ReportOptions) -> Text:
-    """The command that shows the conversation; and the name of the failure, for the accept list, with what it
-    covers, as far as there is room."""
+    """Return the command that shows the conversation, followed by the fingerprint for the accept list and
+    what it covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
     violations = (rule.violation for rule in block.rules)
     known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))

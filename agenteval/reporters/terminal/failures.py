@@ -1,4 +1,4 @@
-"""What failed, why, where, what was said, and how to see it again."""
+"""Show what failed, why, where, the conversation, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -35,12 +35,15 @@ from agenteval.reporters.words.transcript_lines import TranscriptLine, has_sever
 
 _INDENT = 4
 IN_FULL = 10
-"""So many failures are shown in full; the others get a line each, and their conversation below."""
+"""The number of failures shown in full. The others get one line each, and their conversation further below.
+"""
 
 MOST_LINES = 12
-"""Of one reason; and so many names of failures for the accept list, and the transcript of so many turns."""
+"""The number of lines shown of one reason."""
 MOST_FINGERPRINTS = 3
+"""The number of fingerprints shown for the accept list."""
 MOST_TURNS = 3
+"""The number of turns shown of one transcript."""
 
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
@@ -58,14 +61,14 @@ _FAULTS = {
 
 
 class _EpochGroup(NamedTuple):
-    """Epochs of one scenario that failed for the very same reasons: told once, at the first."""
+    """Epochs of one scenario that failed for exactly the same reasons. Only the first is shown."""
 
     first: ReportedFailure
     others: tuple[ReportedFailure, ...] = ()
 
 
 def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
-    """Failed before inconclusive, and what decided the run before what was tolerated."""
+    """Group equal failures, decisive ones before tolerated ones and failed ones before inconclusive ones."""
     alike: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
@@ -77,7 +80,7 @@ def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
 
 
 def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Those that did not pass: the first few in full, the others a line each."""
+    """Yield everything that did not pass, the first few in full and the others on one line each."""
     every_group = _groups(facts.failures)
     groups = [group for group in every_group if not group.first.never_ran]
     if not every_group:
@@ -95,7 +98,7 @@ def failure_section(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _urgency(failure: ReportedFailure) -> tuple[bool, bool]:
-    """Sorts what decided the run before what was tolerated, and failed before inconclusive."""
+    """Return a key that sorts decisive failures before tolerated ones and failed before inconclusive ones."""
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
@@ -116,7 +119,7 @@ def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterat
 
 
 def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]:
-    """Each broken rule with its place."""
+    """Yield each broken rule with its place."""
     for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
         left = lines[MOST_LINES:]
@@ -166,7 +169,7 @@ def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
 
 
 def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
-    """One line for each, cut to the width: a mark, its name, how many epochs, the first reason."""
+    """Format each failure on one line of at most the width: mark, name, number of epochs and first reason."""
     lines = []
     for failure, others in rest:
         again = f" (and {len(others)} more epochs)" if others else ""
@@ -177,7 +180,7 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
 
 
 def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
-    """The turns that broke a rule; the whole conversation if the rule is about the whole."""
+    """Return the turns that broke a rule, or the whole conversation if the rule is about all of it."""
     sample = failure.sample
     if sample is None:
         return ()
@@ -192,7 +195,7 @@ def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
 
 
 def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
-    """The turns that a failure is about; ``None``: all."""
+    """Return the turns that a failure is about, or ``None`` for the whole conversation."""
     turns = {violation.turn for violation in failure.violations}
     turn_count = len(failure.sample.turns) if failure.sample else 0
     known = sorted(turn for turn in turns if turn is not None and turn < turn_count)
@@ -202,7 +205,7 @@ def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
 def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
-    """Without saying the error again that is the reason: only where it happened."""
+    """Return the lines without repeats of ``reasons``: an error refers to them, and such an end is left out."""
     reported = " ".join(one_line(reason, 4000) for reason in reasons)
     kept: list[TranscriptLine] = []
     for line in lines:
@@ -217,7 +220,7 @@ def unreported_lines(
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
-    """The transcript of one turn, which a long transcript might have cut out; the end with the last."""
+    """Yield the lines of one turn, even if a long transcript leaves them out. The last turn has the end."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
@@ -226,7 +229,7 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """A transcript as two columns, who and what, with the turns named from 1 if there are several."""
+    """Format a transcript as two columns, speaker and text. Turns are numbered from 1 if there are several."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -242,7 +245,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
 
 
 def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """The conversations of the samples that are not shown in full among the failures."""
+    """Yield the conversations that are not shown in full among the failures."""
     groups = _groups(facts.failures)[:IN_FULL]
     shown = {group.first.sample.key for group in groups if group.first.sample}
     rest = [

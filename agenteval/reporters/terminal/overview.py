@@ -1,4 +1,4 @@
-"""The first lines of the screen: what ran, how each file ended, the three dimensions in one table."""
+"""Show the first lines of the screen: what ran, how each file ended, and a table of the dimensions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_AGENTS = 4
 
 
 def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Version, agents, how much was run, how long it took and what it cost; the run's id, and who judged."""
+    """Yield version, agents, size, duration and cost of the run, then its id and the judges."""
     report, decision = facts.report, facts.decision
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
@@ -67,7 +67,7 @@ def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
-    """The parts on as many lines as it takes; none but the first begins at the left edge."""
+    """Wrap the parts onto as many lines as they need. All lines but the first are indented."""
     lines = [""]
     for part in filter(None, parts):
         longer = f"{lines[-1]} · {part}" if lines[-1].strip() else lines[-1] + part
@@ -96,7 +96,7 @@ def _counts(report: Report, decision: Decision) -> str:
 
 
 def _time(seconds: float) -> str:
-    """``5.1 s``, ``3:05 min``."""
+    """Return ``5.1 s`` or ``3:05 min``."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -105,7 +105,7 @@ def _time(seconds: float) -> str:
 
 
 def _judges(report: Report) -> str:
-    """``judged by openai/gpt-5-mini, uncalibrated``; empty where nobody judged."""
+    """Return ``judged by openai/gpt-5-mini, uncalibrated``, or an empty text if nothing was judged."""
     names = dict.fromkeys(score.by for sample in report.samples for score in sample.all_scores if score.by)
     names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
     if not names:
@@ -118,10 +118,11 @@ def _judges(report: Report) -> str:
 
 
 class _File(NamedTuple):
-    """``ends``: how its scenarios ended, in the words of the verdict."""
+    """A scenario file and the outcomes of its scenarios."""
 
     path: str
     ends: Counter[str]
+    """The number of scenarios by outcome, in the words of the verdict."""
 
     @property
     def verdict(self) -> Verdict:
@@ -130,7 +131,7 @@ class _File(NamedTuple):
 
     @property
     def words(self) -> str:
-        """``2 of 6 failed, 1 undecided``; ``23 passed``."""
+        """The outcomes in short: ``2 of 6 failed, 1 undecided``; ``23 passed``."""
         total = self.ends.total()
         found = [(self.ends[end], word) for end, word in _WORDS.items() if self.ends[end]]
         if not found:
@@ -148,7 +149,7 @@ _WORDS = {
 
 
 def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A line for each file in which something did not pass, the worst first; of the others how many."""
+    """Yield a line for each file in which something did not pass, worst first, and a count of the others."""
     if facts.decision.is_reported:
         return  # none of them was to pass
     all_files = [
@@ -202,14 +203,16 @@ class _DimensionRow(NamedTuple):
     dimension: Dimension
     ends: Counter[str]
     about: str
-    """The sign of an estimate, where tokens were not told."""
+    """The sign of an estimate, if token counts were not reported."""
 
 
 class _DimensionColumn(NamedTuple):
-    """``wide`` and ``short``: its titles; what it shows; the later ones go first where there is no room."""
+    """A column of the table. Later columns are dropped first if there is no room."""
 
     wide: str
+    """The title, if there is room."""
     short: str
+    """The title in a narrow terminal."""
     cell: Callable[[_DimensionRow], str]
 
 
@@ -240,7 +243,7 @@ def _tokens(row: _DimensionRow) -> str:
 
 
 def _slowest(row: _DimensionRow) -> str:
-    """The 95th percentile of latency; of few conversations that is the slowest of them."""
+    """Return the 95th percentile of latency, which for few conversations is the slowest of them."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
     return f"max {text}" if spread and p95_is_highest(spread.n) else text
@@ -257,11 +260,11 @@ _COLUMNS = (
     _DimensionColumn("Avg calls", "Calls", _spread("tool_calls", "mean")),
 )
 _PADDING = 3
-"""Of each column, with its border."""
+"""The width of a column's padding and border."""
 
 
 def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """One row for each dimension (and agent): what passed, and what it took."""
+    """Yield a row for each dimension and agent with what passed and its cost."""
     decision = facts.decision
     rows = [] if decision.is_reported else list(_rows(facts))
     if not rows:
@@ -274,7 +277,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
 
 
 def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
-    """A row for each of the names; without the columns in which no cell says anything."""
+    """Yield a table with a row for each name, without columns whose cells are all empty."""
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NO_VALUE for line in cells)]
     room = width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
     shown, is_wide = _fitting(used, cells, room)
@@ -291,7 +294,7 @@ def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
-    """The columns that have room, and whether under their whole titles."""
+    """Return the columns that have room, and whether they keep their full titles."""
 
     def width(columns: Sequence[int], *, wide: bool) -> int:
         titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
@@ -329,7 +332,7 @@ def _name(row: _DimensionRow, *, several: bool) -> str:
 
 
 def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Of a run that passed: what judges said on average, and which gate it passed by least."""
+    """Yield, for a run that passed, the mean scores and the gate that passed by the smallest margin."""
     decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
@@ -340,7 +343,7 @@ def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _means(facts: Facts) -> Iterator[str]:
-    """``help 4.6``, ``goal 7/8``: over all scenarios."""
+    """Yield the mean of each metric over all scenarios: ``help 4.6``, ``goal 7/8``."""
     scenarios = facts.report.scenarios
     for column in facts.columns:
         aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
@@ -353,7 +356,8 @@ def _means(facts: Facts) -> Iterator[str]:
 
 
 def _distance(row: GateRow) -> float | None:
-    """How far it is from its bound, as a share of that; ``None`` where it only counts samples."""
+    """Return the distance of the value from its bound as a share of the bound, or ``None`` if the gate only
+    counts samples."""
     if (
         row.name in SAMPLE_GATES
         or not isinstance(row.value, float | int)
@@ -364,7 +368,7 @@ def _distance(row: GateRow) -> float | None:
 
 
 def _gates(decision: Decision) -> str:
-    """``10 held, closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``"""
+    """Return ``10 rules passed; closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
     near = sorted((far, n) for n, row in enumerate(rows) if (far := _distance(row)) is not None)
     if not near:

@@ -1,4 +1,4 @@
-"""What judges said: a table of all scenarios, and the scores of one conversation turn by turn."""
+"""Show scores: a table of all scenarios, and the scores of one conversation turn by turn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARK = 3
 _LEAST_NAME = 12
 _COMFORTABLE_NAME = 24
 _LONGEST = 2000
-"""Characters of a reason, and of its evidence."""
+"""The number of characters shown of a reason, and of its evidence."""
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,8 +57,8 @@ class _ScoreLine(NamedTuple):
 
 
 def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
-    room stand below, with the names again."""
+    """Yield a table with a row for each scenario and agent and a column for each judged metric. Columns that
+    do not fit follow below, with the names repeated."""
     report, decision = fold_rows(facts.report, facts.decision)
     known = facts.columns
     lines = _lines(all_rows(report, decision), known, report, decision)
@@ -104,8 +104,8 @@ def _legend(table: _Table, report: Report) -> Iterator[str]:
 
 
 class _Table:
-    """Lines laid out in columns, in as many blocks as the width asks for. (Rich's own table cannot let a
-    text span columns, and would squeeze figures until they are unreadable.)"""
+    """Lines in columns, split into as many blocks as the width requires. Rich's own table cannot let a text
+    span columns, and it squeezes figures until they are unreadable."""
 
     def __init__(self, known: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
         self.known = known
@@ -126,7 +126,7 @@ class _Table:
         return range(len(self.known))
 
     def _widths(self, block: Sequence[int]) -> dict[int, int]:
-        """Of the columns of a block; with room for ``not judged`` over columns that stand together."""
+        """Return the column widths of a block, with room for ``not judged`` across adjacent columns."""
         widths = {n: max(cell_len(self.known[n].short), self._values[n] + self._suffixes[n]) for n in block}
         for line in self.lines:
             for judged, run in groupby(block, key=lambda n, line=line: _is_judged(line, n)):  # type: ignore[misc]
@@ -176,7 +176,7 @@ class _Table:
         yield from (Text(" " * _MARK + part) for part in rest)
 
     def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
-        """The figure to the right, and behind it, below each other, what is to be said of it."""
+        """Format a cell: the figure aligned to the right, then its signs in columns of their own."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
         text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")
@@ -189,7 +189,7 @@ class _Table:
 
 
 def _is_judged(line: _ScoreLine, n: int) -> bool:
-    """Whether the cell has something of its own to say; an undecided threshold is told among the gates."""
+    """Check whether the cell has content of its own. An undecided threshold is shown among the gates."""
     return line.cells[n].text != NOT_JUDGED
 
 
@@ -218,8 +218,8 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
 
 
 def conversation_scores(sample: SampleReport, known: Sequence[ScoreColumn]) -> RenderableType | None:
-    """What judges said of a conversation, with their reasons, turn by turn. ``None`` if nothing was judged
-    there."""
+    """Return the scores of a conversation with their reasons, turn by turn, or ``None`` if nothing was
+    judged."""
     places = list(judged_places(sample))
     if not places:
         return None

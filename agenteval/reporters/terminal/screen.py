@@ -1,4 +1,4 @@
-"""The report for a person at a terminal: what ran, what failed and why, and last what matters most."""
+"""Render the report for a person at a terminal: what ran, what failed and why, and last what matters most."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
 
 Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
-"""A part of the report; it yields nothing where it has nothing to say."""
+"""A part of the report. It yields nothing if it has nothing to show."""
 
 
 def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
@@ -81,14 +81,16 @@ _ANY_HEIGHT = 25
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The whole report as text, ending in a newline. Colours only if ``options.color``."""
+    """Render the whole report as text that ends in a newline. Colours are used only if ``options.color`` is
+    true."""
     parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
     facts = Facts(report, decision)
     return render_parts((each for part in parts for each in part(facts, options)), options)
 
 
 def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str:
-    """The parts below each other, as wide as the options say; harmless in the log of a CI job."""
+    """Render the parts below each other in the width of the options. The text is harmless in the log of a CI
+    job."""
     out = StringIO()
     console = _console(out, options)
     for part in parts:
@@ -105,7 +107,7 @@ def _print(console: Console, part: RenderableType) -> None:
 
 
 def _console(out: StringIO, options: ReportOptions) -> Console:
-    """A console that depends on the options alone, not on the environment."""
+    """Create a console that depends on the options alone, not on the environment."""
     return Console(
         file=out,
         width=max(_MIN_WIDTH, options.width),

@@ -69,7 +69,7 @@ class ReportedFailure:
 
     @property
     def never_ran(self) -> bool:
-        """True if no conversation of the scenario was started, so that there is nothing to report about it."""
+        """True if no conversation of the scenario was started, so that there is nothing to show."""
         return (
             bool(self.scenario_report.missing)
             and not self.scenario_report.samples
@@ -179,7 +179,7 @@ def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedF
 
 
 def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
-    """Return ``17 scenarios never ran`` with the first of their names, or an empty text if all were started."""
+    """Return ``17 scenarios never ran`` and the first of their names, or an empty text if all started."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""

@@ -115,7 +115,7 @@ def _text_lines(text: str) -> Iterator[str]:
 
 
 def _lines(head: str, value: Any, end: str, width: int, depth: int) -> Iterator[str]:
-    """Yield the lines of a value. ``head`` is put before the value on its first line, ``end`` after its last."""
+    """Yield the lines of a value, with ``head`` before the value and ``end`` after it."""
     brief, room = _brief(value), max(20, width - len(head) - len(end))
     is_nested = isinstance(value, Mapping | list | tuple) and bool(value)
     if len(brief) <= room or not is_nested or depth >= _DEEPEST:

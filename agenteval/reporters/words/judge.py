@@ -145,7 +145,7 @@ _RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def strip_retry_counts(message: str) -> str:
-    """Return the message of a failed call without its retry counts, which would make equal messages differ."""
+    """Remove the retry counts from the message of a failed call, because they make equal messages differ."""
     return _RETRY_COUNTS.sub("", message)
 
 
@@ -328,7 +328,7 @@ def _reviews_text(reviews: ReviewCounts) -> str:
 
 
 def overridden_text(report: Report) -> str:
-    """Return ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty text if none is."""
+    """Return ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty text."""
     prompts = report.plan.suite.prompts
     listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
     return f"prompts overridden: {listed}" if listed else ""

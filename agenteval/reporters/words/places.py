@@ -10,7 +10,7 @@ from agenteval.core.safe_text import one_line
 
 
 def split_place(where: str) -> tuple[str, int]:
-    """Split ``a.yaml:12`` into ``("a.yaml", 12)``, dropping a column. The path is empty if there is no file."""
+    """Split ``a.yaml:12`` into ``("a.yaml", 12)``, dropping a column. Without a file, the path is empty."""
     found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
     if found is None or found[1] == "default" or found[1].startswith("-"):
         return "", 0

@@ -58,7 +58,8 @@ def _run_options(run: RunStarted) -> Iterator[str]:
 
 
 def _baseline(run: RunStarted) -> str | None:
-    """Return the baseline of the run, by its id if its name was relative, because this run is now the latest."""
+    """Return the baseline of the run. A relative name is replaced by the id, because this run is the latest
+    now."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 

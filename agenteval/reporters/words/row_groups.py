@@ -1,4 +1,4 @@
-"""Group the rows of a scenario, so that a report shows one line for a table of hundreds and names the rows."""
+"""Group the rows of a scenario, so that a report shows one line instead of hundreds and names the rows."""
 
 from __future__ import annotations
 

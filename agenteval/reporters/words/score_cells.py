@@ -128,7 +128,7 @@ def threshold_marks(decision: Decision) -> ThresholdVerdicts:
 def scenario_cells(
     scenario: ScenarioReport, columns: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
 ) -> tuple[ScoreCell, ...]:
-    """Return a cell for each column. The scores of a scenario are read once, however many columns there are."""
+    """Return a cell for each column. The scores of a scenario are read once for all columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
         _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted)

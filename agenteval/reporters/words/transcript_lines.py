@@ -60,7 +60,7 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
 
 
 def how_it_ended(sample: SampleReport) -> str:
-    """Return a note in brackets on how the conversation ended, or an empty text if its lines show it already."""
+    """Return a note in brackets on how the conversation ended, or an empty text if its lines show that."""
     if sample.stop is None:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
