@@ -397,7 +397,7 @@ class _TurnAnnotations:
         return line.append(self._page.safe(" · ".join(parts)))
 
     def _references(self, references: References) -> Iterator[str]:
-        """Yield the references of a score. Code has verified each, because a wrong one makes an answer void."""
+        """Yield the references of a score. Code has verified each; a wrong one makes an answer void."""
         calls = self._sample.trajectory.tool_calls
         for name, at in (("call", references.call), ("repeats call", references.other_call)):
             if at is not None:

@@ -205,7 +205,7 @@ def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
 def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
-    """Return the lines without repeats of ``reasons``: an error refers to them, and such an end is left out."""
+    """Return the lines without repeats of ``reasons``. An error refers to its reason instead."""
     reported = " ".join(one_line(reason, 4000) for reason in reasons)
     kept: list[TranscriptLine] = []
     for line in lines:
@@ -220,7 +220,7 @@ def unreported_lines(
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
-    """Yield the lines of one turn, even if a long transcript leaves them out. The last turn has the end."""
+    """Yield the lines of one turn, even if a long transcript omits them. The end is with the last turn."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
@@ -229,7 +229,7 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """Format a transcript as two columns, speaker and text. Turns are numbered from 1 if there are several."""
+    """Format a transcript as two columns, speaker and text. Several turns are numbered from 1."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
