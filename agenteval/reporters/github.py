@@ -129,7 +129,7 @@ def _failure_annotations(
         occurrences: Counter[tuple[str, str]] = Counter()
         for violation in failure.violations:
             rule = (violation.name, violation.where)
-            occurrences[rule] += 1  # two broken in one sample are two, even under one name
+            occurrences[rule] += 1  # equal names in one sample are separate rules
             key = (
                 *template_key(failure.scenario_report),
                 *rule,
@@ -219,7 +219,7 @@ def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[An
         if violation.name == "judge"
     )
     for judge in failed_judges(report):
-        # A criterion that nobody could judge is a check that was not decided: its violation says so.
+        # A criterion that could not be judged is an undecided check, which has a violation of its own.
         if judge.full_message not in reported_details and judge.metrics != (CRITERIA,):
             reply_line = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(

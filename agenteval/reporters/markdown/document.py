@@ -22,7 +22,7 @@ from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.report import Report
 
 WHOLE = ReportExtent(rows=5000, failures=200, characters=5_000_000)
-SUMMARY = ReportExtent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
+SUMMARY = ReportExtent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub accepts at most 1 MiB
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:

@@ -45,8 +45,8 @@ from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_s
 from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
 
-# Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
-# reader turns back into the same text.
+# Legal in JSON, but a terminal that shows the file would interpret or hide them. They are written as \uXXXX,
+# which every JSON parser turns back into the same text.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
@@ -72,7 +72,7 @@ def readable(text: str) -> str:
 
 
 def _may_hold_unseen(piece: str) -> bool:
-    # Most text is ASCII, and that is known at once: looking at each character takes eight times as long.
+    # Most text is ASCII, which is cheap to check; searching each character takes eight times as long.
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
@@ -80,7 +80,7 @@ def _dump(value: shape.Shape) -> str:
     try:
         return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
-        # Half of a surrogate pair, or a key that is not a text. Rare, so only then the slow way.
+        # Half of a surrogate pair, or a key that is not a string. Only these rare cases take the slow path.
         plain = _portable(value.model_dump(exclude_unset=True))
         return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
 
@@ -123,7 +123,7 @@ def conversation_json(
 
 
 def _asked(asked: ModelAsked) -> shape.AskedShape:
-    assert asked.key is not None  # the grouping belongs to no conversation
+    assert asked.key is not None  # only the grouping of issues has no conversation
     return shape.AskedShape.from_value(asked, epoch=asked.key.epoch, variant=asked.key.variant)
 
 
@@ -147,7 +147,7 @@ def _run(report: Report) -> shape.RunShape:
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
         seed=run.plan.suite.seed,
-        # The folder is a fact of one machine, and the lines are for messages.
+        # The folder is specific to one machine, and the line numbers are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts_overridden=run.plan.suite.prompts,
         judged=run.plan.suite.judged,

@@ -33,7 +33,7 @@ def gates(facts: Facts) -> Iterator[Section]:
 
 def _cells(row: GateRow) -> tuple[Cell, ...]:
     rule = " · ".join(filter(None, (row.name, row.scenario, row.agent)))
-    # What a rule is based on says as well what would decide it: it is not cut here.
+    # The basis includes what would decide the gate, so it is not cut here.
     return (
         row.verdict,
         one_line(rule, 200),

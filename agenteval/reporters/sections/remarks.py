@@ -77,7 +77,7 @@ def _listed(table: _Table, facts: Facts) -> Iterator[Remark]:
         yield from (Remark(label, text) for text in texts_of(facts) if text)
 
 
-# ── what was noticed ─────────────────────────────────────────────────────────────────────────────
+# ── notices ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _notices(level: str, facts: Facts) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
         yield f"an agent that fails {which} in {wrong:.0%} of such runs", worth.advice
 
 
-# ── what was used ────────────────────────────────────────────────────────────────────────────────
+# ── usage ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _usage(facts: Facts) -> Iterator[str]:

@@ -52,7 +52,7 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
         return
     gates = run_gates(decision)
     together = facts.decisive_rows
-    blocks = [] if options.quiet else together[:MOST_BLOCKS]  # in which it stands already
+    blocks = [] if options.quiet else together[:MOST_BLOCKS]  # these show the remedy already
     remedies = {group.rows[0][0].rules[0].remedy for group in blocks}
     for gate in gates:
         yield from _gate_lines(gate, options)
@@ -87,7 +87,7 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     place = shown_place(gate.where, options.root)
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
     yield from _line(_Listed(gate.verdict, one_line(gate.name, 80), reason), options)
-    # What it is based on says as well what would decide it.
+    # The basis includes what would decide the gate.
     yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
 
 
@@ -102,7 +102,7 @@ def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
     counts = (f"{group.count_text}; " if group.count_text else "") + _how_many(failed, first)
     what, _ = split_violation_remedy(rule.violation, counts + rule.gist)
     verdict = scenario_decision(facts.decision, first.scenario_report).verdict
-    if facts.decision.is_reported:  # its conversations decide nothing, its own rules do
+    if facts.decision.is_reported:  # only its own rules decide
         verdict = failed[0].verdict
     return _Listed(verdict, name, what, rule.remedy)
 

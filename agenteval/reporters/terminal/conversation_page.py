@@ -264,7 +264,7 @@ def _call(call: ToolCall, width: int) -> str:
     return f"{one_line(call.name, 80)}\n{below}"
 
 
-# ── what was said of it ──────────────────────────────────────────────────────────────────────────
+# ── annotations ──────────────────────────────────────────────────────────────────────────────────
 
 
 class _TurnAnnotations:
@@ -279,7 +279,7 @@ class _TurnAnnotations:
         self._page = page
         self._options = options
         self._judge = ""  # the model that was named last
-        # Then its head says so, once.
+        # If so, only the head of the page says it.
         self._all_scripted = all(score.scripted for score in sample.all_scores)
         self._columns = {column.name: column for column in score_columns(shown.report)}
 

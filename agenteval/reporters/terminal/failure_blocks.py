@@ -84,14 +84,14 @@ def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableT
 
 def _blocks(facts: Facts) -> Iterator[_Block]:
     undecided: dict[str, list[_Block]] = {}
-    # Of those that never ran, one line of the list at the end tells.
+    # One line of the list at the end names the scenarios that never ran.
     for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
         block = _block(first)._replace(rows=names, how_many=how_many)
         if block.is_failed:
             yield block
         else:
-            # A server that was down is one thing to be told, however many scenarios were lost to it.
+            # A server that was down is shown once, no matter how many scenarios it affected.
             undecided.setdefault(block.rules[0].gist, []).append(block)
     for one, *alike in undecided.values():
         same = (name for block in alike for name in (_title(block.shown), *block.rows))
@@ -104,7 +104,7 @@ def _block(group: tuple[ReportedFailure, ...]) -> _Block:
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
     scenario_failures = [failure for failure in of_worst if failure.key is None and failure is not shown]
     rules = [rule for failure in (shown, *scenario_failures) for rule in failure.rules]
-    # What was not decided beside it matters only where nothing failed.
+    # Undecided rules matter only if nothing failed, so they come last.
     return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
 
 
@@ -178,7 +178,7 @@ def _turn_of(block: _Block) -> int | None:
     return min(turns, default=len(sample.turns) - 1)
 
 
-# ── what was said ────────────────────────────────────────────────────────────────────────────────
+# ── the conversation ─────────────────────────────────────────────────────────────────────────────
 
 
 def _conversation_lines(
@@ -230,7 +230,7 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
     evidence = list(_score_evidence(block))
     for violation, name, lines, _ in _each_once(block.rules):
         quoted = _answer_of(block.shown.sample, turn)
-        if quoted and violation.turn in (turn, None):  # it stands above
+        if quoted and violation.turn in (turn, None):  # it is shown above
             lines = tuple((what.replace(f" in the answer {quoted}", ""), remedy) for what, remedy in lines)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
@@ -263,7 +263,7 @@ def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     call = first.partition(": ")[2].removesuffix("(…)")
     if not begins or not any(line.startswith(begins + call) for line in rest):
         return list(lines)
-    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # what is wrong goes first
+    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # the fault comes first
 
 
 def _score_evidence(block: _Block) -> Iterator[str]:
@@ -309,7 +309,7 @@ def _format_rule(rule: _Rule, most: int, width: int) -> list[Text]:
     details = list(rule.details)
     place = f"  {rule.place}" if rule.place else ""
     room = width - line.cell_len - cell_len(place)
-    if room < _LEAST_ROOM:  # a long place stands below the rule
+    if room < _LEAST_ROOM:  # a long place goes below the rule
         place, room = "", width - line.cell_len
         details += [(rule.place, "")] if most > 1 else []
     first, rest = _split_to_fit(details, room, is_only_line=most == 1)

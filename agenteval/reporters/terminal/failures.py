@@ -239,7 +239,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
         if several and line.turn is not None and line.turn != turn:
             turn = line.turn
             table.add_row(f"turn {turn + 1}", "")
-        # A message of nothing is a message too: that is what a robustness test sends.
+        # An empty message is shown, because robustness tests send one.
         table.add_row(_SIGNS[line.speaker], clean_text(line.text or "(empty)", _STYLES.get(line.speaker, "")))
     return table
 

@@ -26,7 +26,7 @@ def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
     """Yield a line for each root cause, worst first: severity, title, first place and frequency."""
     decision, texts = facts.decision, issues_text(facts.report, facts.decision)
     if decision.is_reported and not any(text.issue.by for text in texts):
-        return  # what code grouped is the table of what goes wrong
+        return  # the table of failure rates shows what code grouped
     few = _most_shown(texts, decision)
     yield from (_line(text, options.width) for text in texts[:few])
     if rest := Counter(text.severity for text in texts[few:]):

@@ -151,7 +151,7 @@ _WORDS = {
 def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Yield a line for each file in which something did not pass, worst first, and a count of the others."""
     if facts.decision.is_reported:
-        return  # none of them was to pass
+        return  # no scenario was expected to pass
     all_files = [
         _File(path, _ends(scenarios, facts)) for path, scenarios in by_file(facts.report.scenarios).items()
     ]
@@ -328,7 +328,7 @@ def _name(row: _DimensionRow, *, several: bool) -> str:
     return f"{name} · {one_line(row.agent, 60)}" if several else name
 
 
-# ── what held ────────────────────────────────────────────────────────────────────────────────────
+# ── passing margins ──────────────────────────────────────────────────────────────────────────────
 
 
 def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:

@@ -63,7 +63,7 @@ def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableTy
 
 
 def _lines(entries: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
-    # Each line is indented: none of them can pass for one of ours.
+    # Every line is indented, so that quoted text cannot imitate a line of agenteval.
     room = width - indent
     for label, text in entries:
         lines = (

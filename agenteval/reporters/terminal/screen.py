@@ -40,7 +40,7 @@ def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
     return part
 
 
-# What matters most stands last: the end of a text is what a terminal, and the log of a CI job, shows.
+# What matters most comes last, because a terminal and the log of a CI job show the end of a text.
 QUIET: tuple[Part, ...] = (author_errors, failure_list, ending)
 USUAL: tuple[Part, ...] = (
     head,
@@ -96,12 +96,13 @@ def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str
     for part in parts:
         _print(console, part)
     text = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
-    # The log of a CI job obeys lines of a certain form; colours would be lost, and keep them from it.
+    # CI systems interpret certain lines of a log as commands. Colour codes prevent that, and would be
+    # damaged by the escaping.
     return text if options.color else neutralize_workflow_commands(text)
 
 
 def _print(console: Console, part: RenderableType) -> None:
-    # Rich forgets whether a text may be wrapped unless it is told again.
+    # Rich ignores the wrapping of a text unless print() gets it too.
     text = part if isinstance(part, Text) else Text()
     console.print(part, crop=False, no_wrap=text.no_wrap, overflow=text.overflow)
 
@@ -111,7 +112,7 @@ def _console(out: StringIO, options: ReportOptions) -> Console:
     return Console(
         file=out,
         width=max(_MIN_WIDTH, options.width),
-        height=_ANY_HEIGHT,  # without one, rich asks the environment for the width as well
+        height=_ANY_HEIGHT,  # without it, rich reads the width from the environment as well
         force_terminal=options.color,
         color_system="standard" if options.color else None,
         no_color=not options.color,

@@ -95,7 +95,7 @@ def json_text(value: object) -> str:
     """Format ``value`` as JSON, using ``repr`` for what JSON cannot represent."""
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
+    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are not strings
         return "(no JSON)"
 
 

@@ -324,7 +324,7 @@ def _reviews_text(reviews: ReviewCounts) -> str:
     return f"; at fault in {what}: {rate} ({', '.join(parts)}){silent}"
 
 
-# ── what judges and users were reported in other words ───────────────────────────────────────────────
+# ── overridden prompts ───────────────────────────────────────────────────────────────────────────────
 
 
 def overridden_text(report: Report) -> str:
@@ -334,7 +334,7 @@ def overridden_text(report: Report) -> str:
     return f"prompts overridden: {listed}" if listed else ""
 
 
-# ── what no language model said ──────────────────────────────────────────────────────────────────
+# ── scripted replies ─────────────────────────────────────────────────────────────────────────────
 
 
 def is_scripted_model(name: str) -> bool:

@@ -110,7 +110,7 @@ def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequenc
 def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
     """Return the ``score`` command narrowed to this scenario, or an empty text if agenteval held the
     conversations itself."""
-    # One that the author wrote nothing of is of a log, whatever became of its user.
+    # A scenario without lines of the author comes from a log, even if none of its samples has a record.
     is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
     if command[:1] != ("score",) or not is_of_log:
         return ""
@@ -136,7 +136,7 @@ def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options:
         return ""
     path, line = split_place(stop.detail.partition(": ")[0])
     if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):
-        return ""  # of a run: its detail begins with a URL or a sentence, that of a record with its place
+        return ""  # a run: its detail begins with a URL or a sentence, a record's with a place
     words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
     words += [*options, "-s", key.variant or key.scenario]
     return command_of(words)

@@ -83,7 +83,7 @@ def _fold(rows: Sequence[ScenarioReport]) -> ScenarioReport:
     first = rows[0]
     samples = tuple(sample for row in rows for sample in row.samples)
     pattern = first.scenario.pattern
-    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" says nothing of all of them
+    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" does not describe all rows
         pattern = f"{pattern} of {PurePath(first.scenario.source).name}"
     name = f"{pattern} ({plural(len(rows), 'row')})"
     return replace(

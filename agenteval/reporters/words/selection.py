@@ -54,7 +54,7 @@ def show_command(failure: ReportedFailure, run: str) -> str:
     """Return the command that shows the conversation of a failure. ``run`` is the name of the run, or empty
     for the latest."""
     name = failure.scenario
-    if name.startswith("-"):  # an option, to whoever reads the command
+    if name.startswith("-"):  # a shell command would take it for an option
         name = f"{file_of(failure.scenario_report)}{ID_SEPARATOR}{name}"
     words = ["agenteval", "show", *([run] if run else []), name]
     return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])

@@ -64,7 +64,7 @@ def how_it_ended(sample: SampleReport) -> str:
     if sample.stop is None:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
-        return ""  # that is the whole of it, and the reason why it is shown
+        return ""  # the reason of the failure says so already
     if sample.stop.reason is StopReason.MAX_TURNS:
         return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
@@ -84,7 +84,7 @@ def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
         secret: finding.evidence
         for finding in sample.findings
         if finding.detector == "leak" and finding.span
-        if finding.turn is not None and finding.turn < len(sample.turns)  # of few samples all is retained
+        if finding.turn is not None and finding.turn < len(sample.turns)  # score keeps few samples whole
         for secret in [sample.turns[finding.turn].turn.answer[slice(*finding.span)]]
         if secret and "…" in finding.evidence
     }
