@@ -162,7 +162,7 @@ def _violation_annotation(
     return Annotation(
         level="notice" if failure.tolerated else "error" if is_lost else _level(violation.verdict),
         title=name,
-        message=f"{shorten_message(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
+        message=f"{shorten_message(reason(violation), _MESSAGE_LIMIT)}{several}\nre-run: {failure.repro}",
         where=violation.where if split_place(violation.where)[0] else failure.where,
         rank=10 + max((finding.severity.rank for finding in found), default=0),
     )
@@ -235,7 +235,7 @@ def _capped(annotations: list[Annotation]) -> list[Annotation]:
     if more <= 0:
         return annotations
     level = annotations[0].level
-    text = f"{more + 1} more of level {level} are not shown; the step summary has all failures."
+    text = f"{more + 1} more annotations of level {level} are not shown; the step summary has all failures."
     return [*annotations[: MOST - 1], Annotation(level, "agenteval", text)]
 
 

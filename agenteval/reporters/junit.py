@@ -161,7 +161,7 @@ def _add_outcome(case: Element, failure: ReportedFailure, root: str) -> None:
 def _body(failure: ReportedFailure, root: str) -> str:
     row = failure.scenario_report.scenario.row
     lines = [f"row: {shown_place(row, root)}"] if row else []
-    lines += [*reason_lines(failure, root), "", f"again: {failure.repro}"]
+    lines += [*reason_lines(failure, root), "", f"re-run: {failure.repro}"]
     if failure.transcript:
         lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
     return to_xml_text("\n".join(lines))

@@ -71,12 +71,12 @@ def _parts(facts: Facts) -> Iterator[str]:
         yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_SIGNIFICANCE_NOTE}"
     else:
         why = f" ({escape_markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
-        yield f"No baseline{why}: what this change did is not known, only what does not pass now."
+        yield f"No baseline{why}: this comment shows what does not pass now, not what the change did."
 
 
 _SIGNIFICANCE_NOTE = (
     "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be chance:"
-    " more epochs would tell."
+    " more epochs would show."
 )
 
 
@@ -188,7 +188,7 @@ def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterato
         )
         for row in rows[:MOST]
     ]
-    yield table((*head, *(("how sure",) if shows_confidence else ())), cells)
+    yield table((*head, *(("confidence",) if shows_confidence else ())), cells)
     if left := more_line(len(rows) - MOST, "scenario"):
         yield left
 

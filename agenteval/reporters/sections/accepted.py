@@ -41,7 +41,7 @@ def _describe_use(use: AcceptedUse) -> str:
     about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
     about = f" ({about})" if about else ""
     if use.elsewhere:
-        met_in = f"its failure is one of '{one_line(use.elsewhere, SHOWN_ID)}'"
+        met_in = f"its failure belongs to '{one_line(use.elsewhere, SHOWN_ID)}'"
         return f"accepts nothing{about}: {met_in}: correct 'scenario' or remove it (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:

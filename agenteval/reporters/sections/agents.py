@@ -22,7 +22,7 @@ from agenteval.verdict.resource_usage import UNITS, format_measure
 _MOST_NAMED = 5
 _LESS_IS = {
     "cost per success": ("costs less for each success", "costs more for each success"),
-    "cost": ("is cheaper", "is dearer"),
+    "cost": ("is cheaper", "is more expensive"),
     "latency_ms": ("is faster", "is slower"),
     "tokens": ("takes fewer tokens", "takes more tokens"),
     "steps": ("takes fewer steps", "takes more steps"),
@@ -36,7 +36,7 @@ def sections(facts: Facts) -> Iterator[Section]:
     if both:
         yield Section(
             "Agents compared",
-            columns=("", "agent", "", one_line(both.reference, 30), "this one", "change", "95 %"),
+            columns=("", "agent", "", one_line(both.reference, 30), "this agent", "change", "95 %"),
             rows=tuple(_rows(both)),
             notes=tuple(_sentences(both)),
             named_by=3,
@@ -92,7 +92,7 @@ def _sentences(both: ReferenceComparison) -> Iterator[str]:
     over = plural(both.agents[0].scenarios, "scenario")
     confidence = f"{both.confidence:.0%}".replace("%", " %")
     compared = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
-    yield f"{compared}: all intervals hold with {confidence}"
+    yield f"{compared}: all intervals hold with {confidence} confidence"
 
 
 def _agent_sentences(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
@@ -108,10 +108,9 @@ def _agent_sentences(agent: ComparedAgent, both: ReferenceComparison) -> Iterato
         case ReferenceVerdict.LESS:
             yield f"{name} is worse: it {join_names(['succeeds less often', *differences])}"
         case _:
-            more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
-            sentence = (
-                f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
-            )
+            epochs = agent.epochs_to_decide
+            more = f" (about epochs: {epochs:,} would decide)" if epochs else ""
+            sentence = f"too few epochs to show whether {reference} or {name} succeeds more often{more}"
             yield f"{sentence}; {name} {join_names(differences)}" if differences else sentence
     if agent.better_in:
         yield f"{name} is better in {_list_scenarios(agent.better_in)}"

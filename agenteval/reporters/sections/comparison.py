@@ -114,7 +114,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     if scenario.change is not Change.UNDECIDED:
         return ""
     if not scenario.before.decided or not scenario.after.decided:
-        return "epochs that are not lost"
+        return "epochs that do not error"
     if scenario.epochs_to_decide is None:
         return "no number of epochs at these rates"
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
@@ -241,7 +241,7 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
     if worst.perhaps_dropped:
         prefix += f"possibly dropped: {_list_scenario_names(worst.perhaps_dropped)}; "
     if worst.epochs_to_decide is None:
-        return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
+        return f"{prefix}no number of epochs would decide at these rates, or too many errored"
     return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"
 
 

@@ -23,7 +23,7 @@ def sections(facts: Facts) -> Iterator[Section]:
     """Yield the failure rates, or nothing if the run has scenarios."""
     rates = facts.rates
     if rates:
-        nothing = f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}"
+        nothing = f"No known kind of failure was found in {plural(rates.conversations, 'conversation')}"
         notes = (*([] if rates.rows else [nothing]), *unknown_lines(rates))
         yield Section(
             HEAD,

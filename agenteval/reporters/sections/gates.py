@@ -17,7 +17,7 @@ def gates(facts: Facts) -> Iterator[Section]:
     """Yield the gates, those that did not pass first."""
     decision = facts.decision
     rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
-    notes = [] if rows else ["Nothing: no gate applied"]
+    notes = [] if rows else ["No gate applied"]
     if decision.ungated:
         names = ", ".join(one_line(name, 80) for name in decision.ungated)
         notes.append(f"Judged or measured, but gates nothing: {names}")

@@ -38,7 +38,7 @@ def issues(facts: Facts) -> Iterator[Section]:
         remarks = (StyledText(text, Tone.QUIET) for text in filter(None, (*same, not_asked_text(report))))
         yield Section("Issues", notes=(*items, *remarks))
     elif ungrouped := tuple(_ungrouped(report)):
-        yield Section("Issues (not grouped: the run ended before that)", notes=ungrouped)
+        yield Section("Issues (not grouped: the run ended first)", notes=ungrouped)
 
 
 def _item(text: IssueText, *, names_grouper: bool) -> Item:

@@ -210,7 +210,7 @@ _CAVEATS: _Table = (
 _REMARKS: _Table = (
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
-    ("lost", _undecided),
+    ("errored", _undecided),
     ("calls", lambda facts: unseen_lines(facts.report)),
     ("accepted", lambda facts: accepted_lines(facts.decision)),
     ("no score", _without_score),

@@ -20,7 +20,7 @@ def usage(facts: Facts) -> Iterator[Section]:
         return
     replies = replies_by_role(report)
     is_estimated = any(own.estimated for own in used.values())
-    notes = ("≈: estimated, since no provider reported it" if is_estimated else "", sum_text(report))
+    notes = ("≈: estimated, because the provider did not report it" if is_estimated else "", sum_text(report))
     yield Section(
         "Usage",
         columns=("role", "calls", "input tokens", "of these cached", "output tokens", "cost"),

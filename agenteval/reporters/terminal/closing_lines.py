@@ -186,7 +186,7 @@ def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
         return
     name = run if run not in ("", report.run.run_id) else short_run_id(report.run.run_id)
     if _can_go_on(report):
-        yield "Go on", command_of(["agenteval", "run", "--resume", name])
+        yield "Resume", command_of(["agenteval", "run", "--resume", name])
     else:
         yield (
             "Re-run",

@@ -57,7 +57,7 @@ _LONGEST = 20_000
 
 
 NOT_RECORDED = (
-    "what the judges were asked was not kept: an older run, one without judges, or a file that is gone"
+    "the questions to the judges were not recorded: the run is older, had no judges, or a file is missing"
 )
 
 
@@ -138,7 +138,7 @@ def _state(shown: ConversationPage) -> str:
     if shown.sample is not None and shown.sample.stop is None:
         return "UNDER WAY" if shown.running else "CUT OFF"
     if shown.sample is None:
-        return "NOT BEGUN" if shown.running else "NOT RUN"
+        return "NOT STARTED" if shown.running else "NOT RUN"
     return shown.verdict.upper()
 
 
@@ -249,7 +249,7 @@ def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_
     head = Text(page.safe(_by(call.agent, by_name) + _call(call, width)), style="magenta")
     page.add("→", head.append(latency, style="dim"))
     if call.given_up:
-        page.add("←", "(not waited for)", "dim")
+        page.add("←", "(the agent did not wait)", "dim")
     elif call.result is not None:
         is_error = call.result.is_error
         page.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")

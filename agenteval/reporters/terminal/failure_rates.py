@@ -49,7 +49,7 @@ def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
     rows = rates.rows[:MOST_ROWS]
     widths = _widths(rows, options.width)
     if not rows:
-        yield Text("  nothing that is looked for was found")
+        yield Text("  no known kind of failure was found")
     for number, row in enumerate(rows):
         if widths:
             yield _line(row, widths, is_first=not number)

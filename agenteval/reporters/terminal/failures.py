@@ -48,11 +48,11 @@ MOST_TURNS = 3
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
 _FAULTS = {
-    "agent": "the agent broke",
+    "agent": "the agent failed",
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge failed",
-    "undecided": "not decided: what it depends on is not known",
+    "undecided": "not decided: it depends on something that is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",

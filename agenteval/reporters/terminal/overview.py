@@ -143,8 +143,8 @@ class _File(NamedTuple):
 _WORDS = {
     Verdict.FAILED.value: "failed",
     Verdict.INCONCLUSIVE.value: "undecided",
-    NONE_PASSED: "without a conversation that passed",
-    SOME_FAILED: "not in every conversation",
+    NONE_PASSED: "with no passing conversation",
+    SOME_FAILED: "passed only some conversations",
 }
 
 
@@ -372,9 +372,9 @@ def _gates(decision: Decision) -> str:
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
     near = sorted((far, n) for n, row in enumerate(rows) if (far := _distance(row)) is not None)
     if not near:
-        return f"{plural(len(rows), 'rule')} held" if rows else ""
+        return f"{plural(len(rows), 'rule')} passed" if rows else ""
     row = rows[near[0][1]]
     value, bound = format_figures(row)
     place = f" ({one_line(row.scenario, 60)})" if row.scenario else ""
     closest = f"closest: {one_line(row.name, 60)} {value}, bound {bound}{place}"
-    return f"{plural(len(rows), 'rule')} held; {closest}"
+    return f"{plural(len(rows), 'rule')} passed; {closest}"

@@ -25,7 +25,7 @@ from agenteval.reporters.terminal.cells import (
 from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
-_QUOTING = ("lost", "no score")
+_QUOTING = ("errored", "no score")
 """The labels whose texts quote others and may be cut if only a few are shown. All other texts are agenteval's
 own."""
 _STYLES = {

@@ -18,18 +18,17 @@ def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: boo
     if known is None and lists_tools:
         return "all calls are seen"
     if known is None:
-        return "which calls are seen is found out in the run (calls: all | unseen overrules it)"
+        return "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
     match known.calls, known.source:
         case ToolVisibility.ALL, VisibilitySource.AUTHOR:
-            return "calls: all, as the configuration says"
+            return "calls: all, as configured"
         case ToolVisibility.ALL, _:
             return "all calls are seen"
         case ToolVisibility.DECLARED_UNSEEN, _:
-            return "calls: unseen, as the configuration says: the agent's word is taken for what it did"
+            return "calls: unseen, as configured: agenteval takes the agent's word for what it did"
         case _:
             return (
-                known.why
-                or "its calls are not seen (calls: all overrules it, if agenteval is its only way to tools)"
+                known.why or "its calls are not seen (set calls: all if agenteval is its only way to tools)"
             )
 
 
@@ -47,9 +46,9 @@ def unseen_lines(report: Report) -> Iterator[str]:
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):
             continue
         known = report.plan.known_visibility(agent)
-        found = "not all are seen" if visibility is ToolVisibility.PARTLY else "none is seen"
-        overrules = "agent: {calls: all} overrules it, if agenteval is its only way to tools"
-        yield f"of '{one_line(agent, 40)}' {found}: {known.why if known and known.why else overrules}"
+        seen = "not all calls" if visibility is ToolVisibility.PARTLY else "no calls"
+        remedy = "set agent: {calls: all} if agenteval is its only way to tools"
+        yield f"{seen} of '{one_line(agent, 40)}' are seen: {known.why if known and known.why else remedy}"
 
 
 def _has_tools(report: Report, agent: str) -> bool:

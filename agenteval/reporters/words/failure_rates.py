@@ -15,7 +15,7 @@ from agenteval.verdict.recorded_logs import READABLE
 
 HEAD = "What goes wrong"
 COLUMNS = ("severity", "what", "found by", "conversations", "rate", "95 % interval")
-_NOT_KNOWN = "not known in {} more"
+_NOT_KNOWN = "unknown in {} more"
 
 
 def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
@@ -94,7 +94,7 @@ def reported_text(rates: FailureRates, decision: Decision) -> str:
 def _max_rate(row: GateRow) -> str:
     share = percentage(row.value) if isinstance(row.value, float) else "–"
     bound = f"{100 * float(row.bound):g} %"
-    words = {Verdict.PASSED: "held", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "was not decided"}
+    words = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "was not decided"}
     return f"{row.name} {words[row.verdict]}: {share}, at most {bound}"
 
 

@@ -127,12 +127,13 @@ def extent_text(findings: int, samples: int, scenarios: int) -> str:
 
 def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
     if severity is not issue.severity:
-        yield f"{issue.severity} by the table"
+        yield f"{issue.severity} in the severity table"
     if issue.proposed_severity not in (None, severity):
         yield f"the model proposed {issue.proposed_severity}"
     if issue.not_the_agents_fault:
         why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
-        yield f"not the agent's fault, says the model: {why} (its opinion: code decides severity and verdict)"
+        opinion = "an opinion; code decides severity and verdict"
+        yield f"the model says it is not the agent's fault: {why} ({opinion})"
 
 
 def grouped_by(issue: Issue) -> str:
@@ -147,7 +148,9 @@ def not_asked_text(report: Report) -> str:
     are none."""
     count = report.findings_not_asked
     return (
-        f"Code alone grouped {plural(count, 'finding')}: a model is asked about the worst." if count else ""
+        f"Code alone grouped {plural(count, 'finding')}: the model is asked only about the worst."
+        if count
+        else ""
     )
 
 

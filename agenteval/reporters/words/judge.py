@@ -35,14 +35,14 @@ def second_opinions_text(report: Report) -> str:
     if not opinions.judges.is_spent or _only_scripted(report):
         return ""
     if not report.plan.suite.corroborate:
-        return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
+        return "judge: {corroborate: false}: each verdict comes from one judge, asked once"
     parts = []
     if opinions.doubted:
         what = f"{plural(opinions.doubted, 'verdict')} that would fail or excuse something"
-        parts.append(f"{what} asked again, {opinions.upheld:,} upheld")
+        parts.append(f"asked again about {what}: {opinions.upheld:,} upheld")
     if opinions.sampled:
-        what = plural(opinions.sampled, "clean one")
-        parts.append(f"{what} asked again by lot, {opinions.differed:,} answered otherwise")
+        what = f"{plural(opinions.sampled, 'clean verdict')} drawn at random"
+        parts.append(f"asked again about {what}: {opinions.differed:,} differed")
     if not parts:
         return ""
     calls = plural(opinions.usage.calls, "call")
@@ -303,7 +303,7 @@ def simulation_text(report: Report) -> str:
     if not counts.messages and not counts.errored:
         return _reviews_text(counts.reviews).removeprefix("; ")
     refused = f"{counts.refused:,} of {plural(counts.messages, 'message')} refused"
-    errored = f"; {plural(counts.errored, 'sample')} lost to it" if counts.errored else ""
+    errored = f"; {plural(counts.errored, 'sample')} errored because of it" if counts.errored else ""
     return f"{refused}{errored}{_reviews_text(counts.reviews)}"
 
 
@@ -314,7 +314,7 @@ def _reviews_text(reviews: ReviewCounts) -> str:
     low, high = (round(100 * bound) for bound in reviews.interval)
     parts = [f"{reviews.failed_at_fault:,} of {reviews.failed:,} that failed"] if reviews.failed else []
     parts += (
-        [f"{reviews.passed_at_fault:,} of {reviews.passed:,} that passed, drawn by lot"]
+        [f"{reviews.passed_at_fault:,} of {reviews.passed:,} that passed, drawn at random"]
         if reviews.passed
         else []
     )

@@ -33,7 +33,7 @@ def sum_text(report: Report) -> str:
     if cost.is_fully_known:
         return f"{known} USD in total"
     names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
-    return f"at least {known} USD: without {names}, whose cost is unknown"
+    return f"at least {known} USD; the cost of {names} is unknown"
 
 
 def brief_sum(report: Report) -> str:

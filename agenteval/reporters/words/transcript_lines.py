@@ -66,7 +66,7 @@ def how_it_ended(sample: SampleReport) -> str:
     if sample.stop.reason is StopReason.UNREADABLE:
         return ""  # the reason of the failure says so already
     if sample.stop.reason is StopReason.MAX_TURNS:
-        return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
+        return f"(ended at the turn limit, {len(sample.turns)}: the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
         return f"({sample.stop.reason}: {brief(sample.stop.detail, _TEXT_LIMIT)})"
     return ""
@@ -115,7 +115,11 @@ def _agent_prefix(agent: str, by_name: bool) -> str:
 
 def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
     yield TranscriptLine("call", by + call_text(call), index)
-    if result := "(not waited for)" if call.given_up else call.result and value_text(call.result.value):
+    if (
+        result := "(the agent did not wait)"
+        if call.given_up
+        else call.result and value_text(call.result.value)
+    ):
         yield TranscriptLine("result", one_line(result, _CALL_LIMIT), index)
 
 
