@@ -197,7 +197,10 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
     for text in issues_text(report, decision):
         if not text.fails:
             issue = text.issue
-            at = [(met.scenario, met.agent, met.epoch, met.variant) for met in issue.occurrences]
+            at = [
+                (occurrence.scenario, occurrence.agent, occurrence.epoch, occurrence.variant)
+                for occurrence in issue.occurrences
+            ]
             quoted = f'"{text.evidence}"' if text.evidence else ""
             examples = f"examples: {'; '.join(text.examples)}" if text.examples else ""
             lines = (text.explanation, examples, quoted, *text.remarks)

@@ -59,12 +59,12 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 def _parts(facts: Facts) -> Iterator[str]:
     report, decision = facts.report, facts.decision
     rows = list(rows_of(facts))
-    yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_counted(rows)}"
+    yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_kind_counts(rows)}"
     yield " · ".join(filter(None, _figures(facts)))
     if decision.author_errors:
         yield "\n".join(f"- {escape_markdown(brief(text, 500))}" for text in decision.author_errors)
     for kind in _ORDER:
-        yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
+        yield from _kind_section(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
     yield from caveats_to_markdown(facts)
     if report.run.baseline:
@@ -80,7 +80,7 @@ _SIGNIFICANCE_NOTE = (
 )
 
 
-def _counted(rows: Sequence[ChangeRow]) -> str:
+def _kind_counts(rows: Sequence[ChangeRow]) -> str:
     counts = {kind: sum(row.rows for row in rows if row.kind == kind) for kind in _ORDER}
     listed = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
     return f" — {listed}" if listed else ""
@@ -112,7 +112,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
     changes = _changes(before, after)
     groups = {(each[0].agent, each[0].scenario): each for each in facts.decisive}
     several = facts.report.has_several_agents
-    alike: dict[tuple[object, ...], list[ChangeRow]] = {}
+    grouped: dict[tuple[object, ...], list[ChangeRow]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
@@ -122,8 +122,8 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
             group = groups.get(key, ())
             why = _first_gist(group) if group else ""
             row = ChangeRow(kind, name, _rate(old), _rate(new), why, _confidence(change, old, new))
-            alike.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
-    for first, *others in alike.values():
+            grouped.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
+    for first, *others in grouped.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
         yield first._replace(name=first.name + more, rows=1 + len(others))
 
@@ -172,7 +172,7 @@ def _confidence(change: Change | None, old: Tally | None, new: Tally) -> str:
     return "may be chance"
 
 
-def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterator[str]:
+def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterator[str]:
     if not rows:
         return
     yield f"**{_SIGNS[kind]} {kind}** ({sum(row.rows for row in rows)})"

@@ -31,11 +31,11 @@ def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".")
     has_items = any(isinstance(note, Item) for note in section.notes)
     most = extent.failures if has_items else extent.rows
     if section.notes:
-        yield "\n".join(line for note in section.notes[:most] for line in _listed(note))
+        yield "\n".join(line for note in section.notes[:most] for line in _note_lines(note))
     yield from filter(None, [more_line(len(section.notes) - most, "line")])
 
 
-def _listed(note: str | StyledText | Item) -> Iterator[str]:
+def _note_lines(note: str | StyledText | Item) -> Iterator[str]:
     if isinstance(note, Item):
         yield f"- {''.join(map(_emphasized, note.head)).strip()}"
         yield from (f"  - {_plain(line)}" for line in filter(has_text, note.below))

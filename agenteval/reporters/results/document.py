@@ -112,17 +112,17 @@ def conversation_json(
     out."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
-    of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
-    samples = [each for each in of.samples if (each.epoch, each.variant) in wanted]
+    scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
+    samples = [each for each in scenario.samples if (each.epoch, each.variant) in wanted]
     conversation = shape.Conversation(
         run=report.run.run_id,
-        scenario=of.model_copy(update={"samples": samples}),
-        asked=None if judge_answers is None else list(map(_asked, judge_answers)),
+        scenario=scenario.model_copy(update={"samples": samples}),
+        asked=None if judge_answers is None else list(map(_asked_shape, judge_answers)),
     )
     return readable(_dump(conversation))
 
 
-def _asked(asked: ModelAsked) -> shape.AskedShape:
+def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
     assert asked.key is not None  # only the grouping of issues has no conversation
     return shape.AskedShape.from_value(asked, epoch=asked.key.epoch, variant=asked.key.variant)
 

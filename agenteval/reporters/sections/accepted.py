@@ -37,7 +37,7 @@ def accepted_line(use: AcceptedUse) -> str:
 
 def _describe_use(use: AcceptedUse) -> str:
     entry = use.entry
-    owner, met = one_line(entry.owner, 60), plural(use.samples, "sample")
+    owner, sample_count = one_line(entry.owner, 60), plural(use.samples, "sample")
     about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
     about = f" ({about})" if about else ""
     if use.elsewhere:
@@ -45,11 +45,13 @@ def _describe_use(use: AcceptedUse) -> str:
         return f"accepts nothing{about}: {met_in}: correct 'scenario' or remove it (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:
-            counts = f"it counts again, in {met}" if use.samples else "it did not occur: remove the entry"
+            counts = (
+                f"it counts again, in {sample_count}" if use.samples else "it did not occur: remove the entry"
+            )
             return f"expired on {entry.expires}, owner {owner}{about}: {counts}"
         case AcceptedState.IN_FORCE:
             why = one_line(entry.reason, 160)
-            return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {met}"
+            return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {sample_count}"
         case AcceptedState.UNUSED:
             return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
 

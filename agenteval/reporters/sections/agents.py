@@ -32,20 +32,20 @@ _LESS_IS = {
 
 def sections(facts: Facts) -> Iterator[Section]:
     """Yield the comparison, or nothing if the run has one agent."""
-    both = compare_with_reference(facts.report, facts.decision)
-    if both:
+    comparison = compare_with_reference(facts.report, facts.decision)
+    if comparison:
         yield Section(
             "Agents compared",
-            columns=("", "agent", "", one_line(both.reference, 30), "this agent", "change", "95 %"),
-            rows=tuple(_rows(both)),
-            notes=tuple(_sentences(both)),
+            columns=("", "agent", "", one_line(comparison.reference, 30), "this agent", "change", "95 %"),
+            rows=tuple(_rows(comparison)),
+            notes=tuple(_sentences(comparison)),
             named_by=3,
         )
 
 
-def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
+def _rows(comparison: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the table. Each begins with the mark of its verdict."""
-    for agent in both.agents:
+    for agent in comparison.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
         yield (
@@ -85,18 +85,18 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
     )
 
 
-def _sentences(both: ReferenceComparison) -> Iterator[str]:
+def _sentences(comparison: ReferenceComparison) -> Iterator[str]:
     """Yield which agent is better and in what, and how confident the comparison is."""
-    for agent in both.agents:
-        yield from _agent_sentences(agent, both)
-    over = plural(both.agents[0].scenarios, "scenario")
-    confidence = f"{both.confidence:.0%}".replace("%", " %")
-    compared = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
+    for agent in comparison.agents:
+        yield from _agent_sentences(agent, comparison)
+    over = plural(comparison.agents[0].scenarios, "scenario")
+    confidence = f"{comparison.confidence:.0%}".replace("%", " %")
+    compared = f"{plural(comparison.comparisons, 'comparison')} over {over}, corrected together"
     yield f"{compared}: all intervals hold with {confidence} confidence"
 
 
-def _agent_sentences(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
-    name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
+def _agent_sentences(agent: ComparedAgent, comparison: ReferenceComparison) -> Iterator[str]:
+    name, reference = one_line(agent.agent, 60), one_line(comparison.reference, 60)
     differences = [
         _LESS_IS[n.name][n.reference_verdict is ReferenceVerdict.MORE]
         for n in agent.numbers

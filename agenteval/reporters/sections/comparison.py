@@ -47,11 +47,11 @@ def sections(comparison: RunComparison) -> Iterator[Section]:
         if len(comparison.agents) > 1:
             yield Section(f"Agent {one_line(agent.after, 60)}")
         yield from (section for section in _agent_sections(agent, comparison.margin) if section.rows)
-    if apart := _listed_apart(comparison):
+    if uncompared := _listed_apart(comparison):
         yield Section(
             f"Not compared: {_apart_counts(comparison)}",
             columns=("scenario", "", "before", "after", "what differs"),
-            rows=tuple(_apart_cells(each, comparison) for each in apart),
+            rows=tuple(_apart_cells(each, comparison) for each in uncompared),
             level=3,
         )
 
@@ -216,9 +216,9 @@ def verdict_line(comparison: RunComparison) -> str:
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]
-    apart = _apart_counts(comparison)
+    uncompared = _apart_counts(comparison)
     text = f"{'; '.join(filter(None, reasons))} (exit {comparison.exit_code})"
-    return f"{text} — not compared: {apart}" if apart else text
+    return f"{text} — not compared: {uncompared}" if uncompared else text
 
 
 def _doubt(worsened: Sequence[str]) -> str:

@@ -51,7 +51,7 @@ _Table: TypeAlias = tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...]
 
 def caveats(facts: Facts) -> Iterator[Remark]:
     """Yield the remarks that every format shows with the verdict."""
-    return _listed(_CAVEATS, facts)
+    return _table_remarks(_CAVEATS, facts)
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
@@ -66,13 +66,13 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 def notes(facts: Facts) -> Iterator[Remark]:
     """Yield the author's mistakes, all notices, and the usage by role."""
-    return _listed(_NOTES, facts)
+    return _table_remarks(_NOTES, facts)
 
 
 _NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
 
 
-def _listed(table: _Table, facts: Facts) -> Iterator[Remark]:
+def _table_remarks(table: _Table, facts: Facts) -> Iterator[Remark]:
     for label, texts_of in table:
         yield from (Remark(label, text) for text in texts_of(facts) if text)
 

@@ -74,8 +74,8 @@ def scores(facts: Facts) -> Iterator[Section]:
     if decision.is_reported and not any(any(sample.all_scores) for sample in report.samples):
         return
     rows = list(_score_rows(facts))
-    known = facts.columns
-    used = [n for n, _ in enumerate(known) if any(row.cells[n].text != NOT_APPLICABLE for row in rows)]
+    columns = facts.columns
+    used = [n for n, _ in enumerate(columns) if any(row.cells[n].text != NOT_APPLICABLE for row in rows)]
     if not used:
         return
     cells = [row.cells[n] for row in rows for n in used]
@@ -83,7 +83,7 @@ def scores(facts: Facts) -> Iterator[Section]:
     agent = ["agent"] if facts.report.has_several_agents else []
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
-        columns=("", "scenario", *agent, *(_heading(known[n]) for n in used)),
+        columns=("", "scenario", *agent, *(_heading(columns[n]) for n in used)),
         rows=tuple((*row.head, *(_score(row.cells[n]) for n in used)) for row in rows),
         notes=tuple(filter(None, notes)),
         noun="scenario",

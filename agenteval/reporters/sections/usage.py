@@ -19,12 +19,12 @@ def usage(facts: Facts) -> Iterator[Section]:
     if not used:
         return
     replies = replies_by_role(report)
-    is_estimated = any(own.estimated for own in used.values())
+    is_estimated = any(spent.estimated for spent in used.values())
     notes = ("≈: estimated, because the provider did not report it" if is_estimated else "", sum_text(report))
     yield Section(
         "Usage",
         columns=("role", "calls", "input tokens", "of these cached", "output tokens", "cost"),
-        rows=tuple(_cells(role, own, replies.get(role, ReplyCounts())) for role, own in used.items()),
+        rows=tuple(_cells(role, spent, replies.get(role, ReplyCounts())) for role, spent in used.items()),
         notes=tuple(filter(None, (*notes, *unknown_texts(report)))),
     )
 

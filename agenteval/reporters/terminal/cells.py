@@ -97,13 +97,13 @@ def _parts(word: str, width: int) -> list[str]:
     return chop_cells(word, max(2, width)) if is_wide else [word]
 
 
-def wrap_with_remedy(what: str, remedy: str, width: int, most: int) -> list[Text]:
+def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[Text]:
     """Wrap a message into at most ``most`` lines, followed by its complete remedy."""
     if not remedy:
-        return wrap_lines(what, width, most)
+        return wrap_lines(message, width, most)
     advice = f"— {remedy}"
-    lines = wrap_fully(" ".join(filter(None, (*what.split(), advice))), width)
-    return lines if len(lines) <= most else [*wrap_lines(what, width, most), *wrap_fully(advice, width)]
+    lines = wrap_fully(" ".join(filter(None, (*message.split(), advice))), width)
+    return lines if len(lines) <= most else [*wrap_lines(message, width, most), *wrap_fully(advice, width)]
 
 
 def first_line(text: str, width: int) -> str:
@@ -196,5 +196,5 @@ def not_shown(titles: Sequence[str]) -> Text:
     return Text(f"too narrow for: {', '.join(titles)}", style="dim")
 
 
-def indented(what: RenderableType) -> Padding:
-    return Padding(what, (0, 0, 0, 2))
+def indented(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, 2))

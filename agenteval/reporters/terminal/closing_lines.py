@@ -58,9 +58,9 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
         yield from _gate_lines(gate, options)
     names = selectors(facts.report)
     for group in together[: MOST - len(gates)]:
-        listed = _listed(group, names, facts)
-        yield from _line(listed, options, is_new=listed.remedy not in remedies)
-        remedies.add(listed.remedy)
+        entry = _to_entry(group, names, facts)
+        yield from _entry_lines(entry, options, is_new=entry.remedy not in remedies)
+        remedies.add(entry.remedy)
     if (more := len(gates) + len(together) - MOST) > 0:
         yield Text(f"… and {more:,} more")
     if never_ran := never_ran_text(facts.decisive):
@@ -71,7 +71,7 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
         )
 
 
-class _Listed(NamedTuple):
+class _ListEntry(NamedTuple):
     """A line of the list."""
 
     verdict: Verdict
@@ -86,12 +86,12 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     value, bound = format_figures(gate)
     place = shown_place(gate.where, options.root)
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
-    yield from _line(_Listed(gate.verdict, one_line(gate.name, 80), reason), options)
+    yield from _entry_lines(_ListEntry(gate.verdict, one_line(gate.name, 80), reason), options)
     # The basis includes what would decide the gate.
     yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
 
 
-def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
+def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListEntry:
     """Build the line of a group. ``names`` maps scenario ids to what ``run`` accepts."""
     failed = group.rows[0]
     first = _most_informative(failed, facts.report)
@@ -104,7 +104,7 @@ def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
     verdict = scenario_decision(facts.decision, first.scenario_report).verdict
     if facts.decision.is_reported:  # only its own rules decide
         verdict = failed[0].verdict
-    return _Listed(verdict, name, what, rule.remedy)
+    return _ListEntry(verdict, name, what, rule.remedy)
 
 
 def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
@@ -124,10 +124,10 @@ def _most_informative(group: Sequence[ReportedFailure], report: Report) -> Repor
     return next(conversations, group[0])
 
 
-def _line(listed: _Listed, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
+def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
     """Yield the reason next to the name, or below it if there is no room. A remedy that does not fit is shown
     in full below, unless the list already contains it."""
-    verdict, name, what, remedy = listed
+    verdict, name, what, remedy = entry
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
     room, below = options.width - line.cell_len - 2, options.width - _INDENT

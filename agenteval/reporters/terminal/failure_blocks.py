@@ -50,7 +50,7 @@ _LABEL = 11
 """The width of the columns before a message, for the turn number and the speaker."""
 
 
-class _Block(NamedTuple):
+class _FailureBlock(NamedTuple):
     """The failures of a scenario with an agent."""
 
     group: tuple[ReportedFailure, ...]
@@ -82,8 +82,8 @@ def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableT
         yield Text()
 
 
-def _blocks(facts: Facts) -> Iterator[_Block]:
-    undecided: dict[str, list[_Block]] = {}
+def _blocks(facts: Facts) -> Iterator[_FailureBlock]:
+    undecided: dict[str, list[_FailureBlock]] = {}
     # One line of the list at the end names the scenarios that never ran.
     for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
@@ -98,17 +98,19 @@ def _blocks(facts: Facts) -> Iterator[_Block]:
         yield one._replace(alike=tuple(same))
 
 
-def _block(group: tuple[ReportedFailure, ...]) -> _Block:
+def _block(group: tuple[ReportedFailure, ...]) -> _FailureBlock:
     worst = Verdict.worst(failure.verdict for failure in group)
     of_worst = [failure for failure in group if failure.verdict is worst]
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
     scenario_failures = [failure for failure in of_worst if failure.key is None and failure is not shown]
     rules = [rule for failure in (shown, *scenario_failures) for rule in failure.rules]
     # Undecided rules matter only if nothing failed, so they come last.
-    return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
+    return _FailureBlock(
+        group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst))
+    )
 
 
-def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
+def _lines(block: _FailureBlock, options: ReportOptions) -> Iterator[RenderableType]:
     yield from _head(block, options)
     room = MOST_LINES - 3
     turn, sample = _turn_of(block), block.shown.sample
@@ -134,7 +136,7 @@ def _indented(text: str, width: int) -> Iterator[Text]:
     return (unbroken("  ").append_text(line) for line in wrap_fully(text, width - 2))
 
 
-def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
+def _head(block: _FailureBlock, options: ReportOptions) -> Iterator[Text]:
     """Yield ``── two-wishes ─────── conversations.yaml:78``, with the place on a line below if there is no
     room."""
     shown = block.shown
@@ -155,10 +157,10 @@ def _title(failure: ReportedFailure) -> str:
     return f"{name} · {one_line(failure.agent, 40)}" if failure.several_agents else name
 
 
-def _extent(block: _Block) -> list[str]:
+def _extent(block: _FailureBlock) -> list[str]:
     """Return ``2 of 3 conversations`` and which one is shown, or nothing if there is only one."""
-    of = block.shown.scenario_report
-    planned = len(of.samples) + len(of.missing)
+    scenario = block.shown.scenario_report
+    planned = len(scenario.samples) + len(scenario.missing)
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
     if planned < 2 or not failed:
         return []
@@ -169,7 +171,7 @@ def _extent(block: _Block) -> list[str]:
     return parts
 
 
-def _turn_of(block: _Block) -> int | None:
+def _turn_of(block: _FailureBlock) -> int | None:
     """Return the turn to show: the first that broke a rule, otherwise the last."""
     sample = block.shown.sample
     if sample is None or not sample.turns:
@@ -216,7 +218,7 @@ def _plain(text: Text) -> Text:
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Rule(NamedTuple):
+class _RuleText(NamedTuple):
     """A broken rule with its name, its message and the place where it is written."""
 
     verdict: Verdict
@@ -226,9 +228,9 @@ class _Rule(NamedTuple):
     place: str
 
 
-def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
+def _rules(block: _FailureBlock, turn: int | None, options: ReportOptions) -> Iterator[_RuleText]:
     evidence = list(_score_evidence(block))
-    for violation, name, lines, _ in _each_once(block.rules):
+    for violation, name, lines, _ in _without_repeated_failures(block.rules):
         quoted = _answer_of(block.shown.sample, turn)
         if quoted and violation.turn in (turn, None):  # it is shown above
             lines = tuple((what.replace(f" in the answer {quoted}", ""), remedy) for what, remedy in lines)
@@ -236,10 +238,10 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
             name = f"{name} (turn {violation.turn + 1})".strip()
         details = _without_repeats(lines)
         details += [(evidence.pop(0), "")] if violation.metric and evidence else []
-        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+        yield _RuleText(violation.verdict, name, tuple(details), _place(violation, block, options))
 
 
-def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
+def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
     """Yield the rules without repeats of a judge's failure, because a judge that fails at every turn fails
     for one reason."""
     seen: set[str] = set()
@@ -266,7 +268,7 @@ def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # the fault comes first
 
 
-def _score_evidence(block: _Block) -> Iterator[str]:
+def _score_evidence(block: _FailureBlock) -> Iterator[str]:
     """Yield the lowest scores of those that pulled a mean down."""
     for failure in block.group:
         if failure.key is None:
@@ -279,7 +281,7 @@ def _answer_of(sample: SampleReport | None, turn: int | None) -> str:
     return excerpt(sample.turns[turn].turn.answer)
 
 
-def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
+def _place(violation: Violation, block: _FailureBlock, options: ReportOptions) -> str:
     if not violation.where or violation.where == block.shown.where:
         return ""
     path, line = relative_place(violation.where, options.root)
@@ -287,7 +289,7 @@ def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
     return f"line {line}" if line and path == scenario_path else shown_place(violation.where, options.root)
 
 
-def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
+def _rule_lines(rules: Sequence[_RuleText], room: int, width: int) -> list[Text]:
     """Format each rule on one line, or on more if there is room."""
     most = min(_MOST_RULES, room)
     shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
@@ -302,7 +304,7 @@ def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
     return lines
 
 
-def _format_rule(rule: _Rule, most: int, width: int) -> list[Text]:
+def _format_rule(rule: _RuleText, most: int, width: int) -> list[Text]:
     """Format ``✗ output.matches  no match for …   line 94``. What does not fit goes on lines below."""
     name = truncate(rule.name, width // 2, "bold")
     line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
@@ -353,7 +355,7 @@ _LONGEST = 4000
 _LEAST_ROOM = 24
 
 
-def _foot(block: _Block, options: ReportOptions) -> Text:
+def _foot(block: _FailureBlock, options: ReportOptions) -> Text:
     """Return the command that shows the conversation, followed by the fingerprint for the accept list and
     what it covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")

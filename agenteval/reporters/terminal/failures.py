@@ -69,13 +69,13 @@ class _EpochGroup(NamedTuple):
 
 def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
     """Group equal failures, decisive ones before tolerated ones and failed ones before inconclusive ones."""
-    alike: dict[tuple[object, ...], list[ReportedFailure]] = {}
+    grouped: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
         is_scenario_rule = failure.epoch is None
         key = (failure.scenario, failure.agent, variant, is_scenario_rule, failure.verdict, failure.reasons)
-        alike.setdefault(key, []).append(failure)
-    groups = [_EpochGroup(first, tuple(others)) for first, *others in alike.values()]
+        grouped.setdefault(key, []).append(failure)
+    groups = [_EpochGroup(first, tuple(others)) for first, *others in grouped.values()]
     return sorted(groups, key=lambda group: _urgency(group.first))
 
 
@@ -87,7 +87,7 @@ def failure_section(facts: Facts, options: ReportOptions) -> Iterator[Renderable
         return
     yield heading("Did not pass")
     for group in groups[:IN_FULL]:
-        yield from _in_full(group, facts, options)
+        yield from _full_failure(group, facts, options)
         yield Text()
     if rest := groups[IN_FULL:]:
         yield indented(_lines(rest, options))
@@ -102,7 +102,7 @@ def _urgency(failure: ReportedFailure) -> tuple[bool, bool]:
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
-def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def _full_failure(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
@@ -110,7 +110,7 @@ def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterat
     if group.others:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
-        yield _below(conversation(unreported_lines(_concerned(failure), failure.reasons)))
+        yield _below(conversation(unreported_lines(_relevant_lines(failure), failure.reasons)))
         judged = conversation_scores(failure.sample, facts.columns)
         yield from [_below(judged)] if judged else []
     else:
@@ -133,13 +133,13 @@ def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]
             else:
                 wrapped += wrap_fully(place, options.width - _INDENT, "dim")
         yield from wrapped
-        known = zip(violation.fingerprints, violation.covers, strict=True)
-        for name, covers in list(known)[:MOST_FINGERPRINTS]:
+        fingerprints = zip(violation.fingerprints, violation.covers, strict=True)
+        for name, covers in list(fingerprints)[:MOST_FINGERPRINTS]:
             yield from wrap_fully(f"#{name} covers {covers}", options.width - _INDENT, "dim")
 
 
-def _below(what: RenderableType) -> Padding:
-    return Padding(what, (0, 0, 0, _INDENT))
+def _below(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, _INDENT))
 
 
 def _epochs(group: _EpochGroup) -> str:
@@ -179,27 +179,27 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
     return Text("\n").join(lines)
 
 
-def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
+def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
     """Return the turns that broke a rule, or the whole conversation if the rule is about all of it."""
     sample = failure.sample
     if sample is None:
         return ()
-    known = _turns_concerned(failure)
-    if known is None:
+    turns = _relevant_turns(failure)
+    if turns is None:
         return transcript(sample)
-    lines = [line for turn in known[:MOST_TURNS] for line in turn_lines(sample, turn)]
-    if len(known) > MOST_TURNS:
-        others = ", ".join(str(turn + 1) for turn in known[MOST_TURNS:][:20])
+    lines = [line for turn in turns[:MOST_TURNS] for line in turn_lines(sample, turn)]
+    if len(turns) > MOST_TURNS:
+        others = ", ".join(str(turn + 1) for turn in turns[MOST_TURNS:][:20])
         lines.append(TranscriptLine("note", f"… and the turns {others}"))
     return tuple(lines)
 
 
-def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
+def _relevant_turns(failure: ReportedFailure) -> list[int] | None:
     """Return the turns that a failure is about, or ``None`` for the whole conversation."""
     turns = {violation.turn for violation in failure.violations}
     turn_count = len(failure.sample.turns) if failure.sample else 0
-    known = sorted(turn for turn in turns if turn is not None and turn < turn_count)
-    return None if None in turns or not known else known
+    relevant = sorted(turn for turn in turns if turn is not None and turn < turn_count)
+    return None if None in turns or not relevant else relevant
 
 
 def unreported_lines(
@@ -207,16 +207,16 @@ def unreported_lines(
 ) -> list[TranscriptLine]:
     """Return the lines without repeats of ``reasons``. An error refers to its reason instead."""
     reported = " ".join(one_line(reason, 4000) for reason in reasons)
-    kept: list[TranscriptLine] = []
+    remaining: list[TranscriptLine] = []
     for line in lines:
-        after_error = bool(kept) and kept[-1].speaker == "error"
+        after_error = bool(remaining) and remaining[-1].speaker == "error"
         is_end = line.speaker == "note" and line.text.startswith("(")
         why = line.text.partition(": ")[2].removesuffix(")").removesuffix("…")
         if line.speaker == "error" and line.text.removesuffix("…") in reported:
-            kept.append(line._replace(text=f"(see {where})"))
+            remaining.append(line._replace(text=f"(see {where})"))
         elif not (is_end and (after_error or (why and why in reported))):
-            kept.append(line)
-    return kept
+            remaining.append(line)
+    return remaining
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:

@@ -54,8 +54,10 @@ class FittingTable:
             [title, *(cell.plain for cell in cells)]
             for title, cells in zip(self._titles, columns, strict=True)
         ]
-        widths = [max(cell_len(line) for text in own for line in text.split("\n")) for own in texts]
-        least = [max((cell_len(word) for text in own for word in text.split()), default=0) for own in texts]
+        widths = [max(cell_len(line) for text in column for line in text.split("\n")) for column in texts]
+        least = [
+            max((cell_len(word) for text in column for word in text.split()), default=0) for column in texts
+        ]
         room -= _GAP * (len(widths) - 1)
         while sum(widths) > room:
             wide = [n for n in range(len(widths)) if widths[n] > least[n]]

@@ -62,11 +62,11 @@ def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
         parts.append(f"seed {report.plan.suite.seed}")
     if report.finished:
         parts.append(_time(report.finished.elapsed_s))
-    yield _flowing((*parts, brief_sum(report)), options.width, "bold")
-    yield _flowing((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
+    yield _wrap_parts((*parts, brief_sum(report)), options.width, "bold")
+    yield _wrap_parts((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
 
 
-def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
+def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
     """Wrap the parts onto as many lines as they need. All lines but the first are indented."""
     lines = [""]
     for part in filter(None, parts):
@@ -117,7 +117,7 @@ def _judges(report: Report) -> str:
 # ── how each file ended ──────────────────────────────────────────────────────────────────────────
 
 
-class _File(NamedTuple):
+class _FileOutcomes(NamedTuple):
     """A scenario file and the outcomes of its scenarios."""
 
     path: str
@@ -153,16 +153,17 @@ def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     if facts.decision.is_reported:
         return  # no scenario was expected to pass
     all_files = [
-        _File(path, _ends(scenarios, facts)) for path, scenarios in by_file(facts.report.scenarios).items()
+        _FileOutcomes(path, _ends(scenarios, facts))
+        for path, scenarios in by_file(facts.report.scenarios).items()
     ]
     red = sorted((file for file in all_files if file.verdict is not Verdict.PASSED), key=_worst_first)
     for file in red[:MOST_FILES]:
         yield _file_line(file, shown_place(file.path, options.root) or "(no file)", options)
     if rest := red[MOST_FILES:]:
-        yield _file_line(_together(rest), f"{len(rest):,} more files", options)
+        yield _file_line(_merge_files(rest), f"{len(rest):,} more files", options)
     green = [file for file in all_files if file.verdict is Verdict.PASSED]
     if green:
-        yield _file_line(_together(green), _green_name(green, options, is_rest=bool(red)), options)
+        yield _file_line(_merge_files(green), _passed_files_name(green, options, is_rest=bool(red)), options)
     if all_files:
         yield Text()
 
@@ -171,15 +172,15 @@ def _ends(scenarios: Iterable[ScenarioReport], facts: Facts) -> Counter[str]:
     return Counter(facts.outcomes[each.scenario.id, each.agent] for each in scenarios)
 
 
-def _together(members: Sequence[_File]) -> _File:
-    return _File("", sum((file.ends for file in members), Counter()))
+def _merge_files(members: Sequence[_FileOutcomes]) -> _FileOutcomes:
+    return _FileOutcomes("", sum((file.ends for file in members), Counter()))
 
 
-def _worst_first(file: _File) -> tuple[int, int]:
+def _worst_first(file: _FileOutcomes) -> tuple[int, int]:
     return -file.verdict.rank, -file.ends[file.verdict.value]
 
 
-def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool) -> str:
+def _passed_files_name(green: Sequence[_FileOutcomes], options: ReportOptions, *, is_rest: bool) -> str:
     if len(green) == 1 and green[0].path:
         return shown_place(green[0].path, options.root)
     if len(green) == 1:
@@ -187,7 +188,7 @@ def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool
     return f"{len(green):,} {'more ' if is_rest else ''}files"
 
 
-def _file_line(file: _File, name: str, options: ReportOptions) -> Text:
+def _file_line(file: _FileOutcomes, name: str, options: ReportOptions) -> Text:
     left = Text.assemble(mark(file.verdict), " ", clean_line(name, 200))
     right = Text(file.words, style="" if file.verdict is Verdict.PASSED else style_of(file.verdict))
     return right_aligned(left, right, options.width)
@@ -242,7 +243,7 @@ def _tokens(row: _DimensionRow) -> str:
     return f"{row.about}{number(round(total))}" if total else NO_VALUE
 
 
-def _slowest(row: _DimensionRow) -> str:
+def _p95_latency(row: _DimensionRow) -> str:
     """Return the 95th percentile of latency, which for few conversations is the slowest of them."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
@@ -254,7 +255,7 @@ _COLUMNS = (
     _DimensionColumn("Tool calls", "Tools", _rate("tool_calls")),
     _DimensionColumn("Output", "Output", _rate("output")),
     _DimensionColumn("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
-    _DimensionColumn("p95 ms", "p95 ms", _slowest),
+    _DimensionColumn("p95 ms", "p95 ms", _p95_latency),
     _DimensionColumn("Avg steps", "Steps", _spread("steps", "mean")),
     _DimensionColumn("Avg tokens", "Tokens", _tokens),
     _DimensionColumn("Avg calls", "Calls", _spread("tool_calls", "mean")),
@@ -347,7 +348,7 @@ def _means(facts: Facts) -> Iterator[str]:
     scenarios = facts.report.scenarios
     for column in facts.columns:
         aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
-        values = [(one.value, one.n) for one in aggregates if one.value is not None]
+        values = [(aggregate.value, aggregate.n) for aggregate in aggregates if aggregate.value is not None]
         count = sum(n for _, n in values)
         if not count:
             continue
@@ -370,7 +371,7 @@ def _distance(row: GateRow) -> float | None:
 def _gates(decision: Decision) -> str:
     """Return ``10 rules passed; closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
-    near = sorted((far, n) for n, row in enumerate(rows) if (far := _distance(row)) is not None)
+    near = sorted((distance, n) for n, row in enumerate(rows) if (distance := _distance(row)) is not None)
     if not near:
         return f"{plural(len(rows), 'rule')} passed" if rows else ""
     row = rows[near[0][1]]

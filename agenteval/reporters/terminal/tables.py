@@ -216,8 +216,8 @@ def _ended_well(row: ScenarioRow) -> list[SampleReport]:
     return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
 
 
-def _mean(row: ScenarioRow, of: Callable[[SampleReport], float]) -> str:
-    values = [of(sample) for sample in _ended_well(row)]
+def _mean(row: ScenarioRow, measure: Callable[[SampleReport], float]) -> str:
+    values = [measure(sample) for sample in _ended_well(row)]
     return number(sum(values) / len(values)) if values else NO_VALUE
 
 

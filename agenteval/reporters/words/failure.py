@@ -238,7 +238,11 @@ def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
     its conversations failed, because it only asks whether it got worse. Such outcomes have words of their
     own."""
     verdict = scenario_decision(decision, scenario).verdict
-    decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
+    decided = {
+        sample_decision.verdict
+        for sample in scenario.samples
+        if (sample_decision := decision.samples.get(sample.key))
+    }
     if verdict is Verdict.PASSED and Verdict.FAILED in decided:
         return SOME_FAILED if Verdict.PASSED in decided else NONE_PASSED
     return verdict.value

@@ -252,7 +252,7 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
         errored=errored - sum(review.decides for review in reviews),
-        reviews=_counted(reviews),
+        reviews=_count_reviews(reviews),
         scripted=scripted,
         real=len(models) - scripted,
         models=tuple(dict.fromkeys(models)),
@@ -260,7 +260,7 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     )
 
 
-def _counted(reviews: Sequence[UserReview]) -> ReviewCounts:
+def _count_reviews(reviews: Sequence[UserReview]) -> ReviewCounts:
     failed = [review.is_fault for review in reviews if review.failed]
     passed = [review.is_fault for review in reviews if not review.failed]
     not_in_scenario = sum(review.label == NOT_IN_SCENARIO for review in reviews)
@@ -277,7 +277,7 @@ def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ..
         for scenario in report.scenarios
         for sample in scenario.samples
         for index, fault in _faults(sample)
-        if fatal or fault not in _last_words(sample)
+        if fatal or fault not in _stop_detail(sample)
     )
 
 
@@ -287,7 +287,7 @@ def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
         yield sample.review.turn, sample.review.sentence
 
 
-def _last_words(sample: SampleReport) -> str:
+def _stop_detail(sample: SampleReport) -> str:
     return sample.stop.detail if sample.stop else ""
 
 

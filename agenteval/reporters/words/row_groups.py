@@ -39,13 +39,13 @@ def fold_failures(
     """Group the rows of one scenario that broke the same rules, in the order of their first row.
     ``scenarios`` holds all scenarios of the report."""
     all_rows = Counter(map(template_key, scenarios))
-    alike: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
+    grouped: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
     for group in groups:
         broken = group[0].verdict, broken_rule_keys(group)
-        alike.setdefault((template_key(group[0].scenario_report), broken), []).append(group)
+        grouped.setdefault((template_key(group[0].scenario_report), broken), []).append(group)
     return [
         RowGroup(tuple(rows), _count_text(len(rows), all_rows[scenario]))
-        for (scenario, _), rows in alike.items()
+        for (scenario, _), rows in grouped.items()
     ]
 
 
@@ -54,8 +54,8 @@ def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, 
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
-def _count_text(rows: int, of: int) -> str:
-    return f"{rows:,} of {plural(of, 'row')}" if of > 1 else ""
+def _count_text(rows: int, total: int) -> str:
+    return f"{rows:,} of {plural(total, 'row')}" if total > 1 else ""
 
 
 def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:

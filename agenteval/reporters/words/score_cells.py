@@ -60,12 +60,12 @@ class ScoreCell(NamedTuple):
 
 def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
     """Return the metrics that were requested or judged; none if nothing was to be judged."""
-    known = {spec.name: spec for spec in report.plan.suite.metrics}
+    specs = {spec.name: spec for spec in report.plan.suite.metrics}
     scores = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
-    asked = {*report.plan.suite.judged, *scores, *(broken & known.keys())}
-    names = [*known, *sorted(asked - known.keys())]
-    return tuple(_column(name, known.get(name), scores.get(name)) for name in names if name in asked)
+    judged = {*report.plan.suite.judged, *scores, *(broken & specs.keys())}
+    names = [*specs, *sorted(judged - specs.keys())]
+    return tuple(_column(name, specs.get(name), scores.get(name)) for name in names if name in judged)
 
 
 def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreColumn:
@@ -91,7 +91,7 @@ def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ..
         for column in columns
         if not (column.spec and column.spec.short)
     )
-    return tuple((short, whole) for short, whole in pairs if short != whole)
+    return tuple((short, full) for short, full in pairs if short != full)
 
 
 def is_scored(cell: ScoreCell) -> bool:

@@ -26,10 +26,10 @@ def is_recorded(report: Report) -> bool:
 def short_files(report: Report) -> dict[str, str]:
     """Map each path to its shortest suffix that no other file of the run shares."""
     files = dict.fromkeys(filter(None, map(file_of, report.scenarios)))
-    return {file: _short(file, files.keys() - {file}) for file in files}
+    return {file: _shortest_suffix(file, files.keys() - {file}) for file in files}
 
 
-def _short(file: str, others: Collection[str]) -> str:
+def _shortest_suffix(file: str, others: Collection[str]) -> str:
     parts = PurePath(file).parts
     for count in range(1, len(parts)):
         end = parts[-count:]

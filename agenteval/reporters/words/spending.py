@@ -43,8 +43,8 @@ def brief_sum(report: Report) -> str:
         return "cost unknown" if any(unknown_texts(report)) else ""
     least = "" if cost.is_fully_known else "at least "
     limit = report.plan.suite.budget.max_cost
-    of = f" of {amount(limit)}" if limit else ""
-    return f"{least}{_known_sum(cost, report)}{of} USD"
+    of_limit = f" of {amount(limit)}" if limit else ""
+    return f"{least}{_known_sum(cost, report)}{of_limit} USD"
 
 
 def _known_sum(cost: Cost, report: Report) -> str:

@@ -23,7 +23,7 @@ def verdict_line(facts: Facts) -> tuple[str, str]:
     report, decision = facts.report, facts.decision
     caveats = format_caveats(report, decision)
     text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
-    return _word(report, decision), f"{text} — with {caveats}" if caveats else text
+    return _verdict_word(report, decision), f"{text} — with {caveats}" if caveats else text
 
 
 def _why_zero(decision: Decision) -> str:
@@ -47,11 +47,11 @@ def ends_text(facts: Facts) -> str:
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
     rates = facts.rates if decision.is_reported else None
-    parts.append(reported_text(rates, decision) if rates else _counted(facts))
-    return "; ".join(filter(None, (*parts, _unrun(facts.report))))
+    parts.append(reported_text(rates, decision) if rates else _count_outcomes(facts))
+    return "; ".join(filter(None, (*parts, _describe_unrun(facts.report))))
 
 
-def _word(report: Report, decision: Decision) -> str:
+def _verdict_word(report: Report, decision: Decision) -> str:
     if report.finished is None or report.finished.outcome == "interrupted":
         return INCOMPLETE
     return AUTHOR_ERROR if decision.author_errors else decision.verdict_label.upper()
@@ -60,7 +60,7 @@ def _word(report: Report, decision: Decision) -> str:
 _ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
 
 
-def _counted(facts: Facts) -> str:
+def _count_outcomes(facts: Facts) -> str:
     """Return ``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
     if not facts.outcomes:
         return "no scenario was run"
@@ -97,7 +97,7 @@ def _rule_over_all(decision: Decision) -> str:
     return f"{one_line(name, 80)} {state}" if name else ""
 
 
-def _unrun(report: Report) -> str:
+def _describe_unrun(report: Report) -> str:
     """Describe which part of the plan did not run and why, or return an empty text if everything ran."""
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     cut = sum(sample.stop is None for sample in report.samples)
