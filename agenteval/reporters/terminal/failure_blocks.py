@@ -55,7 +55,7 @@ class _FailureBlock(NamedTuple):
 
     group: tuple[ReportedFailure, ...]
     shown: ReportedFailure
-    """The first failed conversation, or the scenario's own rules if there is none."""
+    """The first conversation with the worst verdict, or the scenario's own rules if there is none."""
     rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
     """Other scenarios that are undecided for the same reason."""
