@@ -1,11 +1,11 @@
-"""A finished report and its verdict as text: for people, for CI systems, for programs.
+"""Render a finished report and its verdict as text for people, CI systems and programs.
 
-Each format has a function ``render(report, decision, options) -> str``, which is pure: the caller owns
-paths, files, the console and the exit code. Text that an agent, a tool or a model wrote goes through
-``agenteval.core.safe_text`` on its way out. What several formats say is in ``agenteval.reporters.words``.
+Each format has a function ``render(report, decision, options) -> str``. It is pure: the caller owns paths,
+files, the console and the exit code. Text written by an agent, a tool or a model passes through
+``agenteval.core.safe_text`` before it is printed. Wording that several formats share is in
+``agenteval.reporters.words``.
 
-To add one: its module here, an entry in ``REPORTERS``, its test.
-"""
+To add a format, write a module here, an entry in ``REPORTERS`` and a test."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from agenteval.core.registry import Registry, load_target
 
 @dataclass(frozen=True)
 class Reporter:
-    """One format. Functions are named as ``module:function``, to be imported when they are needed."""
+    """A report format. Functions are named as ``module:function`` and imported when they are needed."""
 
     render: Callable[..., str] | str
-    """``render(report, decision, options) -> str``, pure."""
+    """The pure function ``render(report, decision, options) -> str``."""
     comparison: str = ""
-    """The same of two runs that ``diff`` compares; empty: it shows none."""
+    """The function that renders the two runs compared by ``diff``; empty if the format does not support that.
+    """
     file: str = ""
-    """Its file in the run's folder, where the author names no other; empty: the screen."""
+    """The default file name in the run's folder; empty if the format prints to the screen."""
     form: Literal["text", "json", "xml"] = "text"
-    """What a secret is masked in, so that it stays well formed."""
+    """The syntax of the output, so that masking a secret keeps it well formed."""
     shows: Literal["all", "failed", "few"] = "all"
-    """Whose conversations it shows: of all samples, of those that failed, or of a few of these. ``score``
-    keeps no others until the reports are written."""
+    """The samples whose conversations the format shows: all, the failed ones, or a few of the failed ones.
+    ``score`` keeps no other conversations for the reports."""
     step_summary: str = ""
-    """``render`` of what is added to the summary of a step of GitHub Actions; empty: nothing."""
+    """The ``render`` function whose output is added to the step summary of GitHub Actions; empty for none."""
 
     @property
     def function(self) -> Callable[..., str]:
@@ -40,8 +41,8 @@ class Reporter:
         return found
 
 
-def _of_plugin(found: Any) -> Reporter:
-    """A reporter, or its function alone."""
+def _to_reporter(found: Any) -> Reporter:
+    """Return a plugin's reporter, or wrap the plugin's function in one."""
     if isinstance(found, Reporter):
         return found
     if not callable(found):
@@ -80,5 +81,5 @@ REPORTERS: Registry[Reporter] = Registry(
             "agenteval.reporters.markdown.pull_request:render", file="comment.md", shows="failed"
         ),
     },
-    _of_plugin,
+    _to_reporter,
 )

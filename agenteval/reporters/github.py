@@ -1,8 +1,7 @@
 """Annotations for GitHub Actions, and the summary of a step.
 
-The annotations are workflow commands, so all that they carry goes through an encoder: nothing that
-an agent or a tool says begins a line, or ends the command that it is in.
-"""
+Annotations are workflow commands, so everything in them is encoded: text from an agent or a tool can neither
+begin a line nor end the command that contains it."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from agenteval.reporters.words.failure import (
     run_gates,
     title,
 )
-from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
+from agenteval.reporters.words.failure_rates import format_rate, quotation_place, quotation_text
 from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import describe_missing_score, failed_judges
 from agenteval.reporters.words.places import relative_place, split_place
@@ -38,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_rows import mostly_lost_scenarios
 
 MOST = 10
-"""GitHub shows so many annotations of each level for a step."""
+"""The number of annotations of each level that GitHub shows for a step."""
 
 _MESSAGE_LIMIT = 1500
 _TITLE_LIMIT = 150
@@ -48,17 +47,19 @@ _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
 class Annotation(NamedTuple):
-    """A message at a place. The higher its ``rank``, the earlier it stands among those of its level."""
+    """A message at a place."""
 
     level: Level
     title: str
     message: str
     where: str = ""
     rank: int = 0
+    """The priority among annotations of its level; the highest comes first."""
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The annotations, a line each: the worst first, at most ten of a level; the last tells of more."""
+    """Render the annotations, one per line, worst first. At most ten of each level are shown; the last one
+    counts the rest."""
     lines = []
     found = list(_annotations(Facts(report, decision)))
     for level in _LEVELS:
@@ -68,7 +69,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def step_summary(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Markdown for the file that ``$GITHUB_STEP_SUMMARY`` names: the report in short."""
+    """Render a short report as Markdown for the file named by ``$GITHUB_STEP_SUMMARY``."""
     return document(report, decision, options, SUMMARY)
 
 
@@ -78,37 +79,38 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
     for gate in run_gates(decision):
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
-    yield from _of_failures(facts.failures, mostly_lost_scenarios(report, decision.samples))
-    yield from _of_rates(facts.rates)
+    yield from _failure_annotations(facts.failures, mostly_lost_scenarios(report, decision.samples))
+    yield from _rate_annotations(facts.rates)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
-    yield from _broken_judges(report, decision)
-    yield from map(_of_accepted, decision.accepted)
+    yield from _failed_judge_annotations(report, decision)
+    yield from map(_accepted_annotation, decision.accepted)
     for label, text in caveats(facts):
         title = f"{decision.verdict_label}, with" if label == "with" else label
         yield Annotation("notice", title, text, rank=100)
-    told = facts.failures or decision.author_errors or run_gates(decision)
-    if decision.verdict is not Verdict.PASSED and not told:
+    has_cause = facts.failures or decision.author_errors or run_gates(decision)
+    if decision.verdict is not Verdict.PASSED and not has_cause:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         yield Annotation(_level(decision.verdict), "agenteval", text)
 
 
-def _of_rates(rates: FailureRates | None) -> Iterator[Annotation]:
-    """Of a log without scenarios what goes wrong and how often, the worst at its first place."""
+def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
+    """Yield the failure rates of a log without scenarios, each at the place of its first quotation, worst
+    first."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""
-        text = "\n".join((line_of(row), *lines))
+        text = "\n".join((format_rate(row), *lines))
         yield Annotation("notice", f"what goes wrong: {row.label}", text, where, rank=80 - number)
 
 
-def _of_accepted(use: AcceptedUse) -> Annotation:
+def _accepted_annotation(use: AcceptedUse) -> Annotation:
     is_wrong = use.elsewhere or use.state is AcceptedState.EXPIRED
     level: Level = "warning" if is_wrong else "notice"
     return Annotation(level, "accept list", accepted_line(use), use.entry.where, rank=90)
 
 
 def _author_error(text: str) -> Annotation:
-    """Its place stands before the message, as ``path:line:column: ``."""
+    """Return an annotation at the place that precedes the message as ``path:line:column: ``."""
     found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
     return Annotation("error", "to fix", text, found[1] if found else "", rank=100)
 
@@ -117,21 +119,21 @@ def _level(verdict: Verdict) -> Level:
     return "error" if verdict is Verdict.FAILED else "warning"
 
 
-def _of_failures(
+def _failure_annotations(
     failed: Iterable[ReportedFailure], lost: Collection[tuple[str, str]]
 ) -> Iterator[Annotation]:
-    """One for each broken rule: the epochs and rows that broke it are counted, not repeated. ``lost``:
-    scenarios of which too little is known, an error whatever is tolerated."""
+    """Yield an annotation for each broken rule, with the epochs and rows that broke it. ``lost`` holds the
+    scenarios of which too little is known; these are errors whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[ReportedFailure, Violation]]] = {}
     for failure in failed:
-        met: Counter[tuple[str, str]] = Counter()
+        occurrences: Counter[tuple[str, str]] = Counter()
         for violation in failure.violations:
             rule = (violation.name, violation.where)
-            met[rule] += 1  # two broken in one sample are two, even under one name
+            occurrences[rule] += 1  # equal names in one sample are separate rules
             key = (
                 *template_key(failure.scenario_report),
                 *rule,
-                met[rule],
+                occurrences[rule],
                 violation.verdict,
                 failure.tolerated,
             )
@@ -140,7 +142,7 @@ def _of_failures(
         failure, violation = group[0]
         is_lost = any((other.scenario, other.agent) in lost for other, _ in group)
         several = _repeated([other for other, _ in group])
-        yield _of_violation(failure, violation, several, is_lost=is_lost)
+        yield _violation_annotation(failure, violation, several, is_lost=is_lost)
 
 
 def _repeated(group: Sequence[ReportedFailure]) -> str:
@@ -152,7 +154,7 @@ def _repeated(group: Sequence[ReportedFailure]) -> str:
     return f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
 
 
-def _of_violation(
+def _violation_annotation(
     failure: ReportedFailure, violation: Violation, several: str, *, is_lost: bool
 ) -> Annotation:
     name = f"{failure.title}: {violation.name}{f' ({failure.why_tolerated})' if failure.tolerated else ''}"
@@ -160,14 +162,14 @@ def _of_violation(
     return Annotation(
         level="notice" if failure.tolerated else "error" if is_lost else _level(violation.verdict),
         title=name,
-        message=f"{shorten_message(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
+        message=f"{shorten_message(reason(violation), _MESSAGE_LIMIT)}{several}\nre-run: {failure.repro}",
         where=violation.where if split_place(violation.where)[0] else failure.where,
         rank=10 + max((finding.severity.rank for finding in found), default=0),
     )
 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
-    """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
+    """Yield the findings below ``fail_on_severity``, which fail nothing. Those above are violations."""
     bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents
@@ -185,7 +187,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
 
 
 def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Issues that fail nothing, once each however many turns they are found in."""
+    """Yield each issue that fails nothing once, no matter in how many turns it is found."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
         or s.scenario.source
@@ -195,7 +197,10 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
     for text in issues_text(report, decision):
         if not text.fails:
             issue = text.issue
-            at = [(met.scenario, met.agent, met.epoch, met.variant) for met in issue.occurrences]
+            at = [
+                (occurrence.scenario, occurrence.agent, occurrence.epoch, occurrence.variant)
+                for occurrence in issue.occurrences
+            ]
             quoted = f'"{text.evidence}"' if text.evidence else ""
             examples = f"examples: {'; '.join(text.examples)}" if text.examples else ""
             lines = (text.explanation, examples, quoted, *text.remarks)
@@ -208,22 +213,22 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
             )
 
 
-def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Each way in which judges failed, once; without those that a violation tells of already."""
-    told = " ".join(
+def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
+    """Yield each cause of missing scores once, except those that a violation reports already."""
+    reported_details = " ".join(
         violation.detail
         for decided in decision.samples.values()
         for violation in decided.violations
         if violation.name == "judge"
     )
     for judge in failed_judges(report):
-        # A criterion that nobody could judge is a check that was not decided: its violation says so.
-        if judge.full_message not in told and judge.metrics != (CRITERIA,):
-            said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
+        # A criterion that could not be judged is an undecided check, which has a violation of its own.
+        if judge.full_message not in reported_details and judge.metrics != (CRITERIA,):
+            reply_line = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(
                 level="warning",
                 title=f"{describe_missing_score(judge.missing_score)}: {judge.names}",
-                message=f"{judge.message}\n{judge.where}; {judge.missing_score.remark}{said}",
+                message=f"{judge.message}\n{judge.where}; {judge.missing_score.remark}{reply_line}",
                 where=judge.scenario.scenario.source if judge.scenario else "",
             )
 
@@ -233,17 +238,17 @@ def _capped(annotations: list[Annotation]) -> list[Annotation]:
     if more <= 0:
         return annotations
     level = annotations[0].level
-    text = f"{more + 1} more of level {level} are not shown; the step summary has all failures."
+    text = f"{more + 1} more annotations of level {level} are not shown; the step summary has all failures."
     return [*annotations[: MOST - 1], Annotation(level, "agenteval", text)]
 
 
 def _line(annotation: Annotation, root: str) -> str:
     file, line = relative_place(annotation.where, root)
     properties = {"file": file, "line": str(line) if line else "", "title": annotation.title}
-    told = ",".join(
+    encoded = ",".join(
         f"{name}={github_property(one_line(value, 1000 if name == 'file' else _TITLE_LIMIT))}"
         for name, value in properties.items()
         if value
     )
     message = shorten_message(annotation.message, _MESSAGE_LIMIT * 3)
-    return f"::{annotation.level} {told}::{github_data(message)}"
+    return f"::{annotation.level} {encoded}::{github_data(message)}"

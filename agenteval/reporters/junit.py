@@ -1,10 +1,9 @@
 """Results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
 
-A test suite is a scenario file with one agent, a test case a sample. ``failure`` is what the agent
-did wrong; ``error`` is what could not be decided, planned samples that never ran included: a CI must
-not take them for passed. ``skipped`` are those that could not be decided where that is tolerated. A
-failed sample that a gate tolerates is no failure.
-"""
+A test suite is a scenario file with one agent; a test case is a sample. A ``failure`` is something the agent
+did wrong. An ``error`` is a sample that could not be decided, including planned samples that never ran,
+because a CI system must not count those as passed. ``skipped`` marks undecided samples that are tolerated. A
+failed sample that a gate tolerates is not a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.failure_rates import (
     HEAD,
-    line_of,
+    format_rate,
     quotation_place,
     quotation_text,
     unknown_lines,
@@ -51,22 +50,22 @@ from agenteval.verdict.report import Report
 
 _BODY_LIMIT = 20_000
 _MOST_ISSUES = 100
-_NATURE = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
+_SCORE_NOTES = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
 _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """One XML document. Times are in seconds, of the agent alone."""
+    """Render the results as one XML document. Times are in seconds and cover only the agent."""
     facts = Facts(report, decision)
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
     texts = by_scenario(issues_text(report, decision))
-    beside = format_caveats(report, decision)
+    caveats = format_caveats(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
         of_run = {"run": report.run.run_id, "verdict": decision.verdict_label}
-        of_run |= {"with": beside} if beside else {}
+        of_run |= {"with": caveats} if caveats else {}
         of_run |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
         _add_properties(suite, of_run | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
@@ -84,7 +83,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def _by_part(failed: Iterable[ReportedFailure]) -> dict[object, ReportedFailure]:
-    """By the sample, or for a scenario's own rules by (scenario, agent)."""
+    """Index failures by sample, or by (scenario, agent) for a scenario's own rules."""
     return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
 
 
@@ -105,7 +104,7 @@ def _cases(
     *,
     several_agents: bool,
 ) -> Iterator[Element]:
-    """A test case for each sample, and one more where a rule over all of them does not hold."""
+    """Yield a test case for each sample, and another one if a rule over all samples does not hold."""
     place = _place(scenario.scenario.source, options.root)
     for key, sample in planned(scenario):
         name = title(scenario, key, several_agents=several_agents)
@@ -137,7 +136,7 @@ def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
 
 
 def _class_name(file: str) -> str:
-    """``scenarios.booking`` of ``scenarios/booking.yaml``: consumers group by the parts."""
+    """Convert ``scenarios/booking.yaml`` to ``scenarios.booking``, because consumers group by the parts."""
     stem = re.sub(r"\.\w+$", "", file)
     return ".".join(part for part in stem.split("/") if part.strip(".")) or "run"
 
@@ -162,37 +161,38 @@ def _add_outcome(case: Element, failure: ReportedFailure, root: str) -> None:
 def _body(failure: ReportedFailure, root: str) -> str:
     row = failure.scenario_report.scenario.row
     lines = [f"row: {shown_place(row, root)}"] if row else []
-    lines += [*reason_lines(failure, root), "", f"again: {failure.repro}"]
+    lines += [*reason_lines(failure, root), "", f"re-run: {failure.repro}"]
     if failure.transcript:
         lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
     return to_xml_text("\n".join(lines))
 
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
-"""By scenario and agent."""
+"""The issues by scenario and agent."""
 
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
-    """Its issues, the worst first, whether anything in it was scripted, and whose prompts were sent."""
+    """Return the issues of a suite, worst first, whether any reply was scripted, and overridden prompts."""
     found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
     found.sort(key=lambda text: -text.severity.rank)
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
     if any(sample.scripted for scenario in scenarios for sample in scenario.samples):
         properties["scripted"] = scripted_text(report)
-    if told := overridden_text(report):
-        properties["prompts"] = told
+    if overridden := overridden_text(report):
+        properties["prompts"] = overridden
     return properties
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
-    or detector that failed is reported here and makes no failure: that is not the agent's fault."""
+    """Return the stop reason and the scores of a sample: the mean over the turns for numbers, the labels
+    otherwise. A judge or detector that failed is reported here rather than as a failure, because it is not
+    the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
         scores.setdefault(score.metric, []).append(score)
-    properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
-    properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
+    properties |= {f"score.{metric}": _figure(metric_scores) for metric, metric_scores in scores.items()}
+    properties |= {"scores": _SCORE_NOTES[sample.scripted]} if scores else {}
     for failure in sample.all_failures:
         properties.setdefault(
             f"{_MISSING_SCORE_PROPERTIES[classify_missing_score(failure)]}.{failure.metric}", failure.message
@@ -221,28 +221,29 @@ def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
 
 
 def _add_rates(root: Element, facts: Facts) -> None:
-    """Of a log without scenarios what goes wrong and how often, as properties of a suite of no cases."""
+    """Add the failure rates of a log without scenarios as properties of a suite without cases."""
     rates = facts.rates
     if rates is None:
         return
     properties = {"run": facts.report.run.run_id, "verdict": facts.decision.verdict_label}
     for number, row in enumerate(rates.rows[:_MOST_ISSUES], 1):
         quoted = "; ".join(f"{quotation_place(q)}: {quotation_text(q)}" for q in row.quotations)
-        properties[f"rate.{number}"] = line_of(row)
+        properties[f"rate.{number}"] = format_rate(row)
         properties[f"quotations.{number}"] = quoted
     properties |= {f"unknown.{number}": text for number, text in enumerate(unknown_lines(rates), 1)}
     _add_properties(SubElement(root, "testsuite", name=HEAD.lower()), properties)
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:
-    """What no scenario shows: mistakes of the author, rules over the whole run; and, so that no
-    consumer takes a run for passed that is not, the verdict itself if nothing else tells it."""
+    """Add a suite for what no scenario shows: mistakes of the author and gates over the whole run. If nothing
+    else shows that the run did not pass, the verdict itself is added, so that no consumer counts the run as
+    passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
         text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
         cases.append(_run_case(gate.name, gate.verdict, text))
-    told = cases or root.find(".//failure") is not None or root.find(".//error") is not None
-    if decision.verdict is not Verdict.PASSED and not told:
+    has_cause = cases or root.find(".//failure") is not None or root.find(".//error") is not None
+    if decision.verdict is not Verdict.PASSED and not has_cause:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         cases.append(_run_case("verdict", decision.verdict, text))
     if cases:
@@ -257,17 +258,17 @@ def _run_case(name: str, verdict: Verdict, text: str) -> Element:
 
 
 def _distinguish(suite: Element) -> None:
-    """Numbers test cases of one name: consumers would take them for runs of the same."""
-    met: Counter[str] = Counter()
+    """Add a number to repeated names of test cases, because consumers take equal names for reruns."""
+    seen: Counter[str] = Counter()
     for case in suite.iter("testcase"):
         name = case.get("name", "")
-        met[name] += 1
-        if met[name] > 1:
-            case.set("name", f"{name} ({met[name]})")
+        seen[name] += 1
+        if seen[name] > 1:
+            case.set("name", f"{name} ({seen[name]})")
 
 
 def _count(element: Element) -> None:
-    """Sets the counts that consumers sum up, from what was written."""
+    """Set the counts that consumers add up."""
     cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))
     element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
@@ -277,11 +278,11 @@ def _count(element: Element) -> None:
 
 
 def _timestamp(report: Report) -> str:
-    """The start, in the form that the schemas in use ask for: UTC, without a zone."""
+    """Return the start time in UTC without a zone, as the schemas in use require."""
     found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", report.run.started_at)
     return found[0] if found else "1970-01-01T00:00:00"
 
 
 def _attribute(text: str) -> str:
-    """One line that is never empty, since a consumer may refuse an empty name."""
+    """Shorten a text to one line that is never empty, because a consumer may refuse an empty name."""
     return to_xml_text(brief(text, 300)) or "-"

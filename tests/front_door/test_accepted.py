@@ -280,7 +280,7 @@ def test_an_entry_that_names_another_scenario_accepts_nothing_and_says_so(suite:
     done = suite.run()
     assert done.code == 1, done.all
     assert accepted(suite) == [("not met", 0)]
-    told = "accepts nothing (b): its failure is one of 'a': correct 'scenario' or remove it (owner ann)"
+    told = "accepts nothing (b): its failure belongs to 'a': correct 'scenario' or remove it (owner ann)"
     assert told in " ".join(done.out.split())
     accept(suite, fingerprint(suite, "a"), more=", scenario: a")
     assert suite.run().code == 0

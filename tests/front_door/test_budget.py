@@ -139,7 +139,7 @@ def test_the_cost_of_each_role_and_model_is_told(project: Project) -> None:
     ledger = {(line["role"], line["name"]): line["usage"] for line in project.results()["summary"]["ledger"]}
     assert set(ledger) == {("agent", "bot"), ("user", MODEL), ("judge", MODEL)}
     assert ledger["judge", MODEL] == usage["judge"]
-    assert f"at least {16 * each:.4f} USD: without bot, whose cost is unknown" in " ".join(done.out.split())
+    assert f"at least {16 * each:.4f} USD; the cost of bot is unknown" in " ".join(done.out.split())
 
 
 def test_an_unknown_price_is_said_aloud_and_is_never_zero(project: Project) -> None:

@@ -467,7 +467,7 @@ def test_validate_and_the_screen_say_what_is_seen(project: Project) -> None:
     play(project, MERE_TEXT)
     assert "calls: all" in project.run().out
     assert project.results()["run"]["calls_seen"] == {"bot": "unseen"}
-    assert "found out in the run" in project.call("validate").out
+    assert "agenteval finds out in the run" in project.call("validate").out
     play(project, MERE_TEXT, keys=", calls: all")
     assert project.results()["run"]["calls_seen"] == {"bot": "all"}
     assert "calls: all" in project.call("validate").out

@@ -110,7 +110,7 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
     assert (only["not_the_agents_fault"], only["proposed_severity"]) == (WHY, "low")
     assert only["severity"] == "critical"
     assert done.code == 1, done.all
-    told = f"not the agent's fault, says the model: {WHY.rstrip('.')}"
+    told = f"the model says it is not the agent's fault: {WHY.rstrip('.')}"
     assert told in " ".join(project.call("report", "latest", "-v").out.split())
     assert told in (project.root / "report.md").read_text("utf-8")
     again = project.call("report", "latest", "-v")
@@ -129,7 +129,7 @@ def test_one_request_groups_the_worst_and_the_report_says_what_code_grouped(
     assert asked.count('{"id": ') == scenarios * 2 - rest
     assert [each["by"] != "" for each in issues(project)] == [True, False][: 2 if rest else 1]
     assert sum(each["findings"] for each in issues(project)) == scenarios * 2
-    told = f"Code alone grouped {rest} findings: a model is asked about the worst."
+    told = f"Code alone grouped {rest} findings: the model is asked only about the worst."
     assert (told in project.call("report", "latest", "-v").out) is (rest > 0)
     assert (told in (project.root / "report.md").read_text("utf-8")) is (rest > 0)
     assert re.search(r"^dedup +\S+ +0–1 ", project.call("plan", env=KEY).out, re.MULTILINE)

@@ -554,11 +554,11 @@ def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> 
     assert done.err.count("neither ${messages} nor ${session}") == 1
 
 
-FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen overrules it)"
+FOUND_OUT = "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
 DOES = {
     PLAIN: (
         "each message by itself, without a session, as `request` says; its calls are not seen"
-        " (calls: all overrules it, if agenteval is its only way to tools)"
+        " (set calls: all if agenteval is its only way to tools)"
     ),
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
         f"each message, with a session of our own, as `request` says; it reports calls at t; {FOUND_OUT}"
@@ -568,8 +568,8 @@ DOES = {
         f" it asks for tools at c; {FOUND_OUT}"
     ),
     f"calls: unseen, {POLLED}}}": (
-        "each message by itself, without a session, as `request` says, as a job; calls: unseen, as the"
-        " configuration says: the agent's word is taken for what it did"
+        "each message by itself, without a session, as `request` says, as a job; calls: unseen, as"
+        " configured: agenteval takes the agent's word for what it did"
     ),
     "api: responses": f"the conversation, by the Responses API; {FOUND_OUT}",
 }

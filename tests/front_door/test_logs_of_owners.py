@@ -152,13 +152,13 @@ def test_a_kept_score_is_reported_listed_shown_and_compared(project: Project) ->
         (["high=1%"], 1, "FAILED: --max-rate high failed: 3.0 %, at most 1 %; "),
         (["high=0.01"], 1, "FAILED: --max-rate high failed: 3.0 %, at most 1 %; "),
         (["medium=2.9%"], 1, "FAILED: --max-rate medium failed: 3.0 %, at most 2.9 %; "),
-        (["high=3%"], 0, "REPORTED: --max-rate high held: 3.0 %, at most 3 %; "),
-        (["high=5%"], 0, "REPORTED: --max-rate high held: 3.0 %, at most 5 %; "),
-        (["critical=0"], 0, "REPORTED: --max-rate critical held: 0.0 %, at most 0 %; "),
+        (["high=3%"], 0, "REPORTED: --max-rate high passed: 3.0 %, at most 3 %; "),
+        (["high=5%"], 0, "REPORTED: --max-rate high passed: 3.0 %, at most 5 %; "),
+        (["critical=0"], 0, "REPORTED: --max-rate critical passed: 0.0 %, at most 0 %; "),
         (
             ["critical=0", "high=1%"],
             1,
-            "FAILED: --max-rate critical held: 0.0 %, at most 0 %; --max-rate high",
+            "FAILED: --max-rate critical passed: 0.0 %, at most 0 %; --max-rate high",
         ),
     ],
 )

@@ -178,7 +178,7 @@ def told(project: Project, code: str, target: str = "agent.py:agent", more: str 
     return project.call("validate")
 
 
-FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen overrules it)"
+FOUND_OUT = "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
 
 
 @pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])

@@ -90,7 +90,7 @@ def test_without_a_baseline_it_says_so_and_what_is_undecided_is_listed(project: 
     comment = (project.root / "c.md").read_text("utf-8")
     told = {kind: [row[0].rpartition("::")[2] for row in rows] for kind, rows in groups(comment).items()}
     assert told == {"Failing": ["as-bad"], "Undecided": ["perhaps"]}
-    assert "No baseline: what this change did is not known" in comment
+    assert "No baseline: this comment shows what does not pass now" in comment
     version(project)
     assert project.run("--report", "comment=c.md").code == 0
     comment = (project.root / "c.md").read_text("utf-8")

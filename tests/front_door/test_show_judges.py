@@ -104,7 +104,7 @@ def test_a_run_that_has_not_kept_it_says_so(judged: Project) -> None:
     (folder(judged) / "asked.jsonl.gz").unlink()
     done = judged.call("show", "x", "--judge")
     assert done.code == 0
-    assert "what the judges were asked was not kept" in done.out
+    assert "the questions to the judges were not recorded" in done.out
     assert "help 2" in done.out
 
 

@@ -109,7 +109,7 @@ def test_a_conversation_that_ended_at_its_last_turn_with_the_user_not_done_says_
     project.agent(AGENT)
     project.config("metrics: []\nmodels: {default: scripted/replies.yaml}\nmax_turns: 2")
     project.scenarios("{id: a, goal: To go., profile: Anna., expect: {output: {contains: [Nice]}}}")
-    ended = "(ended at its last turn, 2: the user was not done)"
+    ended = "(ended at the turn limit, 2: the user was not done)"
     for done, says in (("false", True), ("true", False)):
         first = "{when: {role: user, turn: 0}, reply: {message: To Nice please., done: false, reason: r}}"
         last = f"{{when: {{role: user}}, reply: {{message: And now?, done: {done}, reason: r}}}}"

@@ -381,7 +381,7 @@ def test_a_junit_failure_says_enough():
     for words in (
         "actual: get_weather(city=Paris)",
         "at scenarios/booking.yaml:12",
-        "again: agenteval run scenarios/booking.yaml -s book-morning",
+        "re-run: agenteval run scenarios/booking.yaml -s book-morning",
         "agent: Booked for 09:00.",
     ):
         assert words in failure.text
@@ -465,7 +465,7 @@ def test_annotations():
     assert message.splitlines() == [
         "tool_calls: missing: create_booking(time=09:00)",
         "actual: get_weather(city=Paris)",
-        "again: agenteval run scenarios/booking.yaml -s book-morning",
+        "re-run: agenteval run scenarios/booking.yaml -s book-morning",
     ]
     assert annotations(samples.passing()) == []
 
@@ -492,7 +492,7 @@ def many_failures(count):
 def test_no_more_annotations_than_github_shows():
     found = annotations(many_failures(30))
     assert len(found) == 10
-    assert found[-1][2].startswith("21 more of level error are not shown")
+    assert found[-1][2].startswith("21 more annotations of level error are not shown")
 
 
 def test_epochs_that_break_one_rule_are_one_annotation():

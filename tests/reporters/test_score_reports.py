@@ -266,7 +266,7 @@ def test_what_fails_the_run_says_so_and_the_severity_is_the_one_that_counts() ->
     lines = section(shown(judged_run(config=config)), "Issues")
     assert lines[0].startswith("[critical] Claims a booking")
     assert lines[0].endswith("fails the run")
-    assert lines[3] == f"high by the table; grouped by {MODEL}"
+    assert lines[3] == f"high in the severity table; grouped by {MODEL}"
     assert sum(line.endswith("fails the run") for line in lines) == 1
 
 
@@ -348,7 +348,7 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
 
 def test_the_rate_of_refused_messages_is_told() -> None:
     text = shown(judged_run())
-    assert "Simulated user: 2 of 6 messages refused; 1 sample lost to it" in text
+    assert "Simulated user: 2 of 6 messages refused; 1 sample errored because of it" in text
     lines = section(text, "Simulated user")
     assert lines[0] == "book-morning · epoch 1, turn 2: spoke as the assistant ('How can I help you')"
     fine = run((book(),), [*conversation(KEY, (simulated("hi", "Booked!"),), stop=USER_DONE)])
@@ -498,7 +498,7 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
         "- ! **coherence**: the reply is not JSON (book-morning · epoch 2, turn 1)",
         "  - said: ",
         "**Scripted replies**: no language model was called for 42 judgements",
-        "## Simulated user: 2 of 6 messages refused; 1 sample lost to it",
+        "## Simulated user: 2 of 6 messages refused; 1 sample errored because of it",
         "never compared with human",
     ):
         assert words in text

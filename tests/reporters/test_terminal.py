@@ -161,7 +161,7 @@ def test_a_broken_sample_has_a_cross_and_no_cost() -> None:
     )
     text = shown((told, decide(told)))
     assert row(text, "Efficiency", "✗") == "✗ E-1 – – – – – –"
-    assert "(the agent broke)" in text
+    assert "(the agent failed)" in text
     assert text.count("no answer within 60 s") == 2, "where it is shown in full, and in the list at the end"
     assert "user  (empty)" in text
 

@@ -1,4 +1,4 @@
-"""Two runs compared, for a pull request."""
+"""Render two runs compared as Markdown, for a pull request."""
 
 from __future__ import annotations
 

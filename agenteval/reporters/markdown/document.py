@@ -1,8 +1,7 @@
-"""A whole report in Markdown (GitHub's flavour), and its shorter form for the summary of a step.
+"""Render a whole report as Markdown (GitHub's flavour), or in short for a step summary.
 
-Everything that an agent, a tool or a model wrote stands in a fence or is escaped: no markup, HTML,
-link, image or mention of theirs comes to life.
-"""
+Everything that an agent, a tool or a model wrote is fenced or escaped, so that none of its markup, HTML,
+links, images or mentions take effect."""
 
 from __future__ import annotations
 
@@ -23,16 +22,16 @@ from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.report import Report
 
 WHOLE = ReportExtent(rows=5000, failures=200, characters=5_000_000)
-SUMMARY = ReportExtent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
+SUMMARY = ReportExtent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub accepts at most 1 MiB
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The report as a Markdown document."""
+    """Render the report as a Markdown document."""
     return document(report, decision, options, FULL_EXTENT if options.verbose else WHOLE)
 
 
 def document(report: Report, decision: Decision, options: ReportOptions, extent: ReportExtent) -> str:
-    """The sections that apply, each ended by a blank line."""
+    """Render the sections that apply, separated by blank lines."""
     facts = Facts(report, decision)
     sections = [
         *_head(facts),
@@ -47,7 +46,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 
 _RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.scenarios, scenarios.scores)
-_MEASURES = (issues.issues, issues.broken, scenarios.dimensions, agents.sections, usage.usage)
+_MEASURES = (issues.issues, issues.failures_outside_agent, scenarios.dimensions, agents.sections, usage.usage)
 
 
 def _printed(

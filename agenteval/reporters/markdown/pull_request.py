@@ -1,8 +1,8 @@
-"""The one comment on a pull request: what this change broke and fixed, and how sure that is.
+"""Render the comment on a pull request: what the change broke and fixed, and how sure that is.
 
-Against ``--baseline`` the scenarios are sorted into newly failing, still failing, fixed and undecided;
-without one there is what did not pass. Whoever posts it finds the last one by ``MARKER`` and replaces it.
-"""
+With ``--baseline``, scenarios are sorted into newly failing, still failing, fixed and undecided. Without it,
+the comment lists what did not pass. Whoever posts the comment finds the previous one by ``MARKER`` and
+replaces it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics import Change, Pair, Tally, compare
 
 MARKER = "<!-- agenteval -->"
 MOST = 20
-"""Scenarios of one kind that are listed."""
+"""The number of scenarios listed of each kind."""
 
 NEW, STILL, FIXED, UNDECIDED, FAILING = "Newly failing", "Still failing", "Fixed", "Undecided", "Failing"
 NOT_THERE, WORSE = "Failing, and not in the baseline", "Passing, but significantly less often"
@@ -38,15 +38,17 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 
 class ChangeRow(NamedTuple):
-    """One scenario of one agent, or the first of ``rows`` of it. ``before`` and ``after``: epochs that
-    succeeded, of those with an outcome. ``sure``: how sure the change is, in words."""
+    """A scenario with an agent, or the first of ``rows`` rows of a scenario that changed alike."""
 
     kind: str
     name: str
     before: str
+    """The epochs that succeeded, of those with an outcome, in the baseline."""
     after: str
+    """The same in this run."""
     why: str
     confidence: str
+    """The certainty of the change in words."""
     rows: int = 1
 
 
@@ -57,31 +59,31 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 def _parts(facts: Facts) -> Iterator[str]:
     report, decision = facts.report, facts.decision
     rows = list(rows_of(facts))
-    yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_counted(rows)}"
+    yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_kind_counts(rows)}"
     yield " · ".join(filter(None, _figures(facts)))
     if decision.author_errors:
         yield "\n".join(f"- {escape_markdown(brief(text, 500))}" for text in decision.author_errors)
     for kind in _ORDER:
-        yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
+        yield from _kind_section(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
     yield from caveats_to_markdown(facts)
     if report.run.baseline:
-        yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_HOW}"
+        yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_SIGNIFICANCE_NOTE}"
     else:
         why = f" ({escape_markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
-        yield f"No baseline{why}: what this change did is not known, only what does not pass now."
+        yield f"No baseline{why}: this comment shows what does not pass now, not what the change did."
 
 
-_HOW = (
+_SIGNIFICANCE_NOTE = (
     "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be chance:"
-    " more epochs would tell."
+    " more epochs would show."
 )
 
 
-def _counted(rows: Sequence[ChangeRow]) -> str:
+def _kind_counts(rows: Sequence[ChangeRow]) -> str:
     counts = {kind: sum(row.rows for row in rows if row.kind == kind) for kind in _ORDER}
-    told = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
-    return f" — {told}" if told else ""
+    listed = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
+    return f" — {listed}" if listed else ""
 
 
 def _figures(facts: Facts) -> Iterator[str]:
@@ -96,7 +98,8 @@ def _figures(facts: Facts) -> Iterator[str]:
 
 
 def rows_of(facts: Facts) -> Iterator[ChangeRow]:
-    """What a reader of the change has to know of: nothing of scenarios that pass as before."""
+    """Yield the scenarios that a reader of the change must know about. Scenarios that pass as before are left
+    out."""
     report, decision = facts.report, facts.decision
     baseline = report.run.baseline
     summary = summary_of(report, decision)
@@ -109,7 +112,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
     changes = _changes(before, after)
     groups = {(each[0].agent, each[0].scenario): each for each in facts.decisive}
     several = facts.report.has_several_agents
-    alike: dict[tuple[object, ...], list[ChangeRow]] = {}
+    grouped: dict[tuple[object, ...], list[ChangeRow]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
@@ -117,16 +120,16 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
-            why = _first(group) if group else ""
-            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _sure(change, old, new))
-            alike.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
-    for first, *others in alike.values():
+            why = _first_gist(group) if group else ""
+            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _confidence(change, old, new))
+            grouped.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
+    for first, *others in grouped.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
         yield first._replace(name=first.name + more, rows=1 + len(others))
 
 
 def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
-    """Empty: there is nothing to tell."""
+    """Return the kind of change, or an empty text if there is nothing to report."""
     if verdict is Verdict.INCONCLUSIVE:
         return UNDECIDED
     failed_before = old is not None and old.successes < old.decided
@@ -144,7 +147,7 @@ def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_bas
 def _changes(
     before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
 ) -> dict[tuple[str, str], Change]:
-    """Of what is in both runs, whether it significantly changed, over all of it."""
+    """Return whether each scenario in both runs changed significantly, corrected over all of them."""
     keys = [key for key in before if key in after and before[key].planned and after[key].planned]
     if not keys:
         return {}
@@ -153,7 +156,7 @@ def _changes(
     return {key: found["\0".join(key)] for key in keys}
 
 
-def _first(failures: Sequence[ReportedFailure]) -> str:
+def _first_gist(failures: Sequence[ReportedFailure]) -> str:
     return brief(failures[0].rules[0].gist, 140)
 
 
@@ -161,7 +164,7 @@ def _rate(tally: Tally | None) -> str:
     return "–" if tally is None else f"{tally.successes}/{tally.decided}"
 
 
-def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
+def _confidence(change: Change | None, old: Tally | None, new: Tally) -> str:
     if change in (Change.REGRESSED, Change.IMPROVED):
         return "significant"
     if old is None or not (old.decided and new.decided):
@@ -169,31 +172,37 @@ def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
     return "may be chance"
 
 
-def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterator[str]:
+def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterator[str]:
     if not rows:
         return
     yield f"**{_SIGNS[kind]} {kind}** ({sum(row.rows for row in rows)})"
     head = ("scenario", "before", "now", "why") if has_baseline else ("scenario", "now", "why")
-    tells_how_sure = has_baseline and kind in (NEW, WORSE, FIXED)
+    shows_confidence = has_baseline and kind in (NEW, WORSE, FIXED)
     cells = [
         (
             row.name,
             *((row.before,) if has_baseline else ()),
             row.after,
             row.why,
-            *((row.confidence,) * tells_how_sure),
+            *((row.confidence,) * shows_confidence),
         )
         for row in rows[:MOST]
     ]
-    yield table((*head, *(("how sure",) if tells_how_sure else ())), cells)
+    yield table((*head, *(("confidence",) if shows_confidence else ())), cells)
     if left := more_line(len(rows) - MOST, "scenario"):
         yield left
 
 
 def _gates(decision: Decision) -> Iterator[str]:
-    """Over the whole run: those that did not pass."""
+    """Yield the gates over the whole run that did not pass."""
     rows = [
-        (MARKS[gate.verdict], gate.name, _value(gate.value, gate.bound), _value(gate.bound), gate.basis)
+        (
+            MARKS[gate.verdict],
+            gate.name,
+            _format_value(gate.value, gate.bound),
+            _format_value(gate.bound),
+            gate.basis,
+        )
         for gate in run_gates(decision)
     ]
     if rows:
@@ -201,5 +210,5 @@ def _gates(decision: Decision) -> Iterator[str]:
         yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
 
 
-def _value(value: float | str | None, bound: float | str | None = None) -> str:
+def _format_value(value: float | str | None, bound: float | str | None = None) -> str:
     return format_number(value, bound) if isinstance(value, int | float) else str(value)

@@ -1,4 +1,4 @@
-"""A section in Markdown."""
+"""Render a section as Markdown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.places import shown_place
 
 _NOTE = 1000
-"""Characters of a note."""
+"""The number of characters shown of a note."""
 
 
 def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".") -> Iterator[str]:
-    """The title, the table, and the notes as a list."""
+    """Yield the title, the table, and the notes as a list."""
     is_short = section.can_be_short and not extent.passed
     rows = [row for row in section.rows if not is_short or row[0] is not Verdict.PASSED]
     yield f"{'#' * section.level} {escape_markdown(section.title)}"
@@ -31,11 +31,11 @@ def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".")
     has_items = any(isinstance(note, Item) for note in section.notes)
     most = extent.failures if has_items else extent.rows
     if section.notes:
-        yield "\n".join(line for note in section.notes[:most] for line in _listed(note))
+        yield "\n".join(line for note in section.notes[:most] for line in _note_lines(note))
     yield from filter(None, [more_line(len(section.notes) - most, "line")])
 
 
-def _listed(note: str | StyledText | Item) -> Iterator[str]:
+def _note_lines(note: str | StyledText | Item) -> Iterator[str]:
     if isinstance(note, Item):
         yield f"- {''.join(map(_emphasized, note.head)).strip()}"
         yield from (f"  - {_plain(line)}" for line in filter(has_text, note.below))
@@ -48,7 +48,7 @@ def _plain(text: str | StyledText) -> str:
 
 
 def _emphasized(span: str | StyledText) -> str:
-    """Bold where it is of weight; a blank before or after it stays outside."""
+    """Format a text in bold if its tone calls for it, with leading and trailing blanks outside the markup."""
     is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""
     before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""
@@ -56,7 +56,7 @@ def _emphasized(span: str | StyledText) -> str:
 
 
 def caveats_to_markdown(facts: Facts) -> Iterator[str]:
-    """What the verdict is never shown without, a paragraph each."""
+    """Yield a paragraph for each remark that must accompany the verdict."""
     for label, text in caveats(facts):
         yield f"**{label.capitalize()}**: {escape_markdown(text)}."
 

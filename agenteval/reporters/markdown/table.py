@@ -1,4 +1,4 @@
-"""A table in Markdown, and how much of a report is shown."""
+"""Render a table as Markdown, and define how much of a report is shown."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
-"""Characters of a cell."""
+"""The number of characters shown of a cell."""
 
 
 def verdict_sign(decision: Decision) -> str:
-    """Of the verdict; of what nothing was to pass, none that reads as green."""
+    """Return the sign of the verdict, or a neutral one if nothing was to pass."""
     return "📋" if decision.verdict_label == REPORTED else MARKS[decision.verdict]
 
 
 class ReportExtent(NamedTuple):
-    """How much is shown: rows of a table, failures in full, characters of all failures together.
-
-    A row or a failure that is left out is counted in words."""
+    """The amount of a report that is shown. Rows and failures that are left out are counted in words."""
 
     rows: int
+    """The number of rows of a table."""
     failures: int
+    """The number of failures shown in full."""
     characters: int
+    """The number of characters of all failures together."""
     passed: bool = True
+    """True if rows that passed are shown."""
 
 
 FULL_EXTENT = ReportExtent(rows=100_000, failures=100_000, characters=100_000_000)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """``head`` must be Markdown already; the cells of ``rows`` are any text."""
+    """Render a table. ``head`` must be Markdown already; the cells of ``rows`` may be any text."""
     lines = [head, ["---"] * len(head)]
     cells = [f"| {' | '.join(line)} |" for line in lines]
     cells += [f"| {' | '.join(escape_markdown(brief(cell, CELL)) for cell in row)} |" for row in rows]

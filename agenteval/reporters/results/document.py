@@ -1,7 +1,6 @@
-"""The results for programs: everything that is known of a run, as JSON.
+"""The results for programs: everything that is known about a run, as JSON.
 
-``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships beside it.
-"""
+``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships next to this module."""
 
 from __future__ import annotations
 
@@ -46,26 +45,26 @@ from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_s
 from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
 
-# Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
-# reader turns back into the same text.
+# Legal in JSON, but a terminal that shows the file would interpret or hide them. They are written as \uXXXX,
+# which every JSON parser turns back into the same text.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
-"""Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
+"""The depth at which the slow path cuts a value, because many JSON parsers refuse deeper ones."""
 
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
-"""By sample and place among its findings: the id of the issue that the finding is in."""
+"""The id of the issue that each finding belongs to, by sample and index of the finding."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The results as JSON text. No number is NaN or infinite (null instead); UTF-8 can hold it."""
+    """Render the results as JSON text. NaN and infinite numbers become null, and the text is valid UTF-8."""
     return readable(_dump(results(report, decision)))
 
 
 def readable(text: str) -> str:
-    """JSON that a terminal may show: what it would obey or hide is escaped. Ends in a newline."""
+    """Escape characters of a JSON text that a terminal would interpret or hide, and end it with a newline."""
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -73,7 +72,7 @@ def readable(text: str) -> str:
 
 
 def _may_hold_unseen(piece: str) -> bool:
-    # Most text is ASCII, and that is known at once: looking at each character takes eight times as long.
+    # Most text is ASCII, which is cheap to check; searching each character takes eight times as long.
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
@@ -81,13 +80,13 @@ def _dump(value: shape.Shape) -> str:
     try:
         return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
-        # Half of a surrogate pair, or a key that is not a text. Rare, so only then the slow way.
+        # Half of a surrogate pair, or a key that is not a string. Only these rare cases take the slow path.
         plain = _portable(value.model_dump(exclude_unset=True))
         return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
-    """``value`` as JSON and UTF-8 can hold it."""
+    """Return ``value`` with everything that JSON or UTF-8 cannot represent replaced."""
     match value:
         case str():
             return _SURROGATES.sub("\ufffd", value)
@@ -108,27 +107,28 @@ def conversation_json(
     keys: Sequence[SampleKey],
     judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
-    """Conversations of one scenario with one agent as JSON text: its entry of ``scenarios``, with no other
-    ``samples``, and the run. ``asked``: what judges were asked; ``None``: that is not told."""
+    """Render conversations of one scenario with one agent as JSON text: the run, and the scenario's entry of
+    ``scenarios`` with only these ``samples``. ``judge_answers`` are written to ``asked``; ``None`` leaves it
+    out."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
-    of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
-    samples = [each for each in of.samples if (each.epoch, each.variant) in wanted]
+    scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
+    samples = [each for each in scenario.samples if (each.epoch, each.variant) in wanted]
     conversation = shape.Conversation(
         run=report.run.run_id,
-        scenario=of.model_copy(update={"samples": samples}),
-        asked=None if judge_answers is None else list(map(_asked, judge_answers)),
+        scenario=scenario.model_copy(update={"samples": samples}),
+        asked=None if judge_answers is None else list(map(_asked_shape, judge_answers)),
     )
     return readable(_dump(conversation))
 
 
-def _asked(asked: ModelAsked) -> shape.AskedShape:
-    assert asked.key is not None  # the grouping belongs to no conversation
+def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
+    assert asked.key is not None  # only the grouping of issues has no conversation
     return shape.AskedShape.from_value(asked, epoch=asked.key.epoch, variant=asked.key.variant)
 
 
 def results(report: Report, decision: Decision) -> shape.Results:
-    """The content of the file as values."""
+    """Return the content of the file as values."""
     repeats = repeats_of(report, decision)
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,
@@ -147,7 +147,7 @@ def _run(report: Report) -> shape.RunShape:
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
         seed=run.plan.suite.seed,
-        # The folder is a fact of one machine, and the lines are for messages.
+        # The folder is specific to one machine, and the line numbers are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts_overridden=run.plan.suite.prompts,
         judged=run.plan.suite.judged,
@@ -234,7 +234,8 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
             places = groups.setdefault(sample_of(occurrence), {})
             places.update(dict.fromkeys(occurrence.findings, issue.id))
     issues = {
-        place: [issue_shape(text, failures) for text in own] for place, own in by_scenario(texts).items()
+        place: [issue_shape(text, failures) for text in issue_texts]
+        for place, issue_texts in by_scenario(texts).items()
     }
     return [
         _scenario(
@@ -272,7 +273,7 @@ def _scenario(
 
 
 def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
-    """Those of the samples, in the order of epochs, then those of the scenario."""
+    """Return the violations of the samples in the order of epochs, then those of the scenario."""
     of_samples = [
         shape.ViolationShape.from_value(violation, epoch=key.epoch)
         for key, _ in planned(scenario)
@@ -290,8 +291,8 @@ def _sample(
 ) -> shape.SampleShape:
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
-    told = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
-    found = failures_of(told, scenario.scenario)
+    shown = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
+    found = failures_of(shown, scenario.scenario)
     of_case = ("tool_accuracy", "output_correct", "robustness_pass")
     is_case = scenario.scenario.case is not None
     return shape.SampleShape.from_value(
@@ -299,28 +300,28 @@ def _sample(
         verdict=decided.verdict,
         fault=decided.fault,
         reason="; ".join(map(reason, why)),
-        stop=told.stop.reason if told.stop else None,
-        steps=told.trajectory.steps,
-        latency_ms=told.trajectory.latency_ms or None,
-        usage=told.trajectory.usage,
-        checks=check_shapes(told.checks, found, turn=None),
-        scores=told.scores,
-        score_failures=told.score_failures,
+        stop=shown.stop.reason if shown.stop else None,
+        steps=shown.trajectory.steps,
+        latency_ms=shown.trajectory.latency_ms or None,
+        usage=shown.trajectory.usage,
+        checks=check_shapes(shown.checks, found, turn=None),
+        scores=shown.scores,
+        score_failures=shown.score_failures,
         findings=[
             finding_shape(finding, issues.get(index), failure)
-            for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
+            for index, (finding, failure) in enumerate(zip(shown.findings, found.findings, strict=True))
         ],
-        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
-        scripted=told.scripted,
+        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(shown.turns)],
+        scripted=shown.scripted,
         accepted=[shape.ViolationShape.from_value(each, epoch=key.epoch) for each in decided.accepted],
-        simulator=_simulator([told]),
-        user_review=told.review,
-        **({name: getattr(told, name) for name in of_case} if is_case else {}),
+        simulator=_simulator([shown]),
+        user_review=shown.review,
+        **({name: getattr(shown, name) for name in of_case} if is_case else {}),
     )
 
 
-def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
-    turn = told.turn
+def _turn(report: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
+    turn = report.turn
     by_people = {} if is_simulated(turn) else dict.fromkeys(("user_model", "user_usage", "user_fault"))
     return shape.TurnShape.from_value(
         turn,
@@ -329,8 +330,8 @@ def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
         steps=len(turn.steps),
         latency_ms=turn.latency_ms or None,
         checks=checks,
-        scores=told.scores,
-        score_failures=told.score_failures,
+        scores=report.scores,
+        score_failures=report.score_failures,
         agents=[agent or None for agent in turn.spoken] if any(turn.spoken) else None,
         **by_people,
     )
@@ -359,10 +360,10 @@ def _error_text(result: ToolResult) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what ``render`` gives."""
+    """Return the JSON Schema (draft 2020-12) of the text that ``render`` returns."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    own = shape.Results.model_json_schema(mode="serialization")
-    return {"$schema": dialect, **own, "title": "agenteval results"}
+    results_schema = shape.Results.model_json_schema(mode="serialization")
+    return {"$schema": dialect, **results_schema, "title": "agenteval results"}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Parts of the results for programs: what was checked, judged, found and accepted."""
+"""Build parts of the results for programs: checks, findings and issues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.verdict.report import Report
 
 
 def failures_by_sample(report: Report) -> dict[SampleKey, SampleFailures]:
-    """The failures of each sample, by which the next run knows them again."""
+    """Return the failures of each sample with findings. Their fingerprints identify them in the next run."""
     return {
         sample.key: failures_of(sample, scenario.scenario)
         for scenario in report.scenarios

@@ -1,11 +1,10 @@
-"""The shape of ``results.json``: the public format. The file and its JSON Schema are both made from it.
+"""The shape of ``results.json``, which is a public format. The file and its JSON Schema are both made from
+it.
 
-A field is read from the attribute of its name of the value that it shows, or from the one that its alias
-names; ``Shape.from_value`` is given what is found elsewhere. A field may be added without a new
-``schema_version``; a removed, renamed or newly read one needs it. Fields with a default here are left out
-of the file where they do not apply. Measured numbers may be null: an agent may report what is no number,
-and JSON cannot write that.
-"""
+A field is read from the attribute of the same name of the value that it shows, or from the one that its alias
+names; ``Shape.from_value`` takes the values found elsewhere. A new field needs no new ``schema_version``; a
+removed, renamed or redefined one does. Fields with a default are left out of the file if they do not apply.
+Measured numbers may be null, because an agent may report NaN or infinity, which JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -27,25 +26,27 @@ SeverityText = Literal["low", "medium", "high", "critical"]
 
 T = TypeVar("T")
 IfKnown: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""Left out where there is none."""
+"""A field that is left out if it is null."""
 IfAny: TypeAlias = Annotated[T | None, Field(exclude_if=not_)]
-"""Left out where it is empty or false, too."""
+"""A field that is left out if it is null, empty or false."""
 
 
 class Shape(BaseModel):
-    """An object of the file. We write no field by accident; a reader must let new ones pass."""
+    """An object of the file. Writing an unknown field is an error, but readers must accept new ones."""
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         from_attributes=True,
         protected_namespaces=(),
+        use_attribute_docstrings=True,
         json_schema_extra=lambda schema: (schema.pop("additionalProperties", None), None)[1],
     )
 
     @classmethod
     def from_value(cls, value: object, **more: Any) -> Self:
-        """Read each field from ``value``; ``more``: those that it does not have, or not as they are shown."""
+        """Read each field from ``value``. ``more`` holds the fields that it lacks or that are shown
+        differently."""
         names = cls.model_fields.keys() - more.keys()
         return cls.model_validate(
             {name: getattr(value, name) for name in names if hasattr(value, name)} | more
@@ -53,18 +54,21 @@ class Shape(BaseModel):
 
 
 class UsageShape(Shape):
-    """Model calls and tokens; ``cost`` is null while a price is unknown, ``estimated`` true if any
-    part was not reported by a provider; ``cached_calls`` were answered from the cache and are not in
-    ``calls``. ``unsplit``: of some tokens, which stand in ``output_tokens``, the sum alone was reported."""
+    """Model calls and tokens."""
 
     calls: int
+    """The number of model calls, without those answered from the cache."""
     cached_calls: int = 0
+    """The number of calls answered from the cache."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     estimated: bool
+    """True if any part was not reported by a provider."""
     cost: float | None
+    """The cost in US dollars; null if a price is not known."""
     unsplit: bool = False
+    """True if only the sum was reported for some tokens; these are in ``output_tokens``."""
 
 
 def _those_given(references: CheckedReferences) -> dict[str, Any]:
@@ -75,68 +79,83 @@ References: TypeAlias = Annotated[dict[str, int | str], BeforeValidator(_those_g
 
 
 class VoteShape(Shape):
-    """One of several answers of a judge to one question. ``verdict``: a number or a label, null for none;
-    ``against``: whether it would have failed something. ``references`` as in a score."""
+    """One of several answers of a judge to one question."""
 
     verdict: float | str | None
+    """A number or a label; null for none."""
     against: bool
+    """True if the answer would have failed something."""
     reason: str
     evidence: str
     references: References
+    """The same as in a score."""
 
 
 class SecondOpinionsShape(Shape):
-    """How judges were asked again. ``corroborate``: whether they were at all. ``doubted``: verdicts that
-    would have failed something, and goals that were ruled out or withdrawn; ``upheld`` of them counted.
-    ``sampled``: clean ones, asked again by lot, in ``differed`` of which the second answer would have failed
-    something. ``usage`` is that of the calls beyond the first, ``share`` its share of the judges' tokens."""
+    """Statistics of judges that were asked again."""
 
     corroborate: bool
+    """True if judges are asked again at all."""
     doubted: int
+    """The number of verdicts that would have failed something, and of goals that were ruled out or withdrawn.
+    """
     upheld: int
+    """The number of these that counted in the end."""
     sampled: int
+    """The number of clean verdicts drawn at random to be asked again."""
     differed: int
+    """The number of these whose second answer would have failed something."""
     usage: UsageShape
+    """The usage of the calls beyond the first ones."""
     share: float
+    """The share of these calls in the judges' tokens."""
 
 
 class CheckShape(Shape):
-    """A rule of the scenario; ``passed`` is null when it could not be decided. ``by``, ``scripted`` and
-    ``calibrated`` are there where a judge decided (``criteria``), as for a score, and so are ``votes``;
-    ``arose`` where it passed since its condition never did. ``fingerprints`` where it does not hold: the
-    failures by which the next run knows it again, and ``covers``: what each of them covers."""
+    """A rule of the scenario."""
 
     name: str
     passed: bool | None
+    """Null if the rule could not be decided."""
     detail: str
     where: str
     by: IfAny[str] = None
+    """The judge's model, for a rule that a judge decides (``criteria``)."""
     scripted: IfKnown[bool] = None
+    """True if no language model judged; only for a rule that a judge decides."""
     calibrated: IfKnown[bool] = None
+    """True if the judge was compared with people's judgement; only for a rule that a judge decides."""
     arose: IfKnown[bool] = None
+    """False if the rule passed because its condition never arose; otherwise absent."""
     votes: IfAny[list[VoteShape]] = None
+    """All answers, if the judge was asked more than once."""
     fingerprints: IfAny[list[str]] = None
+    """The failures that identify a broken rule in the next run."""
     covers: IfAny[list[str]] = None
+    """What each of the fingerprints covers."""
 
 
 class ScoreShape(Shape):
-    """A judgement: a number or a label; of a goal both, its value null where the outcome counts neither way.
-    ``ok``: whether the label is no failure (null for a number, a goal, and a label that decides nothing).
-    ``by`` names the judge's model; ``scripted``: it was no language model; ``calibrated``: whether that
-    judge was compared with people's judgement. ``references``: what it refers to beside its evidence (call,
-    other_call, parameter, tool, source, rule, fact, difference), checked by code; ``votes``: all answers,
-    where the judge was asked more than once."""
+    """A judgement: a number or a label; for a goal both."""
 
     value: float | None
+    """The number; null for a label, and for a goal whose outcome counts neither way."""
     label: str | None
     ok: bool | None
+    """True if the label is not a failure; null for a number, a goal, and a label that decides nothing."""
     reason: str
     evidence: str
     by: str
+    """The judge's model."""
     scripted: bool
+    """True if the judge was not a language model."""
     calibrated: bool
+    """True if the judge was compared with people's judgement."""
     references: IfAny[References] = None
+    """What the judgement refers to in addition to its evidence (call, other_call, parameter, tool, source,
+    rule, fact, difference), verified by code."""
     votes: IfAny[list[VoteShape]] = None
+    """All answers, if the judge was asked more than once."""
 
 
 def _by_metric(scores: Iterable[Score]) -> dict[str, Score]:
@@ -147,108 +166,121 @@ Scores: TypeAlias = Annotated[dict[str, ScoreShape], BeforeValidator(_by_metric)
 
 
 class ScoreFailureShape(Shape):
-    """A judge that failed: no score, and not the agent's fault. ``raw`` is what it said. ``not_asked``: the
-    budget was used up, or it had failed on every call before."""
+    """A judge that failed. There is no score, and this is not the agent's fault."""
 
     metric: str
     message: str
     raw: str
+    """The judge's reply."""
     not_asked: bool = Field(validation_alias="refused")
+    """True if the judge was not asked because the budget was used up or every earlier call had failed."""
 
 
 class FindingShape(Shape):
-    """One failing label. ``detector`` is a check in code or ``judge``; ``turn`` and ``call`` count
-    from 0 within the conversation, null for the whole of it. ``issue`` is the id of the issue that it
-    belongs to, null where nothing was grouped. ``fingerprint``: the same for the same failure in every run;
-    ``covers``: what it covers, all that an entry of the accept list would accept.
-    ``criterion``: the sentence that did not hold, where one was judged. ``span``: where ``evidence`` begins
-    and ends in the answer of that turn, if it is quoted from there. ``also``: who else found it, and what
-    they said. ``scripted``: no language model found it. ``kind``: of the rule of the policy that was
-    broken."""
+    """A failing label."""
 
     detector: str
+    """The name of the check in code, or ``judge``."""
     metric: str
     label: str
     severity: SeverityText
     turn: int | None
+    """The turn, counted from 0; null for the whole conversation."""
     call: int | None
+    """The tool call, counted from 0 within the conversation; null for none."""
     evidence: str
     explanation: str
     issue: str | None
+    """The id of the issue that contains the finding; null if findings were not grouped."""
     fingerprint: str
+    """The identity of the failure, the same in every run."""
     covers: str
+    """What the fingerprint covers, which is all that an entry of the accept list would accept."""
     scripted: bool
+    """True if no language model found it."""
     kind: IfKnown[Literal["permission", "disclosure", "style"]] = None
+    """The kind of the policy rule that was broken."""
     criterion: IfAny[str] = None
+    """The sentence that did not hold, if a criterion was judged."""
     span: IfKnown[tuple[int, int]] = None
+    """The start and end of ``evidence`` in the answer of the turn, if it is quoted from there."""
     also: IfAny[list[str]] = None
+    """The others that found the same, with their explanations."""
     references: IfAny[References] = None
 
 
 class IssueExampleShape(Shape):
-    """A finding of an issue, to be shown. ``turn`` and ``call`` as in a finding."""
+    """A finding of an issue, as an example."""
 
     scenario: str
     agent: str
     epoch: int
     variant: str
     turn: int | None
+    """The same as in a finding."""
     call: int | None
+    """The same as in a finding."""
     evidence: str
 
 
 class IssueShape(Shape):
-    """A root cause: findings of one agent that belong together. Each finding of a run is in one issue.
-
-    ``severity`` is the one that counts, ``proposed_severity`` a model's opinion, and so is
-    ``not_the_agents_fault``: why it holds that nothing of the agent need change, or empty. ``findings``,
-    ``samples`` and ``scenarios`` count its occurrences over the whole run. ``by`` names the model that
-    grouped it, empty where code did. ``scripted``: that model, or a judge behind it, was none."""
+    """A root cause: findings of one agent that belong together. Each finding of a run is in exactly one
+    issue."""
 
     id: str
     agent: str
     title: str
     explanation: str
     severity: SeverityText
+    """The severity that counts."""
     proposed_severity: SeverityText | None
+    """The severity that a model proposed, as an opinion."""
     not_the_agents_fault: str
+    """The model's reason why nothing about the agent needs to change, as an opinion; empty if there is none.
+    """
     labels: list[str]
     metrics: list[str]
     tools: list[str]
     findings: int
+    """The number of findings in the whole run."""
     samples: int
+    """The number of samples with such a finding."""
     scenarios: int
+    """The number of scenarios with such a finding."""
     fingerprints: list[str]
     examples: list[IssueExampleShape]
     by: str
+    """The model that grouped the findings; empty if code did."""
     scripted: bool
+    """True if that model, or a judge behind a finding, was not a language model."""
 
 
 class ToolCallShape(Shape):
-    """A tool call. ``args`` is null when they could not be read: ``raw_args`` then holds what was
-    sent. ``observed``: the agent ran the tool itself. ``error``: what the tool failed with, or that
-    the agent did not wait for its result. ``agent``: which of a multi-agent system made it, where that is
-    known."""
+    """A tool call."""
 
     name: str
     args: dict[str, Any] | None
+    """The arguments; null if they could not be parsed."""
     result: Any
     observed: bool
+    """True if the agent ran the tool itself."""
     raw_args: str | None = None
+    """The arguments as they were sent, if they could not be parsed."""
     error: IfKnown[str] = None
+    """The tool's error, or a note that the agent did not wait for the result."""
     agent: IfAny[str] = None
+    """The agent of a multi-agent system that made the call, if it is known."""
     attempted: IfAny[bool] = None
-    """True for a call that was denied before any tool ran, or that waits for an approval; else absent."""
+    """True for a call that was denied before any tool ran, or that waits for an approval; otherwise absent.
+    """
 
 
 class TurnShape(Shape):
-    """A user message and all that the agent did until its answer (``agent``). ``error`` is there on
-    a turn that broke; the last three where a model played the user. ``user_fault``: what was wrong with
-    its first attempt at this message (empty: nothing). ``agents``: who of a multi-agent system spoke, in
-    order, where any is known; null for one that is not."""
+    """A user message and everything that the agent did until its answer."""
 
     user: str
     agent: str
+    """The agent's answer."""
     tool_calls: list[ToolCallShape]
     steps: int
     latency_ms: float | None
@@ -257,118 +289,147 @@ class TurnShape(Shape):
     scores: Scores
     score_failures: list[ScoreFailureShape]
     error: IfKnown[str] = None
+    """The error, if the turn failed."""
     user_model: IfKnown[str] = None
+    """The model that wrote the user's message, if the user was simulated."""
     user_usage: IfKnown[UsageShape] = None
+    """The usage of that model, if the user was simulated."""
     user_fault: IfKnown[str] = None
+    """What was wrong with the first attempt at the message, if the user was simulated; empty for nothing."""
     agents: IfAny[list[str | None]] = None
+    """The agents of a multi-agent system that spoke, in order, if any is known; null for an unknown one."""
     unplaced: IfAny[list[str]] = None
-    """What of the turn's record nobody could place: calls in it may be unseen. Absent if there is nothing."""
+    """The parts of the turn's record that no reader could place, so that calls in them may be unseen. Absent
+    if there are none."""
 
 
 class UserReviewsShape(Shape):
-    """How many conversations of simulated users were reviewed and in how many the user was at fault
-    (``rate``, with its 95 % interval by Wilson): of those that failed, and of a tenth of the others, drawn by
-    lot. ``not_in_scenario``: in how many nothing that is known of the user says whether it was."""
+    """Statistics of reviewed conversations with a simulated user: those that failed, and a tenth of the
+    others, drawn at random."""
 
     reviewed: int
     at_fault: int
+    """The number of conversations in which the user was at fault."""
     rate: float
+    """The share of conversations in which the user was at fault."""
     low: float
+    """The lower end of the 95 % Wilson interval of the rate."""
     high: float
+    """The upper end of the 95 % Wilson interval of the rate."""
     failed: int
     failed_at_fault: int
     passed: int
     passed_at_fault: int
     not_in_scenario: int
+    """The number of conversations in which the facts known about the user do not decide whether it was at
+    fault."""
 
 
 class SimulatorShape(Shape):
-    """The simulated user: how many messages it wrote, how many were refused as no user's (once or for
-    good), in how many samples it was no user at all, and which models played it. ``reviews`` is there where
-    a judge looked at it."""
+    """The figures of the simulated user."""
 
     messages: int
+    """The number of messages."""
     refused: int
+    """The number of messages that were refused as not a user's, whether or not a second attempt succeeded."""
     errored: int
+    """The number of samples that ended because the model did not act as a user."""
     models: list[str]
+    """The models that played the user."""
     usage: UsageShape
     reviews: IfKnown[UserReviewsShape] = None
+    """The statistics of judges' reviews, if there are any."""
 
 
 class UserReviewShape(Shape):
-    """What a judge said of the user of one conversation: ``as it should``, ``hindered``, ``helped``, ``the
-    scenario did not say`` or ``not clear``. ``recorded`` (else absent): of a log, whose user may have been a
-    person. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
-    ``explains``: the conversation would have ended otherwise without it. ``failed``: it was reviewed since it
-    had failed, else by lot."""
+    """A judge's review of the user in one conversation."""
 
     label: str
+    """One of ``as it should``, ``hindered``, ``helped``, ``the scenario did not say`` and ``not clear``."""
     explains: bool
+    """True if the conversation would have ended differently without the fault."""
     turn: int | None
+    """The turn of the fault, counted from 0."""
     failed: bool
+    """True if the conversation was reviewed because it failed; otherwise it was drawn at random."""
     reason: str
     evidence: str
     source: str
+    """The text that the evidence contradicts."""
     by: str
     scripted: bool
     recorded: IfAny[bool] = None
+    """True for a conversation from a log, whose user may have been a person; otherwise absent."""
 
 
 class ViolationShape(Shape):
-    """A broken or undecided rule, and where it was written. ``epoch`` is null for a rule over all
-    samples of the scenario, ``turn`` (from 0) for one over a whole conversation. ``fingerprints``: the
-    failures of the sample that it tells of; ``covers``: what each of them covers."""
+    """A rule that is broken or undecided."""
 
     name: str
     detail: str
     where: str
+    """The place where the rule is written."""
     verdict: VerdictText
     epoch: int | None
+    """The epoch; null for a rule over all samples of the scenario."""
     turn: int | None
+    """The turn, counted from 0; null for a rule over a whole conversation."""
     fingerprints: list[str]
+    """The failures of the sample that the violation reports."""
     covers: list[str]
+    """What each of the fingerprints covers."""
 
 
 class SampleShape(Shape):
-    """One conversation. ``stop`` is null for one that never finished; ``reason`` says why it did not
-    pass (empty if it did). ``checks``, ``scores`` and ``score_failures`` are those of the whole
-    conversation; ``scripted``: whether a model's part in it was scripted. ``accepted`` is there where broken
-    rules do not count, since the accept list knows their failures; ``simulator`` where a model played the
-    user, ``user_review`` where a judge looked at it, the last three fields for test cases only."""
+    """One conversation."""
 
     epoch: int
     variant: str
     verdict: VerdictText
     fault: str | None
     reason: str
+    """The reason why the sample did not pass; empty if it passed."""
     stop: str | None
+    """The reason why the conversation ended; null if it never finished."""
     steps: int
     latency_ms: float | None
     usage: UsageShape
     checks: list[CheckShape]
+    """The checks of the whole conversation."""
     scores: Scores
+    """The scores of the whole conversation."""
     score_failures: list[ScoreFailureShape]
+    """The judges that failed on the whole conversation."""
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
+    """True if the part of a model in the conversation was scripted."""
     accepted: IfAny[list[ViolationShape]] = None
+    """The broken rules that do not count because the accept list contains their failures."""
     simulator: IfKnown[SimulatorShape] = None
+    """The figures of the simulated user, if a model played the user."""
     user_review: IfKnown[UserReviewShape] = None
+    """The review of the user, if a judge made one."""
     tool_accuracy: float | None = None
+    """Only for test cases."""
     output_correct: bool | None = None
+    """Only for test cases."""
     robustness_pass: bool | None = None
+    """Only for test cases."""
 
 
 class AggregateShape(Shape):
-    """A mean or a rate over ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of the means
-    of each conversation. ``undecided``: by label, how many judgements count neither way, where there are any.
-    """
+    """A mean or a rate over several values."""
 
     value: float | None
     n: int
+    """The number of values."""
     missing: int
+    """The number of values that are missing."""
     of_samples: float | None
+    """The mean of the means of each conversation."""
     undecided: IfAny[dict[str, int]] = None
+    """The number of judgements that count neither way, by label, if there are any."""
 
 
 class SpreadShape(Shape):
@@ -381,20 +442,22 @@ class SpreadShape(Shape):
 
 
 class RepeatsShape(Shape):
-    """Of ``planned`` epochs ``decided`` were; ``low`` and ``high``: the 95 % score interval of the rate."""
+    """The statistics of a scenario's epochs."""
 
     successes: int
     decided: int
+    """The number of the planned epochs that were decided."""
     planned: int
     rate: float | None
     low: float
+    """The lower end of the 95 % score interval of the rate."""
     high: float
+    """The upper end of the 95 % score interval of the rate."""
     stability: str
 
 
 class ScenarioShape(Shape):
-    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at, ``row`` that of the
-    data that it was made of (empty: none). ``issues``: those that occur in it."""
+    """One scenario with one agent."""
 
     id: str
     name: str
@@ -402,44 +465,49 @@ class ScenarioShape(Shape):
     category: str
     tags: list[str]
     where: str
+    """The place where the scenario is written, as ``file:line``."""
     row: str = ""
+    """The place of the data row that the scenario was made from; empty for none."""
     verdict: VerdictText
     violations: list[ViolationShape]
     aggregates: dict[str, AggregateShape]
     issues: list[IssueShape]
+    """The issues that occur in the scenario."""
     statistics: RepeatsShape
     samples: list[SampleShape]
 
 
 class AskedShape(Shape):
-    """A judge was asked. ``turn`` counts from 0, null: the whole; ``answer``: what it said, null if it gave
-    no answer that could be used (``error``)."""
+    """A question to a judge."""
 
     epoch: int
     variant: str
     role: str
     metric: str
     turn: int | None
+    """The turn, counted from 0; null for the whole conversation."""
     system: str
     prompt: str
     model: str
     scripted: bool
     answer: dict[str, Any] | None
+    """The judge's answer; null if there was no usable one."""
     error: str
+    """The reason why there is no usable answer."""
 
 
 class Conversation(Shape):
-    """What ``agenteval show --json`` prints: conversations of one scenario with one agent. ``run``: its id;
-    ``asked``: with ``--judge``."""
+    """The output of ``agenteval show --json``: conversations of one scenario with one agent."""
 
     run: str
+    """The id of the run."""
     scenario: ScenarioShape
     asked: IfKnown[list[AskedShape]] = None
+    """The questions to judges, with ``--judge``."""
 
 
 class GateShape(Shape):
-    """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run, ``metric``
-    for one that is no threshold; ``resolution``: what would decide one that is not decided."""
+    """A rule that gated the run."""
 
     name: str
     value: float | str | None
@@ -448,9 +516,13 @@ class GateShape(Shape):
     where: str
     verdict: VerdictText
     scenario: str
+    """The scenario; empty for a gate over the whole run."""
     agent: str
+    """The agent; empty for a gate over the whole run."""
     metric: str
+    """The metric of a threshold; empty for another gate."""
     resolution: str
+    """The change that would decide an undecided gate."""
 
 
 class DimensionShape(Shape):
@@ -461,12 +533,14 @@ class DimensionShape(Shape):
 
 
 class AcceptedShape(Shape):
-    """An entry of the accept list. ``state``: accepted (met in ``samples`` samples, and fails none of them),
-    expired (it counts again), or not met in this run."""
+    """An entry of the accept list."""
 
     fingerprint: str
     state: Literal["accepted", "expired", "not met"]
+    """accepted: the failure was met and fails no sample; expired: it counts again; not met: it did not occur
+    in this run."""
     samples: int
+    """The number of samples with the failure."""
     owner: str
     reason: str
     expires: str
@@ -476,54 +550,60 @@ class AcceptedShape(Shape):
 
 
 class CaveatShape(Shape):
-    """Something that did not gate, as the last line tells it: ``findings_high``, ``goals_missed``,
-    ``goals_not_refused``, ``judges_failed``, ``samples_lost``, ``accepted``, ``replay``, ``not_judged``
-    and so on, and of how many."""
+    """A fact that did not gate, as the last line reports it."""
 
     kind: str
+    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``, ``samples_lost``,
+    ``accepted``, ``replay``, ``not_judged`` and so on."""
     count: int
+    """The number of occurrences."""
     text: str
 
 
 class NoticeShape(Shape):
-    """Something to tell that is no result. ``sample`` names the conversation, if it was one."""
+    """A message about the run that is not a result."""
 
     level: Literal["info", "warning", "error"]
     text: str
     sample: str | None
+    """The conversation that the message is about, if there is one."""
 
 
 class LedgerLineShape(Shape):
-    """What one role spent with one model; ``name`` is ``PROVIDER/MODEL``, or the name of an agent."""
+    """The usage of one model in one role."""
 
     role: str
     name: str
+    """The model as ``PROVIDER/MODEL``, or the name of an agent."""
     usage: UsageShape
 
 
 class ComparedNumberShape(Shape):
-    """What a conversation takes of an agent, and how many times as much as of the reference.
-    ``reference_verdict``: more, less or indistinguishable."""
+    """A measurement per conversation of an agent, compared with the reference."""
 
     name: str
     value: float
     reference: float
     ratio: float | None
+    """The value divided by that of the reference."""
     low: float | None
     high: float | None
     reference_verdict: Literal["more", "less", "indistinguishable"]
+    """Whether the value is more or less than that of the reference, or indistinguishable from it."""
 
 
 class ComparedAgentShape(Shape):
-    """An agent beside the reference. ``success``: the mean rate over scenarios, ``change``: minus that of the
-    reference; ``reference_verdict``: whether it succeeds more often."""
+    """An agent compared with the reference."""
 
     agent: str
     scenarios: int
     epochs: int
     success: float | None
+    """The mean success rate over scenarios."""
     reference: float | None
+    """The mean success rate of the reference."""
     change: float | None
+    """The success rate minus that of the reference."""
     low: float
     high: float
     better_in: list[str]
@@ -531,116 +611,140 @@ class ComparedAgentShape(Shape):
     epochs_to_decide: int | None
     numbers: list[ComparedNumberShape]
     reference_verdict: Literal["more", "less", "indistinguishable"]
+    """Whether the agent succeeds more often than the reference, less often, or indistinguishably often."""
 
 
 class ReferenceComparisonShape(Shape):
-    """The agents of the run beside the first one; all intervals hold together with ``confidence``."""
+    """The agents of the run compared with the first one."""
 
     reference: str
     comparisons: int
     confidence: float
+    """The confidence with which all intervals hold together."""
     agents: list[ComparedAgentShape]
 
 
 class QuotationShape(Shape):
-    """Where something was found: file and line of the log, and the turn (from 0; null: the whole
-    conversation)."""
+    """A quotation with the place where it was found."""
 
     scenario: str = Field(validation_alias=AliasPath("key", "scenario"))
     where: str
+    """The file and line of the log."""
     turn: int | None
+    """The turn, counted from 0; null for the whole conversation."""
     evidence: str
     explanation: str
 
 
 class FailureRateShape(Shape):
-    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``): in how many
-    ``conversations`` ``of`` those of which it is known, with the ``rate`` and its 95 % interval by Wilson;
-    ``unknown``: of how many more it is not known. ``severity`` is the worst, ``severities`` says how many
-    conversations by the worst of each; null and empty for a check that does not hold. ``quotations``: of the
-    first three conversations."""
+    """The frequency of a label, for one finder."""
 
     label: str
     found_by: str
+    """A detector, ``judge of METRIC`` or ``check NAME``."""
     metric: str
     severity: SeverityText | None
+    """The worst severity; null for a check that does not hold."""
     severities: dict[str, int]
+    """The number of conversations by the worst severity of each; empty for a check that does not hold."""
     conversations: int
+    """The number of conversations with the label."""
     of: int
+    """The number of conversations for which the answer is known."""
     unknown: int
+    """The number of further conversations for which it is not known."""
     rate: float
     low: float = Field(validation_alias=AliasPath("interval", "low"))
+    """The lower end of the 95 % Wilson interval of the rate."""
     high: float = Field(validation_alias=AliasPath("interval", "high"))
+    """The upper end of the 95 % Wilson interval of the rate."""
     quotations: list[QuotationShape]
+    """Quotations from the first three conversations."""
 
 
 class FailureRatesShape(Shape):
-    """What goes wrong in a log without scenarios. ``conversations``: the records that could be read;
-    ``undecided`` and ``not_fully_seen``: how many of these; ``by_severity``: by the worst finding."""
+    """What goes wrong in a log without scenarios."""
 
     records: int
     unreadable: list[str]
+    """The places of the records that could not be read."""
     conversations: int
+    """The number of records that could be read."""
     undecided: int
+    """The number of conversations that were not decided."""
     not_fully_seen: int = Field(validation_alias="unplaced")
+    """The number of conversations with parts that no reader could place."""
     by_severity: dict[str, int]
+    """The number of conversations by their worst finding."""
     rows: list[FailureRateShape]
 
 
 class SummaryShape(Shape):
-    """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
-    by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst first;
-    ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user was
-    simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
-    ``caveats``: what did not gate and a reader would want to know. ``ungated`` names what was judged and
-    gates nothing; ``accepted``: what became of each entry of the accept list. ``failure_rates``: of a log
-    without scenarios, else null."""
+    """The verdict and its basis."""
 
     verdict: RunVerdictText
     exit_code: int
     scripted: bool
+    """True if any reply was fixed rather than a model's."""
     gates: list[GateShape]
     dimensions: dict[str, list[DimensionShape]]
+    """The three dimensions, by agent."""
     agents_compared: ReferenceComparisonShape | None
+    """The comparison of agents; null if there is only one."""
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
+    """The usage by role."""
     ledger: list[LedgerLineShape]
+    """The usage by role and model."""
     second_opinions: SecondOpinionsShape | None
+    """The statistics of judges that were asked again; null if no language model judged."""
     issues: list[IssueShape]
+    """All issues of the run, worst first."""
     issue_failures: list[ScoreFailureShape]
+    """The failures of the model that groups issues."""
     simulator: SimulatorShape | None
+    """The figures of the simulated user; null if no user was simulated."""
     caveats: list[CaveatShape]
+    """The facts that did not gate and that a reader needs to know."""
     failure_rates: FailureRatesShape | None
+    """The failure rates of a log without scenarios; otherwise null."""
     ungated: list[str]
+    """The names of what was judged or measured and gates nothing."""
     author_errors: list[str]
     accepted: list[AcceptedShape]
+    """The entries of the accept list with their state."""
     notices: list[NoticeShape]
 
 
 class RunShape(Shape):
-    """``complete``: everything planned was run. ``outcome`` and ``elapsed_s`` are null for a run that
-    was cut off. ``prompts`` maps the name of a prompt to the hash of its content,
-    ``prompts_overridden`` the path of a shipped one to the project's own file that was sent in its place.
-    ``commit``: of the repository, empty if not known, ``dirty``: files had changed since.
-    ``judged``: the metrics that were asked for; ``no_judge``: the run was told to ask no judge at all.
-    ``calls_seen``: by agent, how much of its tool calls was seen (all, partly, unseen)."""
+    """The facts about the run."""
 
     id: str
     started_at: str
     commit: str
+    """The commit of the repository; empty if it is not known."""
     dirty: bool
+    """True if files had changed since the commit."""
     elapsed_s: float | None
+    """The duration in seconds; null if the run was cut off."""
     complete: bool
+    """True if everything planned was run."""
     outcome: str | None
+    """How the run ended; null if it was cut off."""
     seed: int
     versions: dict[str, str]
     config: dict[str, Any]
     prompts: dict[str, str]
+    """The hash of the content of each prompt, by name."""
     prompts_overridden: dict[str, str]
+    """The project's own file that replaced a shipped prompt, by the path of that prompt."""
     judged: list[str]
+    """The metrics that were requested."""
     no_judge: bool
+    """True if the run was started with all judges disabled."""
     command: list[str]
     calls_seen: dict[str, str]
+    """How much of an agent's tool calls was seen (all, partly, unseen), by agent."""
 
 
 class Results(Shape):

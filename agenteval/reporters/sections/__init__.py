@@ -1,1 +1,1 @@
-"""The parts of a report, made once from report and decision; each format has a printer of them."""
+"""The sections of a report, built once from report and decision. Each format prints them in its own way."""

@@ -1,4 +1,4 @@
-"""Accepted failures, so that nobody overlooks them; and what to paste to accept a failure."""
+"""List accepted failures, so that nobody overlooks them, and the entries that would accept new ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agenteval.verdict.accepted_failures import SHOWN_ID, format_accept_list
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 
-_FIRST = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
+_STATE_ORDER = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Nothing where the accept list is empty."""
+    """Yield the section on accepted failures, or nothing if the accept list is empty."""
     if lines := accepted_lines(facts.decision):
         count = sum(use.state is AcceptedState.IN_FORCE for use in facts.decision.accepted)
         title = plural(count, "accepted failure")
@@ -26,8 +26,8 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
-    """A line for each entry of the accept list: expired ones first, then those that fail nothing now."""
-    uses = sorted(decision.accepted, key=lambda use: _FIRST.index(use.state))
+    """Return a line for each entry of the accept list, ordered: expired, in force, unused."""
+    uses = sorted(decision.accepted, key=lambda use: _STATE_ORDER.index(use.state))
     return tuple(map(accepted_line, uses))
 
 
@@ -37,25 +37,28 @@ def accepted_line(use: AcceptedUse) -> str:
 
 def _describe_use(use: AcceptedUse) -> str:
     entry = use.entry
-    owner, met = one_line(entry.owner, 60), plural(use.samples, "sample")
+    owner, sample_count = one_line(entry.owner, 60), plural(use.samples, "sample")
     about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
     about = f" ({about})" if about else ""
     if use.elsewhere:
-        met_in = f"its failure is one of '{one_line(use.elsewhere, SHOWN_ID)}'"
+        met_in = f"its failure belongs to '{one_line(use.elsewhere, SHOWN_ID)}'"
         return f"accepts nothing{about}: {met_in}: correct 'scenario' or remove it (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:
-            counts = f"it counts again, in {met}" if use.samples else "it did not occur: remove the entry"
+            counts = (
+                f"it counts again, in {sample_count}" if use.samples else "it did not occur: remove the entry"
+            )
             return f"expired on {entry.expires}, owner {owner}{about}: {counts}"
         case AcceptedState.IN_FORCE:
             why = one_line(entry.reason, 160)
-            return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {met}"
+            return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {sample_count}"
         case AcceptedState.UNUSED:
             return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
 
 
 def accept_list_entries(report: Report, decision: Decision) -> str:
-    """The entries that would accept each failure by which a sample failed; empty if there is none."""
+    """Return the accept-list entries for all failures that failed a sample, or an empty text if there are
+    none."""
     found: dict[str, tuple[str, str]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:

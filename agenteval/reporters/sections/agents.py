@@ -1,4 +1,4 @@
-"""The agents of one run beside each other."""
+"""Compare the agents of one run with each other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agenteval.verdict.resource_usage import UNITS, format_measure
 _MOST_NAMED = 5
 _LESS_IS = {
     "cost per success": ("costs less for each success", "costs more for each success"),
-    "cost": ("is cheaper", "is dearer"),
+    "cost": ("is cheaper", "is more expensive"),
     "latency_ms": ("is faster", "is slower"),
     "tokens": ("takes fewer tokens", "takes more tokens"),
     "steps": ("takes fewer steps", "takes more steps"),
@@ -31,21 +31,21 @@ _LESS_IS = {
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Nothing of a run of one agent."""
-    both = compare_with_reference(facts.report, facts.decision)
-    if both:
+    """Yield the comparison, or nothing if the run has one agent."""
+    comparison = compare_with_reference(facts.report, facts.decision)
+    if comparison:
         yield Section(
             "Agents compared",
-            columns=("", "agent", "", one_line(both.reference, 30), "this one", "change", "95 %"),
-            rows=tuple(_rows(both)),
-            notes=tuple(_sentences(both)),
+            columns=("", "agent", "", one_line(comparison.reference, 30), "this agent", "change", "95 %"),
+            rows=tuple(_rows(comparison)),
+            notes=tuple(_sentences(comparison)),
             named_by=3,
         )
 
 
-def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
-    """Each begins with the mark of what could be told."""
-    for agent in both.agents:
+def _rows(comparison: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of the table. Each begins with the mark of its verdict."""
+    for agent in comparison.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
         yield (
@@ -61,10 +61,10 @@ def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
             yield _sign(number.reference_verdict, good=ReferenceVerdict.LESS), "", *_cells(number)
 
 
-def _sign(told: ReferenceVerdict, *, good: ReferenceVerdict) -> Cell:
-    if told is ReferenceVerdict.INDISTINGUISHABLE:
+def _sign(verdict: ReferenceVerdict, *, good: ReferenceVerdict) -> Cell:
+    if verdict is ReferenceVerdict.INDISTINGUISHABLE:
         return ""
-    return Verdict.PASSED if told is good else Verdict.FAILED
+    return Verdict.PASSED if verdict is good else Verdict.FAILED
 
 
 def _rate(value: float | None) -> str:
@@ -85,32 +85,33 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
     )
 
 
-def _sentences(both: ReferenceComparison) -> Iterator[str]:
-    """Which is better, what else could be told, and what of all that can be relied on."""
-    for agent in both.agents:
-        yield from _of_agent(agent, both)
-    over = plural(both.agents[0].scenarios, "scenario")
-    confidence = f"{both.confidence:.0%}".replace("%", " %")
-    told = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
-    yield f"{told}: all intervals hold with {confidence}"
+def _sentences(comparison: ReferenceComparison) -> Iterator[str]:
+    """Yield which agent is better and in what, and how confident the comparison is."""
+    for agent in comparison.agents:
+        yield from _agent_sentences(agent, comparison)
+    over = plural(comparison.agents[0].scenarios, "scenario")
+    confidence = f"{comparison.confidence:.0%}".replace("%", " %")
+    compared = f"{plural(comparison.comparisons, 'comparison')} over {over}, corrected together"
+    yield f"{compared}: all intervals hold with {confidence} confidence"
 
 
-def _of_agent(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
-    name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
-    beside = [
+def _agent_sentences(agent: ComparedAgent, comparison: ReferenceComparison) -> Iterator[str]:
+    name, reference = one_line(agent.agent, 60), one_line(comparison.reference, 60)
+    differences = [
         _LESS_IS[n.name][n.reference_verdict is ReferenceVerdict.MORE]
         for n in agent.numbers
         if n.reference_verdict is not ReferenceVerdict.INDISTINGUISHABLE
     ]
     match agent.reference_verdict:
         case ReferenceVerdict.MORE:
-            yield f"{name} is better: it {join_names(['succeeds more often', *beside])}"
+            yield f"{name} is better: it {join_names(['succeeds more often', *differences])}"
         case ReferenceVerdict.LESS:
-            yield f"{name} is worse: it {join_names(['succeeds less often', *beside])}"
+            yield f"{name} is worse: it {join_names(['succeeds less often', *differences])}"
         case _:
-            more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
-            told = f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
-            yield f"{told}; {name} {join_names(beside)}" if beside else told
+            epochs = agent.epochs_to_decide
+            more = f" (about epochs: {epochs:,} would decide)" if epochs else ""
+            sentence = f"too few epochs to show whether {reference} or {name} succeeds more often{more}"
+            yield f"{sentence}; {name} {join_names(differences)}" if differences else sentence
     if agent.better_in:
         yield f"{name} is better in {_list_scenarios(agent.better_in)}"
     if agent.worse_in:

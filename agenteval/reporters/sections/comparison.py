@@ -1,4 +1,4 @@
-"""Two runs compared: the sections, and the sentences around them."""
+"""Show two runs compared: the sections and the sentences around them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _MOST_NAMED = 5
 
 
 def sections(comparison: RunComparison) -> Iterator[Section]:
-    """What is compared, each agent, and what could not be compared; none that has nothing to say."""
+    """Yield a section on what is compared, the sections of each agent, and the scenarios that could not be
+    compared. Empty sections are left out."""
     yield Section(
         f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}",
         notes=tuple(_caveats(comparison)),
@@ -45,12 +46,12 @@ def sections(comparison: RunComparison) -> Iterator[Section]:
     for agent in comparison.agents:
         if len(comparison.agents) > 1:
             yield Section(f"Agent {one_line(agent.after, 60)}")
-        yield from (section for section in _of_agent(agent, comparison.margin) if section.rows)
-    if apart := _listed_apart(comparison):
+        yield from (section for section in _agent_sections(agent, comparison.margin) if section.rows)
+    if uncompared := _listed_apart(comparison):
         yield Section(
             f"Not compared: {_apart_counts(comparison)}",
             columns=("scenario", "", "before", "after", "what differs"),
-            rows=tuple(_apart_cells(each, comparison) for each in apart),
+            rows=tuple(_apart_cells(each, comparison) for each in uncompared),
             level=3,
         )
 
@@ -62,7 +63,7 @@ def _caveats(comparison: RunComparison) -> Iterator[str | StyledText]:
         yield StyledText(f"left out: {one_line(line, 300)}", Tone.OPEN)
 
 
-def _of_agent(agent: AgentComparison, margin: float) -> Iterator[Section]:
+def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
     yield Section(
         f"Scenarios: {_counts(agent)}",
         columns=("", "scenario", "", "before", "after", "change", "95 %", "would decide"),
@@ -83,7 +84,7 @@ def _of_agent(agent: AgentComparison, margin: float) -> Iterator[Section]:
 
 
 def points(value: float) -> str:
-    """A difference of rates in percentage points; no sign on a nothing."""
+    """Format a difference of rates in percentage points, without a sign if it rounds to zero."""
     text = f"{value * 100:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
@@ -104,7 +105,7 @@ def _scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
 
 
 def _epochs(counts: Tally) -> str:
-    """``9/10``, and what is missing of it."""
+    """Return ``9/10``, with the number of missing epochs if there are any."""
     missing = counts.planned - counts.decided
     return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
 
@@ -113,7 +114,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     if scenario.change is not Change.UNDECIDED:
         return ""
     if not scenario.before.decided or not scenario.after.decided:
-        return "epochs that are not lost"
+        return "epochs that do not error"
     if scenario.epochs_to_decide is None:
         return "no number of epochs at these rates"
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
@@ -149,7 +150,8 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
 
 
 def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
-    """Those that get a row each: what was not selected is no difference between the runs."""
+    """Return the scenarios that get a row each. A scenario that was not selected is no difference between the
+    runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
@@ -170,13 +172,14 @@ def _verdict(verdict: Verdict | None) -> str:
 
 
 def _apart_counts(comparison: RunComparison) -> str:
-    """``1 changed, 2 new``; empty where all scenarios are compared."""
+    """Return ``1 changed, 2 new``, or an empty text if all scenarios are compared."""
     found = Counter(each.state for each in _listed_apart(comparison))
     return ", ".join(f"{found[state]:,} {state}" for state in ScenarioState if found[state])
 
 
 def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
-    """Agents of one run alone; and all scenarios together that one of the runs did not select."""
+    """Return a line for each agent that only one run has, and one for all scenarios that a run did not
+    select."""
     lines = list(comparison.left_out)
     for run, other in ((comparison.before, "after"), (comparison.after, "before")):
         names = dict.fromkeys(
@@ -193,29 +196,29 @@ def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _counts(agent: AgentComparison) -> str:
-    """``1 regressed, 2 not decided``."""
-    told = Counter(scenario.change for scenario in agent.scenarios)
-    return ", ".join(f"{told[change]:,} {change}" for change in _MARKS if told[change])
+    """Return ``1 regressed, 2 not decided``."""
+    counts = Counter(scenario.change for scenario in agent.scenarios)
+    return ", ".join(f"{counts[change]:,} {change}" for change in _MARKS if counts[change])
 
 
 def _mean_line(agent: AgentComparison, margin: float) -> str:
-    """What is known of the mean success rate, beside what is allowed."""
+    """Describe the change of the mean success rate and the allowed drop."""
     bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
-        told = f"the mean success rate is unknown in at least one run (bounds {bounds})"
+        sentence = f"the mean success rate is unknown in at least one run (bounds {bounds})"
     else:
-        told = f"the mean success rate changed by {points(agent.change)} points (bounds {bounds})"
-    return f"{told}; the allowed drop is below {margin * 100:g}"
+        sentence = f"the mean success rate changed by {points(agent.change)} points (bounds {bounds})"
+    return f"{sentence}; the allowed drop is below {margin * 100:g}"
 
 
 def verdict_line(comparison: RunComparison) -> str:
-    """After the word of the verdict: why, in one line, and what was not compared."""
+    """Return the text after the verdict: the reason in one line, and what was not compared."""
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]
-    apart = _apart_counts(comparison)
+    uncompared = _apart_counts(comparison)
     text = f"{'; '.join(filter(None, reasons))} (exit {comparison.exit_code})"
-    return f"{text} — not compared: {apart}" if apart else text
+    return f"{text} — not compared: {uncompared}" if uncompared else text
 
 
 def _doubt(worsened: Sequence[str]) -> str:
@@ -238,7 +241,7 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
     if worst.perhaps_dropped:
         prefix += f"possibly dropped: {_list_scenario_names(worst.perhaps_dropped)}; "
     if worst.epochs_to_decide is None:
-        return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
+        return f"{prefix}no number of epochs would decide at these rates, or too many errored"
     return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"
 
 

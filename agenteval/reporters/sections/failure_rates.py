@@ -1,4 +1,4 @@
-"""What goes wrong in a log without scenarios, and how often, with quotations of each."""
+"""List what goes wrong in a log without scenarios, how often, and with quotations."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from agenteval.verdict.failure_rates import FailureRate
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Nothing where scenarios decide."""
+    """Yield the failure rates, or nothing if the run has scenarios."""
     rates = facts.rates
     if rates:
-        nothing = f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}"
+        nothing = f"No known kind of failure was found in {plural(rates.conversations, 'conversation')}"
         notes = (*([] if rates.rows else [nothing]), *unknown_lines(rates))
         yield Section(
             HEAD,

@@ -1,4 +1,4 @@
-"""The rules that decided, and what was measured and decides nothing."""
+"""List the gates of a run, and the measurements that gate nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NO_FIGURE = "–"
 
 
 def gates(facts: Facts) -> Iterator[Section]:
-    """Broken rules first."""
+    """Yield the gates, those that did not pass first."""
     decision = facts.decision
     rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
-    notes = [] if rows else ["Nothing: no gate applied"]
+    notes = [] if rows else ["No gate applied"]
     if decision.ungated:
         names = ", ".join(one_line(name, 80) for name in decision.ungated)
         notes.append(f"Judged or measured, but gates nothing: {names}")
@@ -33,7 +33,7 @@ def gates(facts: Facts) -> Iterator[Section]:
 
 def _cells(row: GateRow) -> tuple[Cell, ...]:
     rule = " · ".join(filter(None, (row.name, row.scenario, row.agent)))
-    # What a rule is based on says as well what would decide it: it is not cut here.
+    # The basis includes what would decide the gate, so it is not cut here.
     return (
         row.verdict,
         one_line(rule, 200),
@@ -44,7 +44,7 @@ def _cells(row: GateRow) -> tuple[Cell, ...]:
 
 
 def format_figures(row: GateRow) -> tuple[str, str]:
-    """Value and bound, with as many digits as it takes to tell the one from the other."""
+    """Format value and bound with enough digits to tell them apart."""
     return format_value(row.value, row.bound), format_value(row.bound, row.value)
 
 

@@ -1,4 +1,4 @@
-"""Issues, and what is not the agent's fault: judges and detectors that failed, the simulated user."""
+"""List issues, and failures that are not the agent's fault: judges, detectors and the simulated user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TONES = {
 
 
 def issues(facts: Facts) -> Iterator[Section]:
-    """The root causes behind all findings, those that fail nothing included; the worst first."""
+    """Yield the root causes behind all findings, worst first, including those that fail nothing."""
     report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
@@ -38,7 +38,7 @@ def issues(facts: Facts) -> Iterator[Section]:
         remarks = (StyledText(text, Tone.QUIET) for text in filter(None, (*same, not_asked_text(report))))
         yield Section("Issues", notes=(*items, *remarks))
     elif ungrouped := tuple(_ungrouped(report)):
-        yield Section("Issues (not grouped: the run ended before that)", notes=ungrouped)
+        yield Section("Issues (not grouped: the run ended first)", notes=ungrouped)
 
 
 def _item(text: IssueText, *, names_grouper: bool) -> Item:
@@ -68,7 +68,7 @@ def _severity(severity: Severity) -> StyledText:
 
 
 def _ungrouped(report: Report) -> Iterator[Item]:
-    """Of a run that was cut off before its findings were grouped: their labels."""
+    """Yield the labels of findings from a run that was cut off before its findings were grouped."""
     samples: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:
@@ -80,20 +80,21 @@ def _ungrouped(report: Report) -> Iterator[Item]:
         yield Item((_severity(severity), f" {one_line(label, 120)} ({extent})"))
 
 
-def broken(facts: Facts) -> Iterator[Section]:
-    """Judges and detectors that failed, what was not clear, and messages that were no user's."""
+def failures_outside_agent(facts: Facts) -> Iterator[Section]:
+    """Yield judges and detectors that failed, questions that were not clear, and faults of the simulated
+    user."""
     report = facts.report
     judges = failed_judges(report)
-    for lack in MissingScore:
-        if items := tuple(_broken(judge) for judge in judges if judge.missing_score is lack):
-            yield Section(f"{lack} ({lack.remark})", notes=items)
+    for kind in MissingScore:
+        if items := tuple(_judge_item(judge) for judge in judges if judge.missing_score is kind):
+            yield Section(f"{kind} ({kind.remark})", notes=items)
     if text := simulation_text(report):
         who = "Simulated user" if simulation(report.samples).messages else "Users"
         faults = (f"{place}: {fault}" for place, fault in refusals(report, fatal=False))
         yield Section(f"{who}: {text}", notes=tuple(StyledText(fault, Tone.QUIET) for fault in faults))
 
 
-def _broken(judge: FailedJudge) -> Item:
-    said = (StyledText(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
+def _judge_item(judge: FailedJudge) -> Item:
+    reply = (StyledText(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
     names, where = StyledText(judge.names, Tone.STRONG), StyledText(f"  ({judge.where})", Tone.QUIET)
-    return Item((StyledText("! ", Tone.OPEN), names, f": {judge.message}", where), said)
+    return Item((StyledText("! ", Tone.OPEN), names, f": {judge.message}", where), reply)

@@ -1,7 +1,6 @@
-"""What changes the meaning of a verdict, and what a run used: a label and a text each.
+"""List remarks that change the meaning of a verdict, and what a run used, each as a label and a text.
 
-A table names what applies to whom; a text that is empty is not shown.
-"""
+Tables define which remarks each place shows. An empty text is not shown."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ from agenteval.verdict.run_gates.error_rates import UNINFORMATIVE_ABOVE
 from agenteval.verdict.statistics import Stability
 
 MOST = 5
-"""Texts of one label, unless all are asked for."""
+"""The number of texts shown for one label unless all are requested."""
 
 
 class Remark(NamedTuple):
@@ -51,13 +50,13 @@ _Table: TypeAlias = tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...]
 
 
 def caveats(facts: Facts) -> Iterator[Remark]:
-    """What no format shows a verdict without."""
-    return _those_of(_CAVEATS, facts)
+    """Yield the remarks that every format shows with the verdict."""
+    return _table_remarks(_CAVEATS, facts)
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
-    """Warnings, accepted failures, judges that failed, scripted replies, and what else a reader of the
-    verdict must know; of each the first few."""
+    """Yield the first few remarks of each label that a reader of the verdict must know: warnings, accepted
+    failures, judges that failed, scripted replies and others."""
     for label, texts_of in _REMARKS:
         texts = list(filter(None, texts_of(facts)))
         yield from (Remark(label, text) for text in texts[:MOST])
@@ -66,31 +65,31 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 
 def notes(facts: Facts) -> Iterator[Remark]:
-    """The author's mistakes, all that was noticed, and what was used by role."""
-    return _those_of(_NOTES, facts)
+    """Yield the author's mistakes, all notices, and the usage by role."""
+    return _table_remarks(_NOTES, facts)
 
 
 _NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
 
 
-def _those_of(table: _Table, facts: Facts) -> Iterator[Remark]:
+def _table_remarks(table: _Table, facts: Facts) -> Iterator[Remark]:
     for label, texts_of in table:
         yield from (Remark(label, text) for text in texts_of(facts) if text)
 
 
-# ── what was noticed ─────────────────────────────────────────────────────────────────────────────
+# ── notices ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _notices(level: str, facts: Facts) -> Iterator[str]:
-    """Each once, with how often it was noticed."""
+    """Yield each notice of the level once, with the number of times it occurred."""
     found = Counter((n.text, n.key) for n in facts.report.notices if n.level == level)
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
         yield brief(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
 
 
-def _lost(facts: Facts) -> Iterator[str]:
-    """Conversations that were not decided and that the run passes without: its list does not have them."""
+def _undecided(facts: Facts) -> Iterator[str]:
+    """Yield the tolerated conversations that were not decided, because the list of failures omits them."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
         names = selectors(facts.report)
         for failure in facts.failures:
@@ -117,7 +116,8 @@ def _scripted(facts: Facts) -> Iterator[str]:
 
 
 def _repeats(facts: Facts) -> Iterator[str]:
-    """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; nothing where nothing was repeated."""
+    """Yield ``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``, or nothing if nothing was
+    repeated."""
     repeats = facts.repeats
     if any(entry.tally.planned > 1 for entry in repeats.scenarios.values()):
         rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(repeats.pass_hat_k.items())[:4])
@@ -127,7 +127,8 @@ def _repeats(facts: Facts) -> Iterator[str]:
 
 
 def _flaky(facts: Facts) -> str:
-    """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
+    """Return the scenarios whose conversations ended differently, such as ``book-morning (1 of 2)``, or an
+    empty text."""
     several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
@@ -148,8 +149,7 @@ def _advised_error_rates(facts: Facts) -> Iterator[str]:
 
 
 def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
-    """What a green or red that every sample has a part in is worth, where it is worth little; and what to do
-    about it."""
+    """Yield how often a verdict that depends on every sample is wrong, with advice, if that is often."""
     report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
@@ -165,7 +165,7 @@ def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
         yield f"an agent that fails {which} in {wrong:.0%} of such runs", worth.advice
 
 
-# ── what was used ────────────────────────────────────────────────────────────────────────────────
+# ── usage ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _usage(facts: Facts) -> Iterator[str]:
@@ -210,7 +210,7 @@ _CAVEATS: _Table = (
 _REMARKS: _Table = (
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
-    ("lost", _lost),
+    ("errored", _undecided),
     ("calls", lambda facts: unseen_lines(facts.report)),
     ("accepted", lambda facts: accepted_lines(facts.decision)),
     ("no score", _without_score),

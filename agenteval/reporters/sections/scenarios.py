@@ -1,4 +1,4 @@
-"""How each scenario ended, what judges said of it, and the three dimensions."""
+"""Show how each scenario ended, its scores, and the three dimensions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _MOST_AGGREGATES = 12
 
 
 def scenarios(facts: Facts) -> Iterator[Section]:
-    """A row for each; none in a log of which nothing is expected: there no conversation passes."""
+    """Yield a table with a row for each scenario, or nothing for a log without expectations, in which no
+    conversation passes."""
     if facts.decision.is_reported or not facts.report.scenarios:
         return
     report, decision = fold_rows(facts.report, facts.decision)
@@ -67,14 +68,14 @@ def _aggregate(value: Aggregate) -> str:
 
 
 def scores(facts: Facts) -> Iterator[Section]:
-    """A table of all scenarios with a column for each judged metric; those that did not pass first. None of a
-    log of which nothing is expected and nothing was judged."""
+    """Yield a table with a column for each judged metric, scenarios that did not pass first. A log without
+    expectations gets none if nothing was judged."""
     report, decision = facts.report, facts.decision
     if decision.is_reported and not any(any(sample.all_scores) for sample in report.samples):
         return
     rows = list(_score_rows(facts))
-    known = facts.columns
-    used = [n for n, _ in enumerate(known) if any(row.cells[n].text != NOT_APPLICABLE for row in rows)]
+    columns = facts.columns
+    used = [n for n, _ in enumerate(columns) if any(row.cells[n].text != NOT_APPLICABLE for row in rows)]
     if not used:
         return
     cells = [row.cells[n] for row in rows for n in used]
@@ -82,7 +83,7 @@ def scores(facts: Facts) -> Iterator[Section]:
     agent = ["agent"] if facts.report.has_several_agents else []
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
-        columns=("", "scenario", *agent, *(_heading(known[n]) for n in used)),
+        columns=("", "scenario", *agent, *(_heading(columns[n]) for n in used)),
         rows=tuple((*row.head, *(_score(row.cells[n]) for n in used)) for row in rows),
         notes=tuple(filter(None, notes)),
         noun="scenario",
@@ -91,7 +92,7 @@ def scores(facts: Facts) -> Iterator[Section]:
 
 
 class _ScoreRow(NamedTuple):
-    """A scenario: its verdict and name, and a cell for each judged metric."""
+    """The row of a scenario: its verdict and name, and a cell for each judged metric."""
 
     head: tuple[Cell, ...]
     cells: tuple[score_cells.ScoreCell, ...]
@@ -141,7 +142,7 @@ _SPREADS = {
 
 
 def dimensions(facts: Facts) -> Iterator[Section]:
-    """What was measured in each dimension, the agents of a run below each other."""
+    """Yield the measurements of each dimension, with the agents of a run below each other."""
     report, several = facts.report, facts.report.has_several_agents
     agents = ["Agent"] if several else []
     numbers = ("Value", "Median", "p95", "n")
@@ -164,7 +165,7 @@ def dimensions(facts: Facts) -> Iterator[Section]:
 
 
 def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, tuple[str, str, str, str]]]:
-    """Category, measure and agent, and the figures of each."""
+    """Yield category, measure and agent with the figures of each."""
     for dimension in report.dimensions[agent]:
         for name, metric in _RATES.items():
             if name in dimension.rates and (
@@ -187,7 +188,7 @@ def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, 
 
 
 def estimates_of(report: Report, category: Category, agent: str) -> str:
-    """The sign of an estimate, if any tokens of the agent in that category were not reported."""
+    """Return ``≈`` if any tokens of the agent in the category are estimated, else an empty text."""
     is_estimated = any(
         sample.trajectory.usage.estimated
         for scenario in report.scenarios

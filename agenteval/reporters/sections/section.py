@@ -1,4 +1,4 @@
-"""A part of a report as every format shows it: a title, a table, notes. No format's markup, no layout."""
+"""The parts of a section that every format shows: a title, a table and notes, without markup or layout."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from agenteval.core.score import Verdict
 
 
 class Tone(StrEnum):
-    """What a text means beside its words, where a format can show that."""
+    """The meaning of a text beyond its words, for formats that can show it."""
 
     STRONG = "strong"
     QUIET = "quiet"
     OPEN = "open"
-    """Not decided, or to be looked at."""
+    """Not decided, or worth a look."""
     BAD = "bad"
     WORST = "worst"
 
 
 class StyledText(NamedTuple):
-    """A text in a tone."""
+    """A text with a tone."""
 
     text: str
     tone: Tone | None = None
 
 
 class LocationCell(NamedTuple):
-    """Where something is written: ``file:line``, or words where there is no file."""
+    """The place where something is written: ``file:line``, or words if there is no file."""
 
     where: str
 
 
 Cell: TypeAlias = str | StyledText | Verdict | LocationCell
-"""A verdict is shown as its mark."""
+"""A cell of a table; a verdict is shown as its mark."""
 
 
 class Item(NamedTuple):
-    """Something in a line, with what belongs to it below; what is empty there is not shown."""
+    """A line with further lines below it. Empty lines are not shown."""
 
     head: tuple[str | StyledText, ...]
     below: tuple[str | StyledText, ...] = ()
@@ -46,8 +46,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """``named_by``: how many of the columns name a row. Notes follow the table. One that is of another
-    section has a greater ``level``; there is none above 2."""
+    """A section of a report. Notes follow the table."""
 
     title: str
     columns: tuple[str, ...] = ()
@@ -56,11 +55,13 @@ class Section:
     numbers: tuple[str, ...] = ()
     """The columns that are aligned to the right."""
     noun: str = "row"
-    """What a row is."""
+    """The noun for a row."""
     named_by: int = 1
+    """The number of columns that name a row."""
     level: int = 2
+    """The depth of the heading, 2 at the top and more for a section within another."""
     can_be_short: bool = False
-    """The rows begin with their verdict, and a short report leaves out those that passed."""
+    """True if each row begins with its verdict and a short report may leave out the rows that passed."""
 
 
 def has_text(span: str | StyledText) -> bool:

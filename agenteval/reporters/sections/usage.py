@@ -1,4 +1,4 @@
-"""What each role used, and what it cost."""
+"""Show what each role used and what it cost."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 
 
 def usage(facts: Facts) -> Iterator[Section]:
-    """A row for each role that used anything."""
+    """Yield a table with a row for each role that used anything."""
     report = facts.report
-    used = {role: own for role, own in report.usage.items() if own.is_spent or own.cached_calls}
+    used = {role: spent for role, spent in report.usage.items() if spent.is_spent or spent.cached_calls}
     if not used:
         return
     replies = replies_by_role(report)
-    is_estimated = any(own.estimated for own in used.values())
-    notes = ("≈: estimated, since no provider reported it" if is_estimated else "", sum_text(report))
+    is_estimated = any(spent.estimated for spent in used.values())
+    notes = ("≈: estimated, because the provider did not report it" if is_estimated else "", sum_text(report))
     yield Section(
         "Usage",
         columns=("role", "calls", "input tokens", "of these cached", "output tokens", "cost"),
-        rows=tuple(_cells(role, own, replies.get(role, ReplyCounts())) for role, own in used.items()),
+        rows=tuple(_cells(role, spent, replies.get(role, ReplyCounts())) for role, spent in used.items()),
         notes=tuple(filter(None, (*notes, *unknown_texts(report)))),
     )
 
 
-def _cells(role: str, own: Usage, replies: ReplyCounts) -> tuple[str, ...]:
-    about = "≈ " if own.estimated else ""
-    cost = "price unknown" if own.cost is None else f"{about}{amount(own.cost)} USD"
+def _cells(role: str, spent: Usage, replies: ReplyCounts) -> tuple[str, ...]:
+    about = "≈ " if spent.estimated else ""
+    cost = "price unknown" if spent.cost is None else f"{about}{amount(spent.cost)} USD"
     if replies.scripted:
         cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
-    counts = (own.input_tokens, own.cached_tokens, own.output_tokens)
+    counts = (spent.input_tokens, spent.cached_tokens, spent.output_tokens)
     tokens = tuple(f"{about}{count:,}" for count in counts)
-    if own.unsplit:
-        tokens = ("not reported", "", f"{about}{own.tokens:,} in and out")
-    calls = f"{own.calls:,}" + (f" (and {own.cached_calls:,} cached)" if own.cached_calls else "")
+    if spent.unsplit:
+        tokens = ("not reported", "", f"{about}{spent.tokens:,} in and out")
+    calls = f"{spent.calls:,}" + (f" (and {spent.cached_calls:,} cached)" if spent.cached_calls else "")
     return role, calls, *tokens, cost

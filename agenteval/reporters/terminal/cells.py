@@ -1,4 +1,4 @@
-"""How the terminal writes a number, a verdict, a list of tools; and text that is not ours."""
+"""Format numbers, verdicts, lists of tools and text from outside for the terminal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from agenteval.core.sample_report import Aggregate
 from agenteval.core.score import Verdict
 
 NO_VALUE = "–"
-"""Where there is no value: nobody measured, or it does not apply."""
+"""The text shown if there is no value, because it was not measured or does not apply."""
 
 NARROW = 60
-"""Below so many columns a table keeps only what it cannot do without."""
+"""The number of columns below which a table keeps only what it needs."""
 
 UNDECIDED_STYLE = "magenta"
-"""Yellow and cyan vanish on a light background, blue on a dark one: of the colours these are left, and words
-are never told by colour alone."""
+"""The style of what is undecided. Yellow and cyan vanish on a light background and blue on a dark one, so few
+colours are left. Colour is never the only sign."""
 
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
@@ -48,7 +48,7 @@ def heading(words: str) -> Text:
 
 
 def clean_text(text: str, style: str = "") -> Text:
-    """Text from outside as a value that rich shows and never reads as markup."""
+    """Make a text from outside that rich shows as it is and never reads as markup."""
     return Text(clean(text), style=style)
 
 
@@ -57,14 +57,14 @@ def clean_line(text: str, limit: int, style: str = "") -> Text:
 
 
 def truncate(text: str, width: int, style: str = "") -> Text:
-    """Text from outside as one line of at most ``width`` columns."""
+    """Shorten text from outside to one line of at most ``width`` columns."""
     line = Text(one_line(text, 4 * max(1, width)), style=style, no_wrap=True)
     line.truncate(max(1, width), overflow="ellipsis")
     return line
 
 
 def wrap_lines(text: str, width: int, most: int) -> list[Text]:
-    """Text from outside as at most so many lines of that width; the last says by ``…`` that there is more."""
+    """Wrap text from outside into at most ``most`` lines. The last one ends in ``…`` if text is left out."""
     width = max(8, width)
     lines: list[Text] = []
     rest = one_line(text, 2 * width * most)
@@ -76,8 +76,9 @@ def wrap_lines(text: str, width: int, most: int) -> list[Text]:
 
 
 def wrap_fully(text: str, width: int, style: str = "") -> list[Text]:
-    """Text on as many lines as it takes. They end at blanks: a command or a path can be copied, and is rather
-    wider than the screen. A writing without blanks ends where the screen does. YAML stays indented."""
+    """Wrap text into as many lines as it needs. Lines break only at blanks, so that a command or a path can
+    be copied even if it is wider than the screen. Scripts without blanks break at the width. Indentation of
+    YAML is kept."""
     lines: list[str] = []
     for line in clean(text).split("\n"):
         lines.append(line[: len(line) - len(line.lstrip())])
@@ -96,17 +97,17 @@ def _parts(word: str, width: int) -> list[str]:
     return chop_cells(word, max(2, width)) if is_wide else [word]
 
 
-def wrap_with_remedy(what: str, remedy: str, width: int, most: int) -> list[Text]:
-    """What is said as at most so many lines, and what to do about it in whole."""
+def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[Text]:
+    """Wrap a message into at most ``most`` lines, followed by its complete remedy."""
     if not remedy:
-        return wrap_lines(what, width, most)
+        return wrap_lines(message, width, most)
     advice = f"— {remedy}"
-    lines = wrap_fully(" ".join(filter(None, (*what.split(), advice))), width)
-    return lines if len(lines) <= most else [*wrap_lines(what, width, most), *wrap_fully(advice, width)]
+    lines = wrap_fully(" ".join(filter(None, (*message.split(), advice))), width)
+    return lines if len(lines) <= most else [*wrap_lines(message, width, most), *wrap_fully(advice, width)]
 
 
 def first_line(text: str, width: int) -> str:
-    """As much of it as fits, up to the end of a word where one is not too long."""
+    """Return as much of the text as fits, up to the end of a word unless that word is too long."""
     if cell_len(text) <= width:
         return text
     fitting = chop_cells(text, width)[0]
@@ -120,13 +121,13 @@ LABEL = 13
 
 
 def labelled(label: str, text: Text, style: str | Style = "", width: int = LABEL) -> Text:
-    """``error rates: an agent that …``; without a label, a further line below it."""
+    """Return ``error rates: an agent that …``, or a continuation line below it if there is no label."""
     head = f"{label + ':' if label else '':<{width}}"
     return unbroken(head, style).append(text.plain, style="not dim not bold default")
 
 
 def right_aligned(left: Text, right: Text, width: int) -> Text:
-    """Both on one line of that width, as far apart as there is room; ``left`` is cut where there is none."""
+    """Put both texts on one line, as far apart as the width allows. ``left`` is cut if there is no room."""
     least = 2
     left.truncate(max(12, width - right.cell_len - least), overflow="ellipsis")
     blanks = max(least, min(width, _READABLE) - left.cell_len - right.cell_len)
@@ -135,16 +136,16 @@ def right_aligned(left: Text, right: Text, width: int) -> Text:
 
 
 _READABLE = 100
-"""In wider terminals, what stands at the right edge is too far from what it belongs to."""
+"""The width up to which a line is filled. In wider terminals, text at the right edge is too far away."""
 
 
 def unbroken(text: str, style: str | Style = "") -> Text:
-    """A line to be copied: the terminal may wrap it, we must not. ``text`` must be clean."""
+    """Return a line that can be copied: the terminal may wrap it, rich does not. ``text`` must be clean."""
     return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
 def percent(value: float | None, *, digits: int = 1) -> str:
-    """A share as a percentage. Only a whole share reads 100 %, only an empty one 0 %."""
+    """Format a share as a percentage. Only an exact 1 is shown as 100 %, and only an exact 0 as 0 %."""
     if value is None:
         return NO_VALUE
     least = 10**-digits
@@ -155,7 +156,7 @@ def percent(value: float | None, *, digits: int = 1) -> str:
 
 
 def number(value: float | None) -> str:
-    """``2.3``, ``51``, ``3,833``: one decimal below a hundred, and none where there is nothing after it."""
+    """Return ``2.3``, ``51``, ``3,833``: one decimal below a hundred, and none if it is zero."""
     if value is None:
         return NO_VALUE
     if value >= 100 or value == int(value):
@@ -164,17 +165,17 @@ def number(value: float | None) -> str:
 
 
 def yes_no(rate: Aggregate | None) -> str:
-    """``yes`` or ``no`` for one sample, ``2/3`` for several."""
+    """Return ``yes`` or ``no`` for one sample, ``2/3`` for several."""
     if rate is None or rate.value is None:
         return NO_VALUE
-    held = round(rate.value * rate.n)
+    successes = round(rate.value * rate.n)
     if rate.n == 1:
-        return "yes" if held else "no"
-    return f"{held}/{rate.n}"
+        return "yes" if successes else "no"
+    return f"{successes}/{rate.n}"
 
 
 def tools_called(names: Iterable[str]) -> Text:
-    """The tools in the order of their calls; neighbours of one name are counted."""
+    """List the tools in the order of their calls, with a count for repeated neighbours."""
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     parts = [
         f"{one_line(name, 40)} ×{times}" if times > 1 else one_line(name, 40)
@@ -186,14 +187,14 @@ def tools_called(names: Iterable[str]) -> Text:
 
 
 def plain_table(*, show_header: bool = True) -> Table:
-    """A table of columns and white space, without lines."""
+    """Create a table of columns and white space, without lines."""
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=show_header)
 
 
 def not_shown(titles: Sequence[str]) -> Text:
-    """The columns for which the terminal has no room."""
+    """Name the columns for which the terminal has no room."""
     return Text(f"too narrow for: {', '.join(titles)}", style="dim")
 
 
-def indented(what: RenderableType) -> Padding:
-    return Padding(what, (0, 0, 0, 2))
+def indented(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, 2))

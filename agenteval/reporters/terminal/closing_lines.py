@@ -1,5 +1,5 @@
-"""The last lines of the screen: what did not pass, in few words, to be pasted back; what to do next; and the
-verdict, as the very last one."""
+"""Show the last lines of the screen: short lines about what did not pass, to be copied; the next commands;
+and, as the very last line, the verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 
 MOST = 1000
-"""Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
+"""The number of lines shown at most, far more than anybody reads."""
 _LEAST_REASON = 30
 _DETAILS = "Details"
 _NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
@@ -45,52 +45,56 @@ _INDENT = 7
 
 
 def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A line for each scenario that decided, failed ones first, and for each rule over the whole run. What
-    stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
+    """Yield a line for each decisive scenario, failed ones first, and for each gate over the whole run. A
+    scenario is named as ``run`` accepts it. Rows that ended alike are represented by the first."""
     decision = facts.decision
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
     gates = run_gates(decision)
     together = facts.decisive_rows
-    blocks = [] if options.quiet else together[:MOST_BLOCKS]  # in which it stands already
+    blocks = [] if options.quiet else together[:MOST_BLOCKS]  # these show the remedy already
     remedies = {group.rows[0][0].rules[0].remedy for group in blocks}
     for gate in gates:
-        yield from _of_gate(gate, options)
+        yield from _gate_lines(gate, options)
     names = selectors(facts.report)
     for group in together[: MOST - len(gates)]:
-        listed = _listed(group, names, facts)
-        yield from _line(listed, options, is_new=listed.remedy not in remedies)
-        remedies.add(listed.remedy)
+        entry = _to_entry(group, names, facts)
+        yield from _entry_lines(entry, options, is_new=entry.remedy not in remedies)
+        remedies.add(entry.remedy)
     if (more := len(gates) + len(together) - MOST) > 0:
         yield Text(f"… and {more:,} more")
-    if told := never_ran_text(facts.decisive):
+    if never_ran := never_ran_text(facts.decisive):
         word = Verdict.INCONCLUSIVE
         line = Text(word.upper(), style=f"bold {style_of(word)}", no_wrap=True)
-        yield line.append(" ").append_text(truncate(told, options.width - line.cell_len, "not bold default"))
+        yield line.append(" ").append_text(
+            truncate(never_ran, options.width - line.cell_len, "not bold default")
+        )
 
 
-class _Listed(NamedTuple):
-    """A line of the list. ``name``: of a scenario, what ``run`` takes; ``what``: what is wrong."""
+class _ListEntry(NamedTuple):
+    """A line of the list."""
 
     verdict: Verdict
     name: str
+    """The name of the rule, or the argument that selects the scenario in ``run``."""
     what: str
+    """The description of what is wrong."""
     remedy: str = ""
 
 
-def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
+def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     value, bound = format_figures(gate)
     place = shown_place(gate.where, options.root)
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
-    yield from _line(_Listed(gate.verdict, one_line(gate.name, 80), reason), options)
-    # What it is based on says as well what would decide it.
+    yield from _entry_lines(_ListEntry(gate.verdict, one_line(gate.name, 80), reason), options)
+    # The basis includes what would decide the gate.
     yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
 
 
-def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
-    """``names``: by scenario what ``run`` takes."""
+def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListEntry:
+    """Build the line of a group. ``names`` maps scenario ids to what ``run`` accepts."""
     failed = group.rows[0]
-    first = _deciding(failed, facts.report)
+    first = _most_informative(failed, facts.report)
     name = names[first.scenario]
     if first.several_agents:
         name += f" · {one_line(first.agent, 60)}"
@@ -98,30 +102,32 @@ def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
     counts = (f"{group.count_text}; " if group.count_text else "") + _how_many(failed, first)
     what, _ = split_violation_remedy(rule.violation, counts + rule.gist)
     verdict = scenario_decision(facts.decision, first.scenario_report).verdict
-    if facts.decision.is_reported:  # its conversations decide nothing, its own rules do
+    if facts.decision.is_reported:  # only its own rules decide
         verdict = failed[0].verdict
-    return _Listed(verdict, name, what, rule.remedy)
+    return _ListEntry(verdict, name, what, rule.remedy)
 
 
 def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
-    """``2 of 3 conversations: ``, those that ended as the one that is shown; empty where there is but one."""
+    """Return ``2 of 3 conversations: `` for those that ended like the one shown, or an empty text if there is
+    only one."""
     planned = len(shown.scenario_report.samples) + len(shown.scenario_report.missing)
     many = sum(each.key is not None and each.verdict is shown.verdict for each in group)
     return f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
 
 
-def _deciding(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
-    """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
+def _most_informative(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
+    """Return the failure to show: the gate's own row for a gate over repeated runs, otherwise the first
+    conversation with the group's verdict."""
     if replaces_every_sample(report.plan.suite.gates):
         return group[0]
-    own = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
-    return next(own, group[0])
+    conversations = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
+    return next(conversations, group[0])
 
 
-def _line(listed: _Listed, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
-    """The reason beside the name, or below it where there is no room; what to do about it in whole where
-    that has no room either, if it does not stand in the list already."""
-    verdict, name, what, remedy = listed
+def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
+    """Yield the reason next to the name, or below it if there is no room. A remedy that does not fit is shown
+    in full below, unless the list already contains it."""
+    verdict, name, what, remedy = entry
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
     room, below = options.width - line.cell_len - 2, options.width - _INDENT
@@ -140,20 +146,20 @@ def _below(lines: Iterable[Text]) -> Iterator[Text]:
 
 
 def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """What to do next, and the verdict."""
-    told = [] if options.quiet else list(next_commands(facts, options.run))
+    """Yield the next commands and the verdict."""
+    commands = [] if options.quiet else list(next_commands(facts, options.run))
     if options.verbose:
-        told = [(label, command) for label, command in told if label != _DETAILS]
-    line = "     ".join(f"{label}: {command}" for label, command in told)
+        commands = [(label, command) for label, command in commands if label != _DETAILS]
+    line = "     ".join(f"{label}: {command}" for label, command in commands)
     if len(line) <= options.width:
         yield from [unbroken(line)] if line else []
     else:
-        yield from (unbroken(f"{label}: {command}") for label, command in told)
+        yield from (unbroken(f"{label}: {command}") for label, command in commands)
     yield last_line(facts)
 
 
 def last_line(facts: Facts) -> Text:
-    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    """Return the verdict, the number of scenarios by outcome, the exit code and the caveats."""
     word, rest = verdict_line(facts)
     style = _WORD_STYLES.get(word) or style_of(facts.decision.verdict)
     line = Text(f"{word}: ", style=f"bold {style}")
@@ -166,13 +172,13 @@ _WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red",
 
 
 def _can_go_on(report: Report) -> bool:
-    """Whether it was cut off, so that nothing has to be run twice."""
+    """Check whether the run was cut off and can be resumed, so that nothing has to run twice."""
     is_cut_off = report.finished is None or report.finished.outcome in ("interrupted", "budget", "deadline")
     return is_cut_off and bool(report.run.request)
 
 
 def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
-    """A word for what it does, and the command. ``run``: its name, if it is not the latest."""
+    """Yield (label, command) pairs to run next. ``run`` is the name of the run, or empty for the latest."""
     report, groups = facts.report, facts.decisive
     if facts.decision.verdict is Verdict.PASSED or not groups:
         if report.samples:
@@ -180,7 +186,7 @@ def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
         return
     name = run if run not in ("", report.run.run_id) else short_run_id(report.run.run_id)
     if _can_go_on(report):
-        yield "Go on", command_of(["agenteval", "run", "--resume", name])
+        yield "Resume", command_of(["agenteval", "run", "--resume", name])
     else:
         yield (
             "Re-run",

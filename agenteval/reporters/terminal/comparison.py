@@ -1,4 +1,4 @@
-"""Two runs compared, for a person at a terminal."""
+"""Show two runs compared at a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from agenteval.verdict.comparison import RunComparison
 
 
 def render(comparison: RunComparison, options: ReportOptions) -> str:
-    """The whole comparison as text, ending in a newline. Colours only if ``options.color``."""
+    """Render the comparison as text that ends in a newline. Colours are used only if ``options.color`` is
+    true."""
     return render_parts(_parts(comparison, options), options)
 
 

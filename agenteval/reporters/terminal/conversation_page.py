@@ -1,4 +1,4 @@
-"""``agenteval show``: one conversation as a person reads it, with what was said of each turn beside it."""
+"""Show one conversation (``agenteval show``) with the judgements on each turn."""
 
 from __future__ import annotations
 
@@ -48,26 +48,27 @@ from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7
-"""Columns of who speaks; so many more are the number of the turn and the blanks between."""
+"""The width of the speaker column. Another ``_MARGIN`` columns hold the turn number and blanks."""
 _MARGIN = 4
 _STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
 _LONGEST = 20_000
-"""Characters of one message; what is longer is in the JSON."""
+"""The number of characters shown of one message. The JSON output has the rest."""
 
 
 NOT_RECORDED = (
-    "what the judges were asked was not kept: an older run, one without judges, or a file that is gone"
+    "the questions to the judges were not recorded: the run is older, had no judges, or a file is missing"
 )
 
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """``asked``: what the judges were, ``None`` where the run has not kept it. ``metric``: only of this one,
-    and every word of it; empty: of all, in short."""
+    """The questions to the judges and their answers, to be shown with ``--judge``."""
 
     answers: tuple[ModelAsked, ...] | None
+    """The recorded questions and answers; ``None`` if the run did not record them."""
     metric: str = ""
+    """The only metric to show, with every word of the question; empty to show all metrics in short."""
 
     @property
     def selected_answers(self) -> tuple[ModelAsked, ...]:
@@ -79,103 +80,106 @@ class JudgeExchange:
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """One conversation of a run; ``sample`` is ``None`` for one that was planned and not held. ``running``:
-    the run still goes on. ``repeat`` and ``following``: the commands that run it again, and that show the
-    next one that did not pass; empty where there is none. ``judging``: what to tell of its judges."""
+    """One conversation of a run, with everything its page shows."""
 
     report: Report
     decision: Decision
     scenario_report: ScenarioReport
     key: SampleKey
     sample: SampleReport | None
+    """The conversation; ``None`` if it was planned but has not run."""
     running: bool = False
+    """True if the run is still in progress."""
     rerun_command: str = ""
+    """The command that runs the conversation again; empty if there is none."""
     next_command: str = ""
+    """The command that shows the next conversation that did not pass; empty if there is none."""
     judge_transcript: JudgeExchange | None = None
+    """The exchange with the judges; ``None`` to leave it out."""
 
     @property
     def verdict(self) -> Verdict:
         return self.decision.samples.get(self.key, NEVER_RAN).verdict
 
 
-def page_of(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
-    """The conversation from its name to the commands that follow from it."""
-    yield _head(shown)
-    yield Text(_place(shown, options), style="dim")
-    if shown.judge_transcript and shown.judge_transcript.answers is None:
+def page_of(page: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
+    """Yield the page, from the name of the conversation to the commands to run next."""
+    yield _head(page)
+    yield Text(_place(page, options), style="dim")
+    if page.judge_transcript and page.judge_transcript.answers is None:
         yield Text(NOT_RECORDED, style=UNDECIDED_STYLE)
-    if shown.sample is not None:
-        yield _conversation(shown, shown.sample, options)
-    yield from _foot(shown, options)
+    if page.sample is not None:
+        yield _conversation(page, page.sample, options)
+    yield from _foot(page, options)
 
 
 # ── head and foot ────────────────────────────────────────────────────────────────────────────────
 
 
 def name_of(key: SampleKey) -> str:
-    """``refund@2``, as ``show`` takes it: epochs count from 1."""
+    """Return ``refund@2``, as ``show`` accepts it. Epochs count from 1."""
     variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
     return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
 
 
-def _head(shown: ConversationPage) -> Text:
-    line = Text.assemble((name_of(shown.key), "bold"), "  ", (_state(shown), style_of(shown.verdict)))
-    several = shown.report.has_several_agents
-    parts = [f"agent {one_line(shown.scenario_report.agent, 60)}"] if several else []
-    parts += [f"run {shown.report.run.run_id}"]
-    if shown.sample is not None:
-        parts += list(_figures(shown.sample.trajectory))
-    if shown.report.scripted and shown.sample is not None and shown.sample.scripted:
+def _head(page: ConversationPage) -> Text:
+    line = Text.assemble((name_of(page.key), "bold"), "  ", (_state(page), style_of(page.verdict)))
+    several = page.report.has_several_agents
+    parts = [f"agent {one_line(page.scenario_report.agent, 60)}"] if several else []
+    parts += [f"run {page.report.run.run_id}"]
+    if page.sample is not None:
+        parts += list(_figures(page.sample.trajectory))
+    if page.report.scripted and page.sample is not None and page.sample.scripted:
         parts.append("scripted: no model judged it")
     return line.append(f"   {' · '.join(parts)}", style="dim")
 
 
-def _state(shown: ConversationPage) -> str:
-    if shown.sample is not None and shown.sample.stop is None:
-        return "UNDER WAY" if shown.running else "CUT OFF"
-    if shown.sample is None:
-        return "NOT BEGUN" if shown.running else "NOT RUN"
-    return shown.verdict.upper()
+def _state(page: ConversationPage) -> str:
+    if page.sample is not None and page.sample.stop is None:
+        return "UNDER WAY" if page.running else "CUT OFF"
+    if page.sample is None:
+        return "NOT STARTED" if page.running else "NOT RUN"
+    return page.verdict.upper()
 
 
-def _figures(told: Trajectory) -> Iterator[str]:
-    yield plural(len(told.all_turns), "turn")
-    if told.tool_calls:
-        yield plural(len(told.tool_calls), "call")
-    if told.latency_ms:
-        yield duration(told.latency_ms)
-    if told.tokens:
-        yield f"{'≈' if told.usage.estimated else ''}{told.tokens:,} tokens"
+def _figures(trajectory: Trajectory) -> Iterator[str]:
+    yield plural(len(trajectory.all_turns), "turn")
+    if trajectory.tool_calls:
+        yield plural(len(trajectory.tool_calls), "call")
+    if trajectory.latency_ms:
+        yield duration(trajectory.latency_ms)
+    if trajectory.tokens:
+        yield f"{'≈' if trajectory.usage.estimated else ''}{trajectory.tokens:,} tokens"
 
 
 def duration(ms: float) -> str:
-    """``26 ms``, ``3.4 s``."""
+    """Return ``26 ms`` or ``3.4 s``."""
     return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
 
 
-def _place(shown: ConversationPage, options: ReportOptions) -> str:
-    record = shown.sample.record if shown.sample else ""
-    spec = shown.scenario_report.scenario
+def _place(page: ConversationPage, options: ReportOptions) -> str:
+    record = page.sample.record if page.sample else ""
+    spec = page.scenario_report.scenario
     place = shown_places((record or spec.where(), spec.row), options.root)
-    name = one_line(shown.scenario_report.scenario.name, 200)
-    return f"{place}  {name}" if name and name != shown.scenario_report.scenario.id else place
+    name = one_line(page.scenario_report.scenario.name, 200)
+    return f"{place}  {name}" if name and name != page.scenario_report.scenario.id else place
 
 
-def _foot(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
-    told = list(planned(shown.scenario_report))
-    if len(told) > 1:
+def _foot(page: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
+    epochs = list(planned(page.scenario_report))
+    if len(epochs) > 1:
         line = Text("epochs ", style="dim")
-        for key, _ in told:
-            verdict = shown.decision.samples.get(key, NEVER_RAN).verdict
-            here = "bold" if key == shown.key else "dim"
+        for key, _ in epochs:
+            verdict = page.decision.samples.get(key, NEVER_RAN).verdict
+            here = "bold" if key == page.key else "dim"
             line.append(f" {_variant(key)}{key.epoch + 1} ", style=here).append_text(mark(verdict))
         yield line
-    for violation in scenario_violations(shown.scenario_report, shown.decision):
+    for violation in scenario_violations(page.scenario_report, page.decision):
         yield _rule(violation, "", options)
-    if shown.rerun_command:
-        yield unbroken(f"repeat: {shown.rerun_command}", "dim")
-    if shown.next_command:
-        yield unbroken(f"next:   {shown.next_command}", "dim")
+    if page.rerun_command:
+        yield unbroken(f"repeat: {page.rerun_command}", "dim")
+    if page.next_command:
+        yield unbroken(f"next:   {page.next_command}", "dim")
 
 
 def _variant(key: SampleKey) -> str:
@@ -185,8 +189,8 @@ def _variant(key: SampleKey) -> str:
 # ── the conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Page:
-    """Rows of turn, who, and what; a turn is named on its first row."""
+class _TurnTable:
+    """A table with rows of turn, speaker and text. A turn is numbered on its first row."""
 
     def __init__(self, sample: SampleReport) -> None:
         self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -199,60 +203,60 @@ class _Page:
     def begin(self, turn: int) -> None:
         self._turn = str(turn + 1)
 
-    def add(self, who: str, what: str | Text, style: str = "") -> None:
-        text = what if isinstance(what, Text) else Text(self.safe(what), style=style)
+    def add(self, who: str, content: str | Text, style: str = "") -> None:
+        text = content if isinstance(content, Text) else Text(self.safe(content), style=style)
         self.table.add_row(self._turn, Text(who, style=_STYLES.get(who, "dim")), text)
         self._turn = ""
 
     def safe(self, text: str) -> str:
-        """Without what a terminal obeys, and without a secret that the agent told."""
+        """Remove what a terminal would interpret, and mask secrets that the agent disclosed."""
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
         return mask_secrets(clean(text), self._hidden)
 
 
-def _conversation(shown: ConversationPage, sample: SampleReport, options: ReportOptions) -> Table:
-    page = _Page(sample)
+def _conversation(page: ConversationPage, sample: SampleReport, options: ReportOptions) -> Table:
+    table = _TurnTable(sample)
     width = max(30, options.width - _WHO - _MARGIN)
-    told = _TurnAnnotations(shown, sample, page, options)
+    annotations = _TurnAnnotations(page, sample, table, options)
     by_name = has_several_agents(sample)
     for index, turn in enumerate(sample.turns):
-        page.begin(index)
-        _add_turn(page, turn.turn, width, by_name=by_name)
-        told.turn(index, turn)
-    told.whole()
-    return page.table
+        table.begin(index)
+        _add_turn(table, turn.turn, width, by_name=by_name)
+        annotations.turn(index, turn)
+    annotations.whole()
+    return table.table
 
 
-def _add_turn(page: _Page, turn: Turn, width: int, *, by_name: bool) -> None:
-    page.add("user", message_text(turn.user, width) or "(empty)", "bold")
+def _add_turn(table: _TurnTable, turn: Turn, width: int, *, by_name: bool) -> None:
+    table.add("user", message_text(turn.user, width) or "(empty)", "bold")
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = message_text((step.text or "").strip("\n"), width) or "(empty)"
-            page.add("agent", _by(step.agent, by_name) + text)
+            table.add("agent", _speaker_prefix(step.agent, by_name) + text)
         for at, call in enumerate(step.tool_calls):
-            _add_call(page, call, step if at == 0 and len(turn.steps) > 1 else None, width, by_name=by_name)
+            _add_call(table, call, step if at == 0 and len(turn.steps) > 1 else None, width, by_name=by_name)
     if turn.error:
-        page.add("error", turn.error, "red")
+        table.add("error", turn.error, "red")
 
 
-def _by(agent: str, by_name: bool) -> str:
+def _speaker_prefix(agent: str, by_name: bool) -> str:
     return f"({one_line(agent, 60)}) " if by_name and agent else ""
 
 
-def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_name: bool) -> None:
-    took = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
-    head = Text(page.safe(_by(call.agent, by_name) + _call(call, width)), style="magenta")
-    page.add("→", head.append(took, style="dim"))
+def _add_call(table: _TurnTable, call: ToolCall, step: Step | None, width: int, *, by_name: bool) -> None:
+    latency = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
+    head = Text(table.safe(_speaker_prefix(call.agent, by_name) + _call(call, width)), style="magenta")
+    table.add("→", head.append(latency, style="dim"))
     if call.given_up:
-        page.add("←", "(not waited for)", "dim")
+        table.add("←", "(the agent did not wait)", "dim")
     elif call.result is not None:
         is_error = call.result.is_error
-        page.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")
+        table.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")
 
 
 def _call(call: ToolCall, width: int) -> str:
-    """On one line if it fits, else its arguments as a tree below its name."""
+    """Format a call on one line if it fits, otherwise with its arguments as a tree below its name."""
     line = call_text(call)
     if call.args is None or (len(line) <= width and not line.endswith("…)")):
         return line
@@ -260,56 +264,59 @@ def _call(call: ToolCall, width: int) -> str:
     return f"{one_line(call.name, 80)}\n{below}"
 
 
-# ── what was said of it ──────────────────────────────────────────────────────────────────────────
+# ── annotations ──────────────────────────────────────────────────────────────────────────────────
 
 
 class _TurnAnnotations:
-    """Checks, scores and findings, each at its turn; at the end what is of the whole, and what is left."""
+    """The checks, scores and findings of a conversation, added to the page at their turn. Those of the whole
+    conversation follow at the end, with any reasons not shown yet."""
 
     def __init__(
-        self, shown: ConversationPage, sample: SampleReport, page: _Page, options: ReportOptions
+        self, page: ConversationPage, sample: SampleReport, table: _TurnTable, options: ReportOptions
     ) -> None:
-        self._shown = shown
-        self._sample = sample
         self._page = page
+        self._sample = sample
+        self._table = table
         self._options = options
         self._judge = ""  # the model that was named last
-        # Then its head says so, once.
+        # If so, only the head of the page says it.
         self._all_scripted = all(score.scripted for score in sample.all_scores)
-        self._columns = {column.name: column for column in score_columns(shown.report)}
+        self._columns = {column.name: column for column in score_columns(page.report)}
 
-    def turn(self, index: int, told: TurnReport) -> None:
-        took = [duration(told.turn.latency_ms)] if told.turn.latency_ms else []
-        took += [told.turn.user_fault and f"the user's first attempt was refused: {told.turn.user_fault}"]
+    def turn(self, index: int, report: TurnReport) -> None:
+        details = [duration(report.turn.latency_ms)] if report.turn.latency_ms else []
+        details += [
+            report.turn.user_fault and f"the user's first attempt was refused: {report.turn.user_fault}"
+        ]
         self._add_annotations(
-            told.checks, told.scores, told.score_failures, index, "", [each for each in took if each]
+            report.checks, report.scores, report.score_failures, index, "", [each for each in details if each]
         )
 
     def whole(self) -> None:
         sample = self._sample
         self._add_annotations(sample.checks, sample.scores, sample.score_failures, None, "whole", [])
         if sample.review and sample.review.is_fault:
-            self._page.add("user?", sample.review.sentence, UNDECIDED_STYLE)
+            self._table.add("user?", sample.review.sentence, UNDECIDED_STYLE)
         end = "" if sample.record else how_it_ended(sample)
         if end:
-            self._page.add("end", end, "dim")
+            self._table.add("end", end, "dim")
         for violation in self._unreported(end):
-            self._page.add("", _rule(violation, self._shown.scenario_report.scenario.where(), self._options))
+            self._table.add("", _rule(violation, self._page.scenario_report.scenario.where(), self._options))
         for accepted in self._decided.accepted:
-            self._page.add("", f"accepted: {accepted.name}: {accepted.detail}", "dim")
+            self._table.add("", f"accepted: {accepted.name}: {accepted.detail}", "dim")
 
     @property
     def _decided(self) -> SampleDecision:
-        return self._shown.decision.samples.get(self._shown.key, NEVER_RAN)
+        return self._page.decision.samples.get(self._page.key, NEVER_RAN)
 
     def _unreported(self, end: str) -> list[Violation]:
-        """Why it did not pass, but for what stands at its turn already."""
-        told = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
+        """Return the reasons why the sample did not pass that are not shown at a turn."""
+        shown = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
         violations = sample_violations(
-            self._sample, self._decided, self._shown.scenario_report.scenario.where()
+            self._sample, self._decided, self._page.scenario_report.scenario.where()
         )
-        errors = " ".join(told.turn.error or "" for told in self._sample.turns)
-        return [v for v in violations if v.name not in told and v.detail not in f"{end} {errors}"]
+        errors = " ".join(report.turn.error or "" for report in self._sample.turns)
+        return [v for v in violations if v.name not in shown and v.detail not in f"{end} {errors}"]
 
     def _add_annotations(
         self,
@@ -330,33 +337,33 @@ class _TurnAnnotations:
         rows += [row for score in scores if score.metric not in found for row in self._why(score)]
         rows += [self._missing_score(failure) for failure in failures]
         for row in filter(None, rows):
-            self._page.add(who, row)
+            self._table.add(who, row)
             who = ""
-        if self._shown.judge_transcript:
+        if self._page.judge_transcript:
             for who, row in self._judged(scores, turn):
-                self._page.add(who, row)
+                self._table.add(who, row)
 
     # ── --judge ──────────────────────────────────────────────────────────────────────────────────
 
     def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
-        """What each judge was asked and said, and what code found of what it refers to."""
-        judging = self._shown.judge_transcript
+        """Yield the question to each judge, its answer, and what code found for its references."""
+        judging = self._page.judge_transcript
         assert judging is not None
-        told = judging.answers_at(self._shown.key, turn)
-        for each in told:
+        answers = judging.answers_at(self._page.key, turn)
+        for each in answers:
             by = f" · {one_line(each.model, 80)}" if each.model not in ("", self._judge) else ""
             self._judge = each.model or self._judge
-            question = self._page.safe(self._question(each, whole=bool(judging.metric)))
-            yield "judge", Text(self._page.safe(f"{each.metric}{by}"), style="bold")
+            question = self._table.safe(self._question(each, whole=bool(judging.metric)))
+            yield "judge", Text(self._table.safe(f"{each.metric}{by}"), style="bold")
             yield "asked", Text(question, style="dim")
             yield "said", self._answer(each)
-        known = {each.metric for each in told}
+        answered = {each.metric for each in answers}
         for score in scores:
             if judging.metric in ("", score.metric) and (line := self._checked(score)):
-                yield ("" if score.metric in known else "judge"), line
+                yield ("" if score.metric in answered else "judge"), line
 
     def _question(self, asked: ModelAsked, *, whole: bool) -> str:
-        """Of the prompt what is not the record of the conversation, which is told above."""
+        """Return the question without the record of the conversation, which the page shows above."""
         if whole:
             return f"{asked.system}\n\n{asked.prompt}".strip()
         rules = asked.prompt[asked.record :]
@@ -366,9 +373,9 @@ class _TurnAnnotations:
         return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
 
     def _answer(self, asked: ModelAsked) -> Text:
-        """Key by key, each text whole; what says nothing is left out."""
+        """Format the answer key by key, with each text in full. Empty values are left out."""
         if asked.answer is None:
-            return Text(self._page.safe(asked.error or "nothing"), style="red")
+            return Text(self._table.safe(asked.error or "nothing"), style="red")
         width = max(30, self._options.width - _WHO - _MARGIN)
         lines = []
         for name, value in asked.answer.items():
@@ -377,7 +384,7 @@ class _TurnAnnotations:
             elif value not in (None, [], {}):
                 below = tree_lines(value, width, most=10 * MOST_LINES)
                 lines.append(f"{name}: {below[0]}" if len(below) == 1 else "\n  ".join((f"{name}:", *below)))
-        return Text(self._page.safe("\n".join(lines) or "nothing"))
+        return Text(self._table.safe("\n".join(lines) or "nothing"))
 
     def _checked(self, score: Score) -> Text | None:
         parts = list(self._references(score.references))
@@ -387,28 +394,28 @@ class _TurnAnnotations:
         if not parts:
             return None
         line = Text.assemble((f"{self._column(score).short} {self._brief_score(score)}", "bold"), " ")
-        return line.append(self._page.safe(" · ".join(parts)))
+        return line.append(self._table.safe(" · ".join(parts)))
 
-    def _references(self, told: References) -> Iterator[str]:
-        """Each was looked up by code: one that is not there makes an answer void."""
+    def _references(self, references: References) -> Iterator[str]:
+        """Yield the references of a score. Code has verified each; a wrong one makes an answer void."""
         calls = self._sample.trajectory.tool_calls
-        for name, at in (("call", told.call), ("repeats call", told.other_call)):
+        for name, at in (("call", references.call), ("repeats call", references.other_call)):
             if at is not None:
                 what = f" {call_text(calls[at])}" if at < len(calls) else ""
                 yield f"{name} {at + 1}{what}"
-        yield from [f"parameter {told.parameter}"] if told.parameter else []
-        yield from [f"tool {told.tool}, not called"] if told.tool else []
-        yield from [f'source "{one_line(told.source, 300)}"'] if told.source else []
-        yield from [f'rule "{one_line(told.rule, 300)}"'] if told.rule else []
+        yield from [f"parameter {references.parameter}"] if references.parameter else []
+        yield from [f"tool {references.tool}, not called"] if references.tool else []
+        yield from [f'source "{one_line(references.source, 300)}"'] if references.source else []
+        yield from [f'rule "{one_line(references.rule, 300)}"'] if references.rule else []
 
     def _brief(self, checks: Sequence[Check], scores: Sequence[Score], more: Sequence[str]) -> Text | None:
-        held = sum(check.passed is True for check in checks)
+        passed = sum(check.passed is True for check in checks)
         line = Text()
-        if held:
-            line.append("✓", style="green").append(f" {plural(held, 'check')}", style="dim")
-        said = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
-        for part in (*said, *more):
-            line.append(f"{' · ' if line else ''}{self._page.safe(part)}", style="dim")
+        if passed:
+            line.append("✓", style="green").append(f" {plural(passed, 'check')}", style="dim")
+        judged = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
+        for part in (*judged, *more):
+            line.append(f"{' · ' if line else ''}{self._table.safe(part)}", style="dim")
         return line or None
 
     def _brief_score(self, score: Score) -> str:
@@ -421,12 +428,12 @@ class _TurnAnnotations:
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
         line = Text.assemble(mark(verdict), " ", (one_line(check.name, 80), "bold"))
         line.append(
-            _line_of(check.where, self._shown.scenario_report.scenario.where(), self._options), style="dim"
+            _line_of(check.where, self._page.scenario_report.scenario.where(), self._options), style="dim"
         )
-        return line.append(f"  {self._page.safe(check.detail)}" if check.detail.strip() else "")
+        return line.append(f"  {self._table.safe(check.detail)}" if check.detail.strip() else "")
 
     def _finding(self, finding: Finding) -> Iterator[Text]:
-        counts = self._shown.report.plan.suite.fail_on
+        counts = self._page.report.plan.suite.fail_on
         gates = counts is not None and finding.severity.rank >= counts.rank
         verdict, style = (Verdict.FAILED, "bold") if gates else (None, UNDECIDED_STYLE)
         sign = mark(verdict) if verdict else Text("!", style=UNDECIDED_STYLE)
@@ -434,33 +441,32 @@ class _TurnAnnotations:
         line = Text.assemble(sign, " ", (head, style))
         call = f", call {finding.call + 1}" if finding.call is not None else ""
         line.append(f"  ({one_line(finding.found_by, 100)}{call})", style="dim")
-        yield line.append(f"  {self._page.safe(finding.explanation)}" if finding.explanation.strip() else "")
+        yield line.append(f"  {self._table.safe(finding.explanation)}" if finding.explanation.strip() else "")
         yield from self._quoted(finding.evidence)
 
     def _quoted(self, evidence: str) -> Iterator[Text]:
         if evidence.strip():
-            yield Text(f'  "{self._page.safe(" ".join(evidence.split()))}"', style="italic")
+            yield Text(f'  "{self._table.safe(" ".join(evidence.split()))}"', style="italic")
 
     def _why(self, score: Score) -> Iterator[Text]:
         column = self._column(score)
         if is_failure_free(score) or not is_low(
-            score, column, threshold_of(self._shown.scenario_report, score.metric)
+            score, column, threshold_of(self._page.scenario_report, score.metric)
         ):
             return
         sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
         line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
-        yield line.append(f"  {self._page.safe(score.reason)}" if score.reason.strip() else "")
+        yield line.append(f"  {self._table.safe(score.reason)}" if score.reason.strip() else "")
         yield from self._quoted(score.evidence)
 
     def _is_violated(self, score: Score) -> bool:
-        violations = scenario_decision(self._shown.decision, self._shown.scenario_report).violations
+        violations = scenario_decision(self._page.decision, self._page.scenario_report).violations
         return any(violation.metric == score.metric for violation in violations)
 
     def _missing_score(self, failure: ScoreFailure) -> Text:
         line = Text.assemble(mark(Verdict.INCONCLUSIVE), " ", (one_line(failure.metric, 80), "bold"))
-        return line.append(
-            f"  {describe_missing_score(classify_missing_score(failure))}: {self._page.safe(failure.message)}"
-        )
+        why = describe_missing_score(classify_missing_score(failure))
+        return line.append(f"  {why}: {self._table.safe(failure.message)}")
 
 
 def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
@@ -470,7 +476,7 @@ def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
 
 
 def _line_of(where: str, near: str, options: ReportOptions) -> str:
-    """``  line 94`` of the scenario's own file, else the place; nothing where there is none."""
+    """Return ``  line 94`` for the scenario's own file, otherwise the place; empty if there is none."""
     path, line = split_place(where)
     if not path or where == near:
         return ""

@@ -1,5 +1,5 @@
-"""What did not pass, in at most twelve lines each: the turn, the rule with what was expected and what was
-there, its place, and the command that shows the whole conversation."""
+"""Show each failure in at most twelve lines: the turn, the broken rule with expected and actual values, its
+place, and the command that shows the whole conversation."""
 
 from __future__ import annotations
 
@@ -40,27 +40,29 @@ from agenteval.scoring.checks.excerpts import excerpt
 MOST_BLOCKS = 10
 _WIDEST = 100
 MOST_LINES = 12
-_OF_RULES, _OF_ONE_RULE = 7, 3
-_RULES = 4
-"""Of one failure; the others are counted."""
+_MOST_RULE_LINES, _MOST_LINES_PER_RULE = 7, 3
+_MOST_RULES = 4
+"""The number of rules shown for one failure. The others are counted."""
 _UNDECIDED_LINES = 3
-_NAMED = 5
+_MOST_NAMED = 5
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _LABEL = 11
-"""Columns before what is said: the number of the turn, and who speaks."""
+"""The width of the columns before a message, for the turn number and the speaker."""
 
 
-class _Block(NamedTuple):
-    """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
-    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
-    ``rows``: other rows of the scenario that ended so; ``how_many`` of all they are, in words."""
+class _FailureBlock(NamedTuple):
+    """The failures of a scenario with an agent."""
 
     group: tuple[ReportedFailure, ...]
     shown: ReportedFailure
+    """The first conversation with the worst verdict, or the scenario's own rules if there is none."""
     rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
+    """Other scenarios that are undecided for the same reason."""
     rows: tuple[str, ...] = ()
+    """Other rows of the scenario that ended alike."""
     how_many: str = ""
+    """The share of such rows among all, in words."""
 
     @property
     def is_failed(self) -> bool:
@@ -68,60 +70,64 @@ class _Block(NamedTuple):
 
 
 def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """The first few that failed or were not decided; all of them are in the list at the end."""
-    told = list(_blocks(facts))
+    """Yield the first few failures. The list at the end of the screen has all of them."""
+    blocks = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
-    for block in told[:MOST_BLOCKS]:
+    for block in blocks[:MOST_BLOCKS]:
         yield from _lines(block, options)
         yield Text()
-    rest = sum(1 + len(block.alike) + len(block.rows) for block in told[MOST_BLOCKS:])
+    rest = sum(1 + len(block.alike) + len(block.rows) for block in blocks[MOST_BLOCKS:])
     if rest:
         yield Text(f"… and {rest:,} more, listed below", style="dim")
         yield Text()
 
 
-def _blocks(facts: Facts) -> Iterator[_Block]:
-    undecided: dict[str, list[_Block]] = {}
-    # Of those that never ran, one line of the list at the end tells.
+def _blocks(facts: Facts) -> Iterator[_FailureBlock]:
+    undecided: dict[str, list[_FailureBlock]] = {}
+    # One line of the list at the end names the scenarios that never ran.
     for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
         block = _block(first)._replace(rows=names, how_many=how_many)
         if block.is_failed:
             yield block
         else:
-            # A server that was down is one thing to be told, however many scenarios were lost to it.
+            # A server that was down is shown once, no matter how many scenarios it affected.
             undecided.setdefault(block.rules[0].gist, []).append(block)
     for one, *alike in undecided.values():
         same = (name for block in alike for name in (_title(block.shown), *block.rows))
         yield one._replace(alike=tuple(same))
 
 
-def _block(group: tuple[ReportedFailure, ...]) -> _Block:
+def _block(group: tuple[ReportedFailure, ...]) -> _FailureBlock:
     worst = Verdict.worst(failure.verdict for failure in group)
     of_worst = [failure for failure in group if failure.verdict is worst]
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
-    whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
-    rules = [rule for failure in (shown, *whole) for rule in failure.rules]
-    # What was not decided beside it matters only where nothing failed.
-    return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
+    scenario_failures = [failure for failure in of_worst if failure.key is None and failure is not shown]
+    rules = [rule for failure in (shown, *scenario_failures) for rule in failure.rules]
+    # Undecided rules matter only if nothing failed, so they come last.
+    return _FailureBlock(
+        group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst))
+    )
 
 
-def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
+def _lines(block: _FailureBlock, options: ReportOptions) -> Iterator[RenderableType]:
     yield from _head(block, options)
     room = MOST_LINES - 3
     turn, sample = _turn_of(block), block.shown.sample
     rules = list(_rules(block, turn, options))
-    told = _rule_lines(rules, _OF_RULES if block.is_failed else _UNDECIDED_LINES, options.width)
+    rule_lines = _rule_lines(rules, _MOST_RULE_LINES if block.is_failed else _UNDECIDED_LINES, options.width)
     if block.is_failed and sample is not None and turn is not None:
-        yield from _conversation_lines(sample, turn, block.shown.reasons, room - len(told), options.width)
-    yield from told
+        yield from _conversation_lines(
+            sample, turn, block.shown.reasons, room - len(rule_lines), options.width
+        )
+    yield from rule_lines
     if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
         yield from _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
         yield from _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     for what, others in (("the same", block.alike), ("further rows", block.rows)):
         if others:
-            names = join_first([one_line(name, 60) for name in others], _NAMED)
+            names = join_first([one_line(name, 60) for name in others], _MOST_NAMED)
             yield from _indented(f"{what}: {names}", options.width)
     yield _foot(block, options)
 
@@ -130,8 +136,9 @@ def _indented(text: str, width: int) -> Iterator[Text]:
     return (unbroken("  ").append_text(line) for line in wrap_fully(text, width - 2))
 
 
-def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
-    """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
+def _head(block: _FailureBlock, options: ReportOptions) -> Iterator[Text]:
+    """Yield ``── two-wishes ─────── conversations.yaml:78``, with the place on a line below if there is no
+    room."""
     shown = block.shown
     extent = [block.how_many, *_extent(block)]
     left = truncate(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
@@ -150,22 +157,22 @@ def _title(failure: ReportedFailure) -> str:
     return f"{name} · {one_line(failure.agent, 40)}" if failure.several_agents else name
 
 
-def _extent(block: _Block) -> list[str]:
-    """``2 of 3 conversations``, and which one is shown; nothing where there is but one."""
-    of = block.shown.scenario_report
-    planned = len(of.samples) + len(of.missing)
+def _extent(block: _FailureBlock) -> list[str]:
+    """Return ``2 of 3 conversations`` and which one is shown, or nothing if there is only one."""
+    scenario = block.shown.scenario_report
+    planned = len(scenario.samples) + len(scenario.missing)
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
     if planned < 2 or not failed:
         return []
-    told = [f"{len(failed)} of {plural(planned, 'conversation')}"]
+    parts = [f"{len(failed)} of {plural(planned, 'conversation')}"]
     if block.shown.epoch is not None:
         variant = block.shown.key.variant if block.shown.key else ""
-        told.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
-    return told
+        parts.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
+    return parts
 
 
-def _turn_of(block: _Block) -> int | None:
-    """The turn to show: the first that broke a rule, else the last one."""
+def _turn_of(block: _FailureBlock) -> int | None:
+    """Return the turn to show: the first that broke a rule, otherwise the last."""
     sample = block.shown.sample
     if sample is None or not sample.turns:
         return None
@@ -173,15 +180,15 @@ def _turn_of(block: _Block) -> int | None:
     return min(turns, default=len(sample.turns) - 1)
 
 
-# ── what was said ────────────────────────────────────────────────────────────────────────────────
+# ── the conversation ─────────────────────────────────────────────────────────────────────────────
 
 
 def _conversation_lines(
     sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
 ) -> Iterator[Text]:
-    """The user's words, the calls for which there is room, and the answer."""
-    told = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
-    lines = [line for line in told if line.text and not line.text.startswith("(recorded: ")]
+    """Yield the user's message, the calls that fit, and the answer."""
+    unreported = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
+    lines = [line for line in unreported if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
     last = lines[len(first) :][-1:]
     between = lines[len(first) : len(lines) - len(last)]
@@ -211,57 +218,58 @@ def _plain(text: Text) -> Text:
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Rule(NamedTuple):
-    """A broken rule: its name, what is to be said of it, and where it is written."""
+class _RuleText(NamedTuple):
+    """A broken rule with its name, its message and the place where it is written."""
 
     verdict: Verdict
     name: str
     details: tuple[tuple[str, str], ...]
-    """What is wrong, and what to do about it, which is never cut."""
+    """The lines of the message, each with its remedy, which is never cut."""
     place: str
 
 
-def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
-    evidence = list(_of_scores(block))
-    for violation, name, lines, _ in _each_once(block.rules):
-        said = _answer_of(block.shown.sample, turn)
-        if said and violation.turn in (turn, None):  # it stands above
-            lines = tuple((what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines)
+def _rules(block: _FailureBlock, turn: int | None, options: ReportOptions) -> Iterator[_RuleText]:
+    evidence = list(_score_evidence(block))
+    for violation, name, lines, _ in _without_repeated_failures(block.rules):
+        quoted = _answer_of(block.shown.sample, turn)
+        if quoted and violation.turn in (turn, None):  # it is shown above
+            lines = tuple((what.replace(f" in the answer {quoted}", ""), remedy) for what, remedy in lines)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
         details = _without_repeats(lines)
         details += [(evidence.pop(0), "")] if violation.metric and evidence else []
-        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+        yield _RuleText(violation.verdict, name, tuple(details), _place(violation, block, options))
 
 
-def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
-    """A judge that fails at every turn fails for one reason: it is told at the first."""
-    told: set[str] = set()
+def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
+    """Yield the rules without repeats of a judge's failure, because a judge that fails at every turn fails
+    for one reason."""
+    seen: set[str] = set()
     for rule in rules:
         if rule.violation.name == "judge":
             reason = strip_retry_counts(rule.violation.detail)
-            if reason in told:
+            if reason in seen:
                 continue
-            told.add(reason)
+            seen.add(reason)
         yield rule
 
 
-_ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
-"""What was asked for, and how a line begins that says it again where it did not hold."""
+_FAULT_PREFIXES = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
+"""The beginning of an expectation, and the beginning of the line that repeats it if it does not hold."""
 
 
 def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The lines of a rule, without the one call that was asked for where a fault below names it again."""
+    """Return the lines of a rule without the expected call if a line about the fault names it again."""
     first, *rest = [what for what, _ in lines] or [""]
-    begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
+    begins = next((fault for asked, fault in _FAULT_PREFIXES.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
     if not begins or not any(line.startswith(begins + call) for line in rest):
         return list(lines)
-    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # what is wrong goes first
+    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # the fault comes first
 
 
-def _of_scores(block: _Block) -> Iterator[str]:
-    """Of the scores that pulled a mean down, the lowest."""
+def _score_evidence(block: _FailureBlock) -> Iterator[str]:
+    """Yield the lowest scores of those that pulled a mean down."""
     for failure in block.group:
         if failure.key is None:
             yield from failure.evidence
@@ -273,37 +281,37 @@ def _answer_of(sample: SampleReport | None, turn: int | None) -> str:
     return excerpt(sample.turns[turn].turn.answer)
 
 
-def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
+def _place(violation: Violation, block: _FailureBlock, options: ReportOptions) -> str:
     if not violation.where or violation.where == block.shown.where:
         return ""
     path, line = relative_place(violation.where, options.root)
-    own, _ = relative_place(block.shown.where, options.root)
-    return f"line {line}" if line and path == own else shown_place(violation.where, options.root)
+    scenario_path, _ = relative_place(block.shown.where, options.root)
+    return f"line {line}" if line and path == scenario_path else shown_place(violation.where, options.root)
 
 
-def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
-    """A line for each rule, and more where there is room."""
-    most = min(_RULES, room)
+def _rule_lines(rules: Sequence[_RuleText], room: int, width: int) -> list[Text]:
+    """Format each rule on one line, or on more if there is room."""
+    most = min(_MOST_RULES, room)
     shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
     spare = room - len(shown) - (len(rules) > len(shown))
     lines: list[Text] = []
     for rule in shown:
-        own = _of_rule(rule, max(1, min(_OF_ONE_RULE, 1 + spare)), width)
-        spare -= len(own) - 1
-        lines += own
+        formatted = _format_rule(rule, max(1, min(_MOST_LINES_PER_RULE, 1 + spare)), width)
+        spare -= len(formatted) - 1
+        lines += formatted
     if len(rules) > len(shown):
         lines.append(Text(f"    … and {len(rules) - len(shown):,} more", style="dim"))
     return lines
 
 
-def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
-    """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
+def _format_rule(rule: _RuleText, most: int, width: int) -> list[Text]:
+    """Format ``✗ output.matches  no match for …   line 94``. What does not fit goes on lines below."""
     name = truncate(rule.name, width // 2, "bold")
     line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
     details = list(rule.details)
     place = f"  {rule.place}" if rule.place else ""
     room = width - line.cell_len - cell_len(place)
-    if room < _LEAST_ROOM:  # a long place stands below the rule
+    if room < _LEAST_ROOM:  # a long place goes below the rule
         place, room = "", width - line.cell_len
         details += [(rule.place, "")] if most > 1 else []
     first, rest = _split_to_fit(details, room, is_only_line=most == 1)
@@ -317,8 +325,8 @@ def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
 def _split_to_fit(
     details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
 ) -> tuple[str, list[tuple[str, str]]]:
-    """What stands beside the name of the rule, and what is left: the rest of that sentence, unless there is
-    no line for it; what to do, where that has no room in whole; and the other lines."""
+    """Split the details into the text next to the name of the rule and the rest: the rest of that sentence
+    unless only one line is available, a remedy that does not fit in full, and the other lines."""
     (what, remedy), *rest = details or [("", "")]
     line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
     if "\n" in remedy or (remedy and cell_len(line) > room):
@@ -331,7 +339,7 @@ def _split_to_fit(
 
 
 def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> list[Text]:
-    """At most so many lines, but what to do is never left out."""
+    """Format the details on at most ``most`` lines. Remedies are never left out."""
     below: list[Text] = []
     rest = list(details)
     while rest and (spare := most - len(below)):
@@ -343,13 +351,13 @@ def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> l
 
 
 _LONGEST = 4000
-"""Characters of what is written beside a rule, before it is cut to the width."""
+"""The number of characters of a message next to a rule, before it is cut to the width."""
 _LEAST_ROOM = 24
 
 
-def _foot(block: _Block, options: ReportOptions) -> Text:
-    """The command that shows the conversation; and the name of the failure, for the accept list, with what it
-    covers, as far as there is room."""
+def _foot(block: _FailureBlock, options: ReportOptions) -> Text:
+    """Return the command that shows the conversation, followed by the fingerprint for the accept list and
+    what it covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
     violations = (rule.violation for rule in block.rules)
     known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))

@@ -1,4 +1,4 @@
-"""A log without scenarios: what goes wrong, how often, and three quotations of each with their places."""
+"""Show what goes wrong in a log without scenarios and how often, with quotations and their places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
-    line_of,
+    format_rate,
     quotation_place,
     quotation_text,
     rate_cells,
@@ -40,7 +40,7 @@ _STYLES = {Severity.CRITICAL: "red", Severity.HIGH: "red", None: "red"}
 
 
 def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A row for each label and who found it; below it, where. Nothing where scenarios decide."""
+    """Yield a row for each label and finder with its quotations, or nothing if the run has scenarios."""
     rates = facts.rates
     if rates is None:
         return
@@ -49,12 +49,12 @@ def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
     rows = rates.rows[:MOST_ROWS]
     widths = _widths(rows, options.width)
     if not rows:
-        yield Text("  nothing that is looked for was found")
+        yield Text("  no known kind of failure was found")
     for number, row in enumerate(rows):
         if widths:
             yield _line(row, widths, is_first=not number)
         else:
-            yield from (Text(f"  {line}") for line in wrap_lines(line_of(row), options.width - 2, 4))
+            yield from (Text(f"  {line}") for line in wrap_lines(format_rate(row), options.width - 2, 4))
         for quotation in row.quotations:
             place = Text(" " * _INDENT + quotation_place(quotation) + "  ", style="dim")
             room = options.width - place.cell_len
@@ -76,7 +76,7 @@ _LEAST_ROOM = 60
 
 
 def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
-    """Of each column; ``None``: there is no room for a table."""
+    """Return the width of each column, or ``None`` if there is no room for a table."""
     texts = [COLUMNS, *map(rate_cells, rows)]
     widths = [max(cell_len(text) for text in column) for column in zip(*texts, strict=True)]
     if width < NARROW or sum(widths) + _GAP * len(widths) > width:
@@ -85,7 +85,7 @@ def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
 
 
 def _line(row: FailureRate, widths: Sequence[int], *, is_first: bool) -> Table:
-    """A table of one row: its quotations stand below it, as wide as the screen."""
+    """Return a table of one row, because its quotations below are as wide as the screen."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", show_header=is_first)
     for title, width in zip(COLUMNS, widths, strict=True):
         table.add_column(title, width=width, no_wrap=True, justify="right" if title in _NUMBERS else "left")

@@ -1,4 +1,4 @@
-"""What failed, why, where, what was said, and how to see it again."""
+"""Show what failed, why, where, the conversation, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ from agenteval.reporters.words.transcript_lines import TranscriptLine, has_sever
 
 _INDENT = 4
 IN_FULL = 10
-"""So many failures are shown in full; the others get a line each, and their conversation below."""
+"""The number of failures shown in full. The others get one line each, and their conversation further below.
+"""
 
 MOST_LINES = 12
-"""Of one reason; and so many names of failures for the accept list, and the transcript of so many turns."""
+"""The number of lines shown of one reason."""
 MOST_FINGERPRINTS = 3
+"""The number of fingerprints shown for the accept list."""
 MOST_TURNS = 3
+"""The number of turns shown of one transcript."""
 
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
 _FAULTS = {
-    "agent": "the agent broke",
+    "agent": "the agent failed",
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge failed",
-    "undecided": "not decided: what it depends on is not known",
+    "undecided": "not decided: it depends on something that is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",
@@ -58,48 +61,48 @@ _FAULTS = {
 
 
 class _EpochGroup(NamedTuple):
-    """Epochs of one scenario that failed for the very same reasons: told once, at the first."""
+    """Epochs of one scenario that failed for exactly the same reasons. Only the first is shown."""
 
     first: ReportedFailure
     others: tuple[ReportedFailure, ...] = ()
 
 
 def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
-    """Failed before inconclusive, and what decided the run before what was tolerated."""
-    alike: dict[tuple[object, ...], list[ReportedFailure]] = {}
+    """Group equal failures, decisive ones before tolerated ones and failed ones before inconclusive ones."""
+    grouped: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
-        whole = failure.epoch is None
-        key = (failure.scenario, failure.agent, variant, whole, failure.verdict, failure.reasons)
-        alike.setdefault(key, []).append(failure)
-    groups = [_EpochGroup(first, tuple(others)) for first, *others in alike.values()]
+        is_scenario_rule = failure.epoch is None
+        key = (failure.scenario, failure.agent, variant, is_scenario_rule, failure.verdict, failure.reasons)
+        grouped.setdefault(key, []).append(failure)
+    groups = [_EpochGroup(first, tuple(others)) for first, *others in grouped.values()]
     return sorted(groups, key=lambda group: _urgency(group.first))
 
 
 def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Those that did not pass: the first few in full, the others a line each."""
-    told = _groups(facts.failures)
-    groups = [group for group in told if not group.first.never_ran]
-    if not told:
+    """Yield everything that did not pass, the first few in full and the others on one line each."""
+    every_group = _groups(facts.failures)
+    groups = [group for group in every_group if not group.first.never_ran]
+    if not every_group:
         return
     yield heading("Did not pass")
     for group in groups[:IN_FULL]:
-        yield from _in_full(group, facts, options)
+        yield from _full_failure(group, facts, options)
         yield Text()
     if rest := groups[IN_FULL:]:
         yield indented(_lines(rest, options))
         yield Text()
-    if never := never_ran_text([group.first] for group in told):
+    if never := never_ran_text([group.first] for group in every_group):
         yield indented(clean_text(never))
         yield Text()
 
 
 def _urgency(failure: ReportedFailure) -> tuple[bool, bool]:
-    """Sorts what decided the run before what was tolerated, and failed before inconclusive."""
+    """Return a key that sorts decisive failures before tolerated ones and failed before inconclusive ones."""
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
-def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def _full_failure(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
@@ -107,36 +110,36 @@ def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterat
     if group.others:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
-        yield _below(conversation(unreported_lines(_concerned(failure), failure.reasons)))
-        said = conversation_scores(failure.sample, facts.columns)
-        yield from [_below(said)] if said else []
+        yield _below(conversation(unreported_lines(_relevant_lines(failure), failure.reasons)))
+        judged = conversation_scores(failure.sample, facts.columns)
+        yield from [_below(judged)] if judged else []
     else:
         yield from (_below(clean_text(line, "dim")) for line in failure.evidence)
     yield unbroken(f"    repeat: {failure.repro}", "bold")
 
 
 def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]:
-    """Each broken rule with its place."""
+    """Yield each broken rule with its place."""
     for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
         left = lines[MOST_LINES:]
         advice = [f"— {remedy}" for line in left if (remedy := split_violation_remedy(violation, line)[1])]
         more = [f"… {plural(len(left), 'more line')}"] if left else []
-        told = wrap_fully("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
+        wrapped = wrap_fully("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
         if violation.where and violation.where != failure.where:
             place = shown_place(violation.where, options.root)
-            if told[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
-                told[-1].append(f"  {place}", style="dim")
+            if wrapped[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
+                wrapped[-1].append(f"  {place}", style="dim")
             else:
-                told += wrap_fully(place, options.width - _INDENT, "dim")
-        yield from told
-        known = zip(violation.fingerprints, violation.covers, strict=True)
-        for name, covers in list(known)[:MOST_FINGERPRINTS]:
+                wrapped += wrap_fully(place, options.width - _INDENT, "dim")
+        yield from wrapped
+        fingerprints = zip(violation.fingerprints, violation.covers, strict=True)
+        for name, covers in list(fingerprints)[:MOST_FINGERPRINTS]:
             yield from wrap_fully(f"#{name} covers {covers}", options.width - _INDENT, "dim")
 
 
-def _below(what: RenderableType) -> Padding:
-    return Padding(what, (0, 0, 0, _INDENT))
+def _below(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, _INDENT))
 
 
 def _epochs(group: _EpochGroup) -> str:
@@ -145,12 +148,12 @@ def _epochs(group: _EpochGroup) -> str:
 
 
 def fault_text(fault: str, sample: SampleReport | None) -> str:
-    lacks = {classify_missing_score(failure) for failure in sample.all_failures} if sample else set()
-    if fault == "judge" and lacks == {MissingScore.DETECTOR}:
+    missing = {classify_missing_score(failure) for failure in sample.all_failures} if sample else set()
+    if fault == "judge" and missing == {MissingScore.DETECTOR}:
         return "not the agent's fault: a detector failed"
-    if sample and fault in ("judge", "undecided") and not lacks - {MissingScore.UNCLEAR}:
-        asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
-        if lacks or any(check.by for check in asked):
+    if sample and fault in ("judge", "undecided") and not missing - {MissingScore.UNCLEAR}:
+        criteria = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
+        if missing or any(check.by for check in criteria):
             return "not decided: not clear to the judge"
     return _FAULTS.get(fault, fault)
 
@@ -166,7 +169,7 @@ def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
 
 
 def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
-    """One line for each, cut to the width: a mark, its name, how many epochs, the first reason."""
+    """Format each failure on one line of at most the width: mark, name, number of epochs and first reason."""
     lines = []
     for failure, others in rest:
         again = f" (and {len(others)} more epochs)" if others else ""
@@ -176,48 +179,48 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
     return Text("\n").join(lines)
 
 
-def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
-    """The turns that broke a rule; the whole conversation if the rule is about the whole."""
+def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
+    """Return the turns that broke a rule, or the whole conversation if the rule is about all of it."""
     sample = failure.sample
     if sample is None:
         return ()
-    known = _turns_concerned(failure)
-    if known is None:
+    turns = _relevant_turns(failure)
+    if turns is None:
         return transcript(sample)
-    lines = [line for turn in known[:MOST_TURNS] for line in turn_lines(sample, turn)]
-    if len(known) > MOST_TURNS:
-        others = ", ".join(str(turn + 1) for turn in known[MOST_TURNS:][:20])
+    lines = [line for turn in turns[:MOST_TURNS] for line in turn_lines(sample, turn)]
+    if len(turns) > MOST_TURNS:
+        others = ", ".join(str(turn + 1) for turn in turns[MOST_TURNS:][:20])
         lines.append(TranscriptLine("note", f"… and the turns {others}"))
     return tuple(lines)
 
 
-def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
-    """The turns that a failure is about; ``None``: all."""
+def _relevant_turns(failure: ReportedFailure) -> list[int] | None:
+    """Return the turns that a failure is about, or ``None`` for the whole conversation."""
     turns = {violation.turn for violation in failure.violations}
-    told = len(failure.sample.turns) if failure.sample else 0
-    known = sorted(turn for turn in turns if turn is not None and turn < told)
-    return None if None in turns or not known else known
+    turn_count = len(failure.sample.turns) if failure.sample else 0
+    relevant = sorted(turn for turn in turns if turn is not None and turn < turn_count)
+    return None if None in turns or not relevant else relevant
 
 
 def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
-    """Without saying the error again that is the reason: only where it happened."""
-    told = " ".join(one_line(reason, 4000) for reason in reasons)
-    kept: list[TranscriptLine] = []
+    """Return the lines without repeats of ``reasons``. An error refers to its reason instead."""
+    reported = " ".join(one_line(reason, 4000) for reason in reasons)
+    remaining: list[TranscriptLine] = []
     for line in lines:
-        after_error = bool(kept) and kept[-1].speaker == "error"
+        after_error = bool(remaining) and remaining[-1].speaker == "error"
         is_end = line.speaker == "note" and line.text.startswith("(")
         why = line.text.partition(": ")[2].removesuffix(")").removesuffix("…")
-        if line.speaker == "error" and line.text.removesuffix("…") in told:
-            kept.append(line._replace(text=f"(see {where})"))
-        elif not (is_end and (after_error or (why and why in told))):
-            kept.append(line)
-    return kept
+        if line.speaker == "error" and line.text.removesuffix("…") in reported:
+            remaining.append(line._replace(text=f"(see {where})"))
+        elif not (is_end and (after_error or (why and why in reported))):
+            remaining.append(line)
+    return remaining
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
-    """The transcript of one turn, which a long transcript might have cut out; the end with the last."""
+    """Yield the lines of one turn, even if a long transcript omits them. The end is with the last turn."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
@@ -226,7 +229,7 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """A transcript as two columns, who and what, with the turns named from 1 if there are several."""
+    """Format a transcript as two columns, speaker and text. Several turns are numbered from 1."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -236,13 +239,13 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
         if several and line.turn is not None and line.turn != turn:
             turn = line.turn
             table.add_row(f"turn {turn + 1}", "")
-        # A message of nothing is a message too: that is what a robustness test sends.
+        # An empty message is shown, because robustness tests send one.
         table.add_row(_SIGNS[line.speaker], clean_text(line.text or "(empty)", _STYLES.get(line.speaker, "")))
     return table
 
 
 def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """The conversations of the samples that are not shown in full among the failures."""
+    """Yield the conversations that are not shown in full among the failures."""
     groups = _groups(facts.failures)[:IN_FULL]
     shown = {group.first.sample.key for group in groups if group.first.sample}
     rest = [
@@ -258,6 +261,6 @@ def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
         name = title(scenario, sample.key, several_agents=facts.report.has_several_agents)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
-        said = conversation_scores(sample, facts.columns)
-        yield from [_below(said)] if said else []
+        judged = conversation_scores(sample, facts.columns)
+        yield from [_below(judged)] if judged else []
         yield Text()

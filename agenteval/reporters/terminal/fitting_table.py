@@ -1,4 +1,4 @@
-"""A table that breaks no word: where its columns have no room beside each other, each row is a few lines."""
+"""A table that breaks no word: if the columns do not fit next to each other, each row takes several lines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _GAP = 2
 
 
 class FittingTable:
-    """Columns by their titles and rows of cells. In the width that there is, a column is as narrow as its
-    longest word at least; else the rows stand below each other, each with all that it has. ``head``: how many
-    columns name a row. ``numbers``: the titles of columns that are aligned to the right."""
+    """A table of titles and rows. A column is never narrower than its longest word. If the columns do not
+    fit, the rows follow each other as blocks with all of their cells. ``head`` is the number of columns that
+    name a row, ``numbers`` the titles of columns that are aligned to the right."""
 
     def __init__(
         self,
@@ -47,14 +47,17 @@ class FittingTable:
         yield table
 
     def _widths(self, room: int) -> list[int] | None:
-        """Of each column, the widest narrowed first; ``None``: words would have to be broken."""
+        """Return the width of each column, narrowing the widest first, or ``None`` if words would have to be
+        broken."""
         columns = list(zip(*self._rows, strict=True)) or [()] * len(self._titles)
         texts = [
             [title, *(cell.plain for cell in cells)]
             for title, cells in zip(self._titles, columns, strict=True)
         ]
-        widths = [max(cell_len(line) for text in own for line in text.split("\n")) for own in texts]
-        least = [max((cell_len(word) for text in own for word in text.split()), default=0) for own in texts]
+        widths = [max(cell_len(line) for text in column for line in text.split("\n")) for column in texts]
+        least = [
+            max((cell_len(word) for text in column for word in text.split()), default=0) for column in texts
+        ]
         room -= _GAP * (len(widths) - 1)
         while sum(widths) > room:
             wide = [n for n in range(len(widths)) if widths[n] > least[n]]
@@ -64,7 +67,7 @@ class FittingTable:
         return widths
 
     def _below_each_other(self, row: Sequence[Text]) -> RenderResult:
-        """What it is called, and below it the other cells with their titles; none that is empty."""
+        """Yield the name of the row, then its other cells with their titles, without empty ones."""
         yield Text(" ").join(cell for cell in row[: self._head] if cell)
         parts = [
             Text(f"{title} ", style="dim").append_text(_plain_style(cell)) if title else cell
@@ -75,5 +78,5 @@ class FittingTable:
 
 
 def _plain_style(cell: Text) -> Text:
-    """Without the style of what stands before it."""
+    """Return the cell without the style of the text before it."""
     return Text(cell.plain, style=cell.style or "not dim")

@@ -1,4 +1,4 @@
-"""What gated a run, as wide as the terminal is."""
+"""Show the gates of a run in the width of the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agenteval.reporters.terminal.sections import render_section
 from agenteval.reporters.words.facts import Facts
 
 WIDE = 70
-"""Below so many columns each gate is a few lines instead of a row."""
+"""The number of columns below which a gate takes several lines instead of a row."""
 VERY_WIDE = 110
-"""From so many columns on, all of a gate fits into one row."""
+"""The number of columns from which everything about a gate fits into one row."""
 _FIGURE_LIMIT = 16
 
 
@@ -30,7 +30,8 @@ def gates(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def _rows(section: Section, rows: Sequence[Sequence[Text]], options: ReportOptions) -> RenderableType:
-    """Where there is room for it, what a rule is based on and its place have columns of their own."""
+    """Format the gates as a table. In a very wide terminal, the basis and the place of a rule get columns of
+    their own."""
     wide = options.width >= VERY_WIDE
     table = plain_table()
     table.add_column("", width=1)
@@ -55,7 +56,7 @@ def _verdicts(section: Section) -> list[Verdict]:
 
 
 def _stacked(rule: Text, details: Sequence[Text]) -> Text:
-    """The rule, and on a line below it what it is based on and where it is written."""
+    """Return the rule, with its basis and place on a line below."""
     below = Text("; ").join(filter(None, details))
     below.stylize("dim")
     return Text("\n").join([rule, below]) if below else rule

@@ -1,4 +1,4 @@
-"""Issues in a line each, for a person at a terminal."""
+"""Show issues at a terminal, one per line."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, issues_text
 
 FEW_ISSUES = 5
-"""So many are shown, where each has but a line."""
+"""The number of issues shown, one line each."""
 
 
 def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
+    """Yield a line for each root cause, worst first: severity, title, first place and frequency."""
     decision, texts = facts.decision, issues_text(facts.report, facts.decision)
     if decision.is_reported and not any(text.issue.by for text in texts):
-        return  # what code grouped is the table of what goes wrong
+        return  # the table of failure rates shows what code grouped
     few = _most_shown(texts, decision)
     yield from (_line(text, options.width) for text in texts[:few])
     if rest := Counter(text.severity for text in texts[few:]):
@@ -40,7 +40,7 @@ def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
 
 
 def _most_shown(texts: Sequence[IssueText], decision: Decision) -> int:
-    """Of a run that passed only what is bad, and did not gate."""
+    """Return the number of issues to show. If the run passed, only severe ones are shown."""
     if decision.verdict is not Verdict.PASSED:
         return FEW_ISSUES
     return min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))

@@ -1,4 +1,4 @@
-"""The first lines of the screen: what ran, how each file ended, the three dimensions in one table."""
+"""Show the first lines of the screen: what ran, how each file ended, and a table of the dimensions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_AGENTS = 4
 
 
 def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Version, agents, how much was run, how long it took and what it cost; the run's id, and who judged."""
+    """Yield version, agents, size, duration and cost of the run, then its id and the judges."""
     report, decision = facts.report, facts.decision
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
@@ -62,12 +62,12 @@ def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
         parts.append(f"seed {report.plan.suite.seed}")
     if report.finished:
         parts.append(_time(report.finished.elapsed_s))
-    yield _flowing((*parts, brief_sum(report)), options.width, "bold")
-    yield _flowing((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
+    yield _wrap_parts((*parts, brief_sum(report)), options.width, "bold")
+    yield _wrap_parts((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
 
 
-def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
-    """The parts on as many lines as it takes; none but the first begins at the left edge."""
+def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
+    """Wrap the parts onto as many lines as they need. All lines but the first are indented."""
     lines = [""]
     for part in filter(None, parts):
         longer = f"{lines[-1]} · {part}" if lines[-1].strip() else lines[-1] + part
@@ -75,10 +75,10 @@ def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
             lines[-1] = longer
         else:
             lines.append(f"  {part}")
-    told = [Text(line, style=style, no_wrap=True) for line in lines]
-    for line in told:
+    texts = [Text(line, style=style, no_wrap=True) for line in lines]
+    for line in texts:
         line.truncate(width, overflow="ellipsis")
-    return Text("\n").join(told)
+    return Text("\n").join(texts)
 
 
 def _agents(report: Report) -> str:
@@ -89,14 +89,14 @@ def _agents(report: Report) -> str:
 
 def _counts(report: Report, decision: Decision) -> str:
     scenarios = len({each.scenario.id for each in report.scenarios})
-    held = len(report.samples)
+    conversations = len(report.samples)
     if decision.without_scenarios:
-        return plural(held, "record")
-    return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
+        return plural(conversations, "record")
+    return f"{plural(scenarios, 'scenario')}, {plural(conversations, 'conversation')}"
 
 
 def _time(seconds: float) -> str:
-    """``5.1 s``, ``3:05 min``."""
+    """Return ``5.1 s`` or ``3:05 min``."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -105,23 +105,24 @@ def _time(seconds: float) -> str:
 
 
 def _judges(report: Report) -> str:
-    """``judged by openai/gpt-5-mini, uncalibrated``; empty where nobody judged."""
+    """Return ``judged by openai/gpt-5-mini, uncalibrated``, or an empty text if nothing was judged."""
     names = dict.fromkeys(score.by for sample in report.samples for score in sample.all_scores if score.by)
     names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
     if not names:
         return ""
-    told = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
-    return f"judged by {', '.join(dict.fromkeys(told))}, uncalibrated"
+    models = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
+    return f"judged by {', '.join(dict.fromkeys(models))}, uncalibrated"
 
 
 # ── how each file ended ──────────────────────────────────────────────────────────────────────────
 
 
-class _File(NamedTuple):
-    """``ends``: how its scenarios ended, in the words of the verdict."""
+class _FileOutcomes(NamedTuple):
+    """A scenario file and the outcomes of its scenarios."""
 
     path: str
     ends: Counter[str]
+    """The number of scenarios by outcome, in the words of the verdict."""
 
     @property
     def verdict(self) -> Verdict:
@@ -130,7 +131,7 @@ class _File(NamedTuple):
 
     @property
     def words(self) -> str:
-        """``2 of 6 failed, 1 undecided``; ``23 passed``."""
+        """The outcomes in short: ``2 of 6 failed, 1 undecided``; ``23 passed``."""
         total = self.ends.total()
         found = [(self.ends[end], word) for end, word in _WORDS.items() if self.ends[end]]
         if not found:
@@ -142,27 +143,28 @@ class _File(NamedTuple):
 _WORDS = {
     Verdict.FAILED.value: "failed",
     Verdict.INCONCLUSIVE.value: "undecided",
-    NONE_PASSED: "without a conversation that passed",
-    SOME_FAILED: "not in every conversation",
+    NONE_PASSED: "with no passing conversation",
+    SOME_FAILED: "passed only some conversations",
 }
 
 
 def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A line for each file in which something did not pass, the worst first; of the others how many."""
+    """Yield a line for each file in which something did not pass, worst first, and a count of the others."""
     if facts.decision.is_reported:
-        return  # none of them was to pass
-    told = [
-        _File(path, _ends(scenarios, facts)) for path, scenarios in by_file(facts.report.scenarios).items()
+        return  # no scenario was expected to pass
+    all_files = [
+        _FileOutcomes(path, _ends(scenarios, facts))
+        for path, scenarios in by_file(facts.report.scenarios).items()
     ]
-    red = sorted((file for file in told if file.verdict is not Verdict.PASSED), key=_worst_first)
+    red = sorted((file for file in all_files if file.verdict is not Verdict.PASSED), key=_worst_first)
     for file in red[:MOST_FILES]:
         yield _file_line(file, shown_place(file.path, options.root) or "(no file)", options)
     if rest := red[MOST_FILES:]:
-        yield _file_line(_together(rest), f"{len(rest):,} more files", options)
-    green = [file for file in told if file.verdict is Verdict.PASSED]
+        yield _file_line(_merge_files(rest), f"{len(rest):,} more files", options)
+    green = [file for file in all_files if file.verdict is Verdict.PASSED]
     if green:
-        yield _file_line(_together(green), _green_name(green, options, is_rest=bool(red)), options)
-    if told:
+        yield _file_line(_merge_files(green), _passed_files_name(green, options, is_rest=bool(red)), options)
+    if all_files:
         yield Text()
 
 
@@ -170,15 +172,15 @@ def _ends(scenarios: Iterable[ScenarioReport], facts: Facts) -> Counter[str]:
     return Counter(facts.outcomes[each.scenario.id, each.agent] for each in scenarios)
 
 
-def _together(told: Sequence[_File]) -> _File:
-    return _File("", sum((file.ends for file in told), Counter()))
+def _merge_files(members: Sequence[_FileOutcomes]) -> _FileOutcomes:
+    return _FileOutcomes("", sum((file.ends for file in members), Counter()))
 
 
-def _worst_first(file: _File) -> tuple[int, int]:
+def _worst_first(file: _FileOutcomes) -> tuple[int, int]:
     return -file.verdict.rank, -file.ends[file.verdict.value]
 
 
-def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool) -> str:
+def _passed_files_name(green: Sequence[_FileOutcomes], options: ReportOptions, *, is_rest: bool) -> str:
     if len(green) == 1 and green[0].path:
         return shown_place(green[0].path, options.root)
     if len(green) == 1:
@@ -186,7 +188,7 @@ def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool
     return f"{len(green):,} {'more ' if is_rest else ''}files"
 
 
-def _file_line(file: _File, name: str, options: ReportOptions) -> Text:
+def _file_line(file: _FileOutcomes, name: str, options: ReportOptions) -> Text:
     left = Text.assemble(mark(file.verdict), " ", clean_line(name, 200))
     right = Text(file.words, style="" if file.verdict is Verdict.PASSED else style_of(file.verdict))
     return right_aligned(left, right, options.width)
@@ -202,14 +204,16 @@ class _DimensionRow(NamedTuple):
     dimension: Dimension
     ends: Counter[str]
     about: str
-    """The sign of an estimate, where tokens were not told."""
+    """The sign of an estimate, if token counts were not reported."""
 
 
 class _DimensionColumn(NamedTuple):
-    """``wide`` and ``short``: its titles; what it shows; the later ones go first where there is no room."""
+    """A column of the table. Later columns are dropped first if there is no room."""
 
     wide: str
+    """The title, if there is room."""
     short: str
+    """The title in a narrow terminal."""
     cell: Callable[[_DimensionRow], str]
 
 
@@ -235,12 +239,12 @@ def _spread(name: str, statistic: str) -> Callable[[_DimensionRow], str]:
 
 def _tokens(row: _DimensionRow) -> str:
     spreads = [row.dimension.spreads.get(name) for name in ("input_tokens", "output_tokens")]
-    told = sum(spread.mean for spread in spreads if spread)
-    return f"{row.about}{number(round(told))}" if told else NO_VALUE
+    total = sum(spread.mean for spread in spreads if spread)
+    return f"{row.about}{number(round(total))}" if total else NO_VALUE
 
 
-def _slowest(row: _DimensionRow) -> str:
-    """The 95th percentile of latency; of few conversations that is the slowest of them."""
+def _p95_latency(row: _DimensionRow) -> str:
+    """Return the 95th percentile of latency, which for few conversations is the slowest of them."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
     return f"max {text}" if spread and p95_is_highest(spread.n) else text
@@ -251,17 +255,17 @@ _COLUMNS = (
     _DimensionColumn("Tool calls", "Tools", _rate("tool_calls")),
     _DimensionColumn("Output", "Output", _rate("output")),
     _DimensionColumn("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
-    _DimensionColumn("p95 ms", "p95 ms", _slowest),
+    _DimensionColumn("p95 ms", "p95 ms", _p95_latency),
     _DimensionColumn("Avg steps", "Steps", _spread("steps", "mean")),
     _DimensionColumn("Avg tokens", "Tokens", _tokens),
     _DimensionColumn("Avg calls", "Calls", _spread("tool_calls", "mean")),
 )
 _PADDING = 3
-"""Of each column, with its border."""
+"""The width of a column's padding and border."""
 
 
 def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """One row for each dimension (and agent): what passed, and what it took."""
+    """Yield a row for each dimension and agent with what passed and its cost."""
     decision = facts.decision
     rows = [] if decision.is_reported else list(_rows(facts))
     if not rows:
@@ -274,7 +278,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
 
 
 def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
-    """A row for each of the names; without the columns in which no cell says anything."""
+    """Yield a table with a row for each name, without columns whose cells are all empty."""
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NO_VALUE for line in cells)]
     room = width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
     shown, is_wide = _fitting(used, cells, room)
@@ -291,7 +295,7 @@ def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
-    """The columns that have room, and whether under their whole titles."""
+    """Return the columns that have room, and whether they keep their full titles."""
 
     def width(columns: Sequence[int], *, wide: bool) -> int:
         titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
@@ -313,8 +317,8 @@ def _rows(facts: Facts) -> Iterator[_DimensionRow]:
     by_place: dict[tuple[str, Category], list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         by_place.setdefault((scenario.agent, scenario.scenario.category), []).append(scenario)
-    for agent, own in report.dimensions.items():
-        for dimension in own:
+    for agent, measured in report.dimensions.items():
+        for dimension in measured:
             ends = _ends(by_place[agent, dimension.category], facts)
             about = estimates_of(report, dimension.category, agent)
             yield _DimensionRow(agent, dimension, ends, about)
@@ -325,11 +329,11 @@ def _name(row: _DimensionRow, *, several: bool) -> str:
     return f"{name} · {one_line(row.agent, 60)}" if several else name
 
 
-# ── what held ────────────────────────────────────────────────────────────────────────────────────
+# ── passing margins ──────────────────────────────────────────────────────────────────────────────
 
 
 def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Of a run that passed: what judges said on average, and which gate it passed by least."""
+    """Yield, for a run that passed, the mean scores and the gate that passed by the smallest margin."""
     decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
@@ -340,11 +344,11 @@ def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _means(facts: Facts) -> Iterator[str]:
-    """``help 4.6``, ``goal 7/8``: over all scenarios."""
+    """Yield the mean of each metric over all scenarios: ``help 4.6``, ``goal 7/8``."""
     scenarios = facts.report.scenarios
     for column in facts.columns:
-        told = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
-        values = [(one.value, one.n) for one in told if one.value is not None]
+        aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
+        values = [(aggregate.value, aggregate.n) for aggregate in aggregates if aggregate.value is not None]
         count = sum(n for _, n in values)
         if not count:
             continue
@@ -353,7 +357,8 @@ def _means(facts: Facts) -> Iterator[str]:
 
 
 def _distance(row: GateRow) -> float | None:
-    """How far it is from its bound, as a share of that; ``None`` where it only counts samples."""
+    """Return the distance of the value from its bound as a share of the bound, or ``None`` if the gate only
+    counts samples."""
     if (
         row.name in SAMPLE_GATES
         or not isinstance(row.value, float | int)
@@ -364,13 +369,13 @@ def _distance(row: GateRow) -> float | None:
 
 
 def _gates(decision: Decision) -> str:
-    """``10 held, closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``"""
+    """Return ``10 rules passed; closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
-    near = sorted((far, n) for n, row in enumerate(rows) if (far := _distance(row)) is not None)
+    near = sorted((distance, n) for n, row in enumerate(rows) if (distance := _distance(row)) is not None)
     if not near:
-        return f"{plural(len(rows), 'rule')} held" if rows else ""
+        return f"{plural(len(rows), 'rule')} passed" if rows else ""
     row = rows[near[0][1]]
     value, bound = format_figures(row)
     place = f" ({one_line(row.scenario, 60)})" if row.scenario else ""
     closest = f"closest: {one_line(row.name, 60)} {value}, bound {bound}{place}"
-    return f"{plural(len(rows), 'rule')} held; {closest}"
+    return f"{plural(len(rows), 'rule')} passed; {closest}"

@@ -1,4 +1,4 @@
-"""Remarks for a person at a terminal, a label and a text each: nobody is to read a green without them."""
+"""Show remarks at a terminal, each with a label, so that nobody reads a passing verdict without them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from agenteval.reporters.terminal.cells import (
 from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
-_QUOTING = ("lost", "no score")
-"""Words of others may be cut where only a few are shown; all else is ours."""
+_QUOTING = ("errored", "no score")
+"""The labels whose texts quote others and may be cut if only a few are shown. All other texts are agenteval's
+own."""
 _STYLES = {
     "error": "red",
     "warning": UNDECIDED_STYLE,
@@ -37,7 +38,7 @@ _STYLES = {
 
 
 def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """What else a reader of the verdict must know, in short."""
+    """Yield the other remarks that a reader of the verdict must know, in short."""
     lines = list(_lines(sections.remarks(facts), options.width, LABEL))
     yield from lines
     if lines:
@@ -45,26 +46,26 @@ def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """All that was noticed and used; then where the journal is."""
-    told = list(sections.notes(facts))
-    indent = max((len(remark.label) for remark in told), default=0) + 3
-    yield from _lines(told, options.width, indent)
+    """Yield all notices and the usage, then the path of the journal."""
+    entries = list(sections.notes(facts))
+    indent = max((len(remark.label) for remark in entries), default=0) + 3
+    yield from _lines(entries, options.width, indent)
     if options.journal:
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
 
 def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """The author's, in full: nothing is known before they are corrected."""
+    """Yield the author's mistakes in full, because nothing else is known until they are corrected."""
     errors = facts.decision.author_errors
     yield from _lines((Remark("error", error) for error in errors), options.width, LABEL)
     if errors:
         yield Text()
 
 
-def _lines(told: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
-    # Each line is indented: none of them can pass for one of ours.
+def _lines(entries: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
+    # Every line is indented, so that quoted text cannot imitate a line of agenteval.
     room = width - indent
-    for label, text in told:
+    for label, text in entries:
         lines = (
             wrap_with_remedy(*split_remedy(text), room, _LINES)
             if label in _QUOTING
@@ -75,7 +76,7 @@ def _lines(told: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
 
 
 def accept_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """What to paste to accept the failures of this run."""
+    """Yield the accept-list entries that would accept the failures of this run."""
     entries = accept_list_entries(facts.report, facts.decision)
     if entries:
         yield heading("To accept a failure for a while, add its entry to the accept list")

@@ -1,4 +1,4 @@
-"""What judges said: a table of all scenarios, and the scores of one conversation turn by turn."""
+"""Show scores: a table of all scenarios, and the scores of one conversation turn by turn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARK = 3
 _LEAST_NAME = 12
 _COMFORTABLE_NAME = 24
 _LONGEST = 2000
-"""Characters of a reason, and of its evidence."""
+"""The number of characters shown of a reason, and of its evidence."""
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,16 +57,16 @@ class _ScoreLine(NamedTuple):
 
 
 def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
-    room stand below, with the names again."""
+    """Yield a table with a row for each scenario and agent and a column for each judged metric. Columns that
+    do not fit follow below, with the names repeated."""
     report, decision = fold_rows(facts.report, facts.decision)
-    known = facts.columns
-    lines = _lines(all_rows(report, decision), known, report, decision)
-    used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
+    columns = facts.columns
+    lines = _lines(all_rows(report, decision), columns, report, decision)
+    used = [n for n, _ in enumerate(columns) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
     if not used:
         return
     lines = [line._replace(cells=tuple(line.cells[n] for n in used)) for line in lines]
-    table = _Table([known[n] for n in used], lines, options.width)
+    table = _ScoreTable([columns[n] for n in used], lines, options.width)
     scored = any(is_scored(cell) for line in lines for cell in line.cells)
     yield heading("Scores (uncalibrated)" if scored else "Scores")
     yield indented(Text("\n").join(table.render()))
@@ -75,7 +75,7 @@ def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
 
 
 def _lines(
-    rows: Sequence[ScenarioRow], known: Sequence[ScoreColumn], report: Report, decision: Decision
+    rows: Sequence[ScenarioRow], columns: Sequence[ScoreColumn], report: Report, decision: Decision
 ) -> list[_ScoreLine]:
     marks = threshold_marks(decision)
     several = report.has_several_agents
@@ -83,7 +83,7 @@ def _lines(
         _ScoreLine(
             row,
             _name(row.scenario, several_agents=several),
-            scenario_cells(row.scenario, known, report, marks),
+            scenario_cells(row.scenario, columns, report, marks),
         )
         for row in rows
     ]
@@ -94,21 +94,21 @@ def _name(scenario: ScenarioReport, *, several_agents: bool) -> str:
     return f"{name} · {one_line(scenario.agent, 60)}" if several_agents else name
 
 
-def _legend(table: _Table, report: Report) -> Iterator[str]:
+def _legend(table: _ScoreTable, report: Report) -> Iterator[str]:
     cells = [cell for line in table.lines for cell in line.cells]
     yield from legend(cells)
     if report.plan.suite.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
         yield "not judged: --no-judge"
-    for short, whole in shortened_names(table.known):
-        yield f"{short}: {whole}"
+    for short, full in shortened_names(table.columns):
+        yield f"{short}: {full}"
 
 
-class _Table:
-    """Lines laid out in columns, in as many blocks as the width asks for. (Rich's own table cannot let a
-    text span columns, and would squeeze figures until they are unreadable.)"""
+class _ScoreTable:
+    """Lines in columns, split into as many blocks as the width requires. Rich's own table cannot let a text
+    span columns, and it squeezes figures until they are unreadable."""
 
-    def __init__(self, known: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
-        self.known = known
+    def __init__(self, columns: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
+        self.columns = columns
         self.lines = lines
         self._values = [max((cell_len(_value(line, n)) for line in lines), default=0) for n in self._all]
         self._suffixes = [max((cell_len(_suffix(line, n)) for line in lines), default=0) for n in self._all]
@@ -123,11 +123,11 @@ class _Table:
 
     @property
     def _all(self) -> range:
-        return range(len(self.known))
+        return range(len(self.columns))
 
     def _widths(self, block: Sequence[int]) -> dict[int, int]:
-        """Of the columns of a block; with room for ``not judged`` over columns that stand together."""
-        widths = {n: max(cell_len(self.known[n].short), self._values[n] + self._suffixes[n]) for n in block}
+        """Return the column widths of a block, with room for ``not judged`` across adjacent columns."""
+        widths = {n: max(cell_len(self.columns[n].short), self._values[n] + self._suffixes[n]) for n in block}
         for line in self.lines:
             for judged, run in groupby(block, key=lambda n, line=line: _is_judged(line, n)):  # type: ignore[misc]
                 together = list(run)
@@ -155,7 +155,7 @@ class _Table:
             if index:
                 yield Text()
             head = " " * _MARK + _padded("scenario", self._name_width)
-            titles = (_padded(self.known[n].short, widths[n], right=True) for n in block)
+            titles = (_padded(self.columns[n].short, widths[n], right=True) for n in block)
             yield Text((head + "".join(" " * _GAP + title for title in titles)).rstrip(), style="dim")
             for line in self.lines:
                 yield from self._row(line, block, widths)
@@ -176,7 +176,7 @@ class _Table:
         yield from (Text(" " * _MARK + part) for part in rest)
 
     def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
-        """The figure to the right, and behind it, below each other, what is to be said of it."""
+        """Format a cell: the figure aligned to the right, then its signs in columns of their own."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
         text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")
@@ -189,7 +189,7 @@ class _Table:
 
 
 def _is_judged(line: _ScoreLine, n: int) -> bool:
-    """Whether the cell has something of its own to say; an undecided threshold is told among the gates."""
+    """Check whether the cell has content of its own. An undecided threshold is shown among the gates."""
     return line.cells[n].text != NOT_JUDGED
 
 
@@ -217,9 +217,9 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-def conversation_scores(sample: SampleReport, known: Sequence[ScoreColumn]) -> RenderableType | None:
-    """What judges said of a conversation, with their reasons, turn by turn. ``None`` if nothing was judged
-    there."""
+def conversation_scores(sample: SampleReport, columns: Sequence[ScoreColumn]) -> RenderableType | None:
+    """Return the scores of a conversation with their reasons, turn by turn, or ``None`` if nothing was
+    judged."""
     places = list(judged_places(sample))
     if not places:
         return None
@@ -228,17 +228,17 @@ def conversation_scores(sample: SampleReport, known: Sequence[ScoreColumn]) -> R
     table.add_column(overflow="fold")
     for place in places:
         name = "whole" if place.turn is None else f"turn {place.turn + 1}"
-        for line in _place_lines(place, known):
+        for line in _place_lines(place, columns):
             table.add_row(name, line)
             name = ""
     is_scored = any(place.scores for place in places)
     return Group(Text("scores (uncalibrated)" if is_scored else "scores", style="dim"), table)
 
 
-def _place_lines(place: JudgedPlace, known: Sequence[ScoreColumn]) -> Iterator[Text]:
-    order = [column.name for column in known]
-    lacking = dict.fromkeys((failure.metric, classify_missing_score(failure)) for failure in place.failures)
-    parts = [f"{one_line(name, 40)}: {describe_missing_score(lack)}" for name, lack in lacking]
+def _place_lines(place: JudgedPlace, columns: Sequence[ScoreColumn]) -> Iterator[Text]:
+    order = [column.name for column in columns]
+    missing = dict.fromkeys((failure.metric, classify_missing_score(failure)) for failure in place.failures)
+    parts = [f"{one_line(name, 40)}: {describe_missing_score(kind)}" for name, kind in missing]
     yield from [clean_text(" · ".join(parts))] if parts else []
     for score in sorted(place.scores, key=lambda score: order.index(score.metric)):
         why = reason_suffix(score.reason, score.evidence, limit=_LONGEST)

@@ -1,4 +1,4 @@
-"""The report for a person at a terminal: what ran, what failed and why, and last what matters most."""
+"""Render the report for a person at a terminal: what ran, what failed and why, and last what matters most."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
 
 Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
-"""A part of the report; it yields nothing where it has nothing to say."""
+"""A part of the report. It yields nothing if it has nothing to show."""
 
 
 def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
@@ -40,7 +40,7 @@ def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
     return part
 
 
-# What matters most stands last: the end of a text is what a terminal, and the log of a CI job, shows.
+# What matters most comes last, because a terminal and the log of a CI job show the end of a text.
 QUIET: tuple[Part, ...] = (author_errors, failure_list, ending)
 USUAL: tuple[Part, ...] = (
     head,
@@ -67,7 +67,7 @@ VERBOSE: tuple[Part, ...] = (
     _part(agents.sections),
     transcripts,
     _part(issues.issues),
-    _part(issues.broken),
+    _part(issues.failures_outside_agent),
     _part(accepted.sections),
     accept_list,
     gates,
@@ -81,35 +81,38 @@ _ANY_HEIGHT = 25
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """The whole report as text, ending in a newline. Colours only if ``options.color``."""
+    """Render the whole report as text that ends in a newline. Colours are used only if ``options.color`` is
+    true."""
     parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
     facts = Facts(report, decision)
     return render_parts((each for part in parts for each in part(facts, options)), options)
 
 
 def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str:
-    """The parts below each other, as wide as the options say; harmless in the log of a CI job."""
+    """Render the parts below each other in the width of the options. The text is harmless in the log of a CI
+    job."""
     out = StringIO()
     console = _console(out, options)
     for part in parts:
         _print(console, part)
     text = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
-    # The log of a CI job obeys lines of a certain form; colours would be lost, and keep them from it.
+    # CI systems interpret certain lines of a log as commands. Colour codes prevent that, and would be
+    # damaged by the escaping.
     return text if options.color else neutralize_workflow_commands(text)
 
 
 def _print(console: Console, part: RenderableType) -> None:
-    # Rich forgets whether a text may be wrapped unless it is told again.
+    # Rich ignores the wrapping of a text unless print() gets it too.
     text = part if isinstance(part, Text) else Text()
     console.print(part, crop=False, no_wrap=text.no_wrap, overflow=text.overflow)
 
 
 def _console(out: StringIO, options: ReportOptions) -> Console:
-    """A console that depends on the options alone, not on the environment."""
+    """Create a console that depends on the options alone, not on the environment."""
     return Console(
         file=out,
         width=max(_MIN_WIDTH, options.width),
-        height=_ANY_HEIGHT,  # without one, rich asks the environment for the width as well
+        height=_ANY_HEIGHT,  # without it, rich reads the width from the environment as well
         force_terminal=options.color,
         color_system="standard" if options.color else None,
         no_color=not options.color,

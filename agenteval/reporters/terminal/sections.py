@@ -1,4 +1,4 @@
-"""A section for a person at a terminal."""
+"""Show a section at a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.reporters.terminal.fitting_table import FittingTable
 from agenteval.reporters.words.places import shown_place
 
 MOST_ROWS = 30
-"""Of each table, unless the report is to be verbose."""
+"""The number of rows shown of a table, unless the report is verbose."""
 STYLES = {
     Tone.STRONG: "bold",
     Tone.QUIET: "dim",
@@ -35,7 +35,7 @@ def render_section(
     options: ReportOptions,
     table: Callable[[Section, Sequence[Sequence[Text]], ReportOptions], RenderableType] = fitting_table,
 ) -> Iterator[RenderableType]:
-    """The title, the table in the room that there is, and the notes."""
+    """Yield the title, the table in the available width, and the notes."""
     yield heading(section.title)
     rows = section.rows if options.verbose else section.rows[:MOST_ROWS]
     if rows:

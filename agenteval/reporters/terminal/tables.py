@@ -1,4 +1,4 @@
-"""The tables of the three dimensions: a row per scenario and agent."""
+"""Show a table for each of the three dimensions, with a row per scenario and agent."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ _LEAST = 12
 
 
 class ScenarioRow(NamedTuple):
-    """A scenario with one agent, and what was decided."""
+    """A scenario with one agent, and the decision on it."""
 
     scenario: ScenarioReport
     verdict: Verdict
     decision: Decision
 
     def deciding_sample(self) -> SampleReport | None:
-        """The sample to show where only one can be: the first that did not pass, else the first."""
+        """Return the sample to show if there is room for only one: the first that did not pass, otherwise the
+        first."""
         samples = self.scenario.samples
         return next((s for s in samples if self.sample_verdict(s) is not Verdict.PASSED), None) or (
             samples[0] if samples else None
@@ -60,11 +61,12 @@ class _TableColumn(NamedTuple):
     cell: Callable[[ScenarioRow], str | Text]
     is_number: bool = False
     is_flexible: bool = False
-    """At most one: it gets the room that the others leave, and goes if that is too little."""
+    """True for the one column that gets the room left by the others, and that is dropped if this is too
+    little."""
 
 
 def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """One table per dimension that the run has, the rows of a scenario on one line."""
+    """Yield a table for each dimension of the run, with all rows of a scenario on one line."""
     report, decision = fold_rows(facts.report, facts.decision)
     for category in Category:
         rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
@@ -75,7 +77,6 @@ def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
 
 
 def all_rows(report: Report, decision: Decision) -> list[ScenarioRow]:
-    """A row for each scenario and agent."""
     return [
         ScenarioRow(scenario, scenario_decision(decision, scenario).verdict, decision)
         for scenario in _side_by_side(report.scenarios)
@@ -83,7 +84,7 @@ def all_rows(report: Report, decision: Decision) -> list[ScenarioRow]:
 
 
 def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
-    """The agents of a scenario next to each other, scenarios in the order of their first."""
+    """Sort the agents of a scenario next to each other, keeping the order of scenarios."""
     first = {s.scenario.id: index for index, s in reversed(list(enumerate(scenarios)))}
     return sorted(scenarios, key=lambda s: first[s.scenario.id])
 
@@ -98,8 +99,8 @@ def _dimension(
 def _table(
     rows: Sequence[ScenarioRow], columns: Sequence[_TableColumn], width: int
 ) -> Iterator[RenderableType]:
-    """A table that fits. Rich would take what is missing from every column; here the flexible one gives
-    way first, then the last ones go."""
+    """Yield a table that fits the width. Rich would narrow every column; here the flexible one is narrowed
+    first, and then the last ones are dropped."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
     names = [clean_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
     natural = max(name.cell_len for name in [*names, Text("scenario")])
@@ -124,7 +125,7 @@ def _table(
 
 
 def _fitting(cells: Mapping[_TableColumn, Sequence[Text]], width: int) -> tuple[list[_TableColumn], int]:
-    """The columns that have room, and the room that they leave to the flexible one."""
+    """Return the columns that fit, and the room that they leave to the flexible one."""
     fixed = [column for column in cells if not column.is_flexible]
     while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
         fixed.pop()
@@ -149,12 +150,12 @@ def _columns(
     )
     if any(len(row.scenario.samples) + len(row.scenario.missing) > 1 for row in rows):
         columns.append(_TableColumn("passed", _samples_passed, is_number=True))
-    own = {
+    category_columns = {
         Category.CAPABILITY: _capability,
         Category.EFFICIENCY: _efficiency,
         Category.ROBUSTNESS: _robustness,
     }[category](width)
-    return columns + own
+    return columns + category_columns
 
 
 def _capability(width: int) -> list[_TableColumn]:
@@ -211,12 +212,12 @@ def _checks(row: ScenarioRow) -> str:
 
 
 def _ended_well(row: ScenarioRow) -> list[SampleReport]:
-    """Those whose cost means something: nothing broke them off."""
+    """Return the samples whose figures are meaningful, because no fault broke them off."""
     return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
 
 
-def _mean(row: ScenarioRow, of: Callable[[SampleReport], float]) -> str:
-    values = [of(sample) for sample in _ended_well(row)]
+def _mean(row: ScenarioRow, measure: Callable[[SampleReport], float]) -> str:
+    values = [measure(sample) for sample in _ended_well(row)]
     return number(sum(values) / len(values)) if values else NO_VALUE
 
 
@@ -226,15 +227,15 @@ def _latency(row: ScenarioRow) -> str:
 
 def _tokens(row: ScenarioRow, side: str) -> str:
     usages = [sample.trajectory.usage for sample in _ended_well(row)]
-    told = [usage for usage in usages if usage.tokens]
-    if not told:
+    reported = [usage for usage in usages if usage.tokens]
+    if not reported:
         return NO_VALUE
-    about = "≈" if any(usage.estimated for usage in told) else ""
-    return about + number(sum(getattr(usage, side) for usage in told) / len(told))
+    about = "≈" if any(usage.estimated for usage in reported) else ""
+    return about + number(sum(getattr(usage, side) for usage in reported) / len(reported))
 
 
 def _note(row: ScenarioRow) -> Text:
-    """Why it did not pass, or how the answer begins."""
+    """Return the reason why the scenario did not pass, or the beginning of the answer."""
     sample = row.deciding_sample()
     if sample is None:
         return Text("did not run", style="dim")

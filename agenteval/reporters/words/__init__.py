@@ -1,1 +1,1 @@
-"""Sentences that several reporters use."""
+"""Wording that several reporters share."""

@@ -1,4 +1,4 @@
-"""How much of an agent's tool calls is seen, in words."""
+"""Describe how much of an agent's tool calls agenteval sees."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ _IN_RESULTS = {ToolVisibility.DECLARED_UNSEEN: ToolVisibility.UNSEEN}
 
 
 def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: bool = False) -> str:
-    """Say what is known before a run, with the line that would change it. ``lists_tools``: the agent is an
-    object of a framework that names all of its tools."""
+    """Describe what is known before a run, and the configuration line that would change it. ``lists_tools``
+    is true if the agent is an object of a framework that names all of its tools."""
     if known is None and lists_tools:
         return "all calls are seen"
     if known is None:
-        return "which calls are seen is found out in the run (calls: all | unseen overrules it)"
+        return "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
     match known.calls, known.source:
         case ToolVisibility.ALL, VisibilitySource.AUTHOR:
-            return "calls: all, as the configuration says"
+            return "calls: all, as configured"
         case ToolVisibility.ALL, _:
             return "all calls are seen"
         case ToolVisibility.DECLARED_UNSEEN, _:
-            return "calls: unseen, as the configuration says: the agent's word is taken for what it did"
+            return "calls: unseen, as configured: agenteval takes the agent's word for what it did"
         case _:
             return (
-                known.why
-                or "its calls are not seen (calls: all overrules it, if agenteval is its only way to tools)"
+                known.why or "its calls are not seen (set calls: all if agenteval is its only way to tools)"
             )
 
 
 def calls_seen(report: Report) -> dict[str, str]:
-    """Return, by agent, ``all``, ``partly`` or ``unseen``."""
+    """Return ``all``, ``partly`` or ``unseen`` for each agent."""
     found = {agent: report.visibility_of(agent) for agent in _agents(report)}
     return {agent: _IN_RESULTS.get(each, each).value for agent, each in found.items()}
 
 
 def unseen_lines(report: Report) -> Iterator[str]:
-    """Say of each agent whose calls are not all seen what would change it, if a scenario is about tools."""
+    """Yield a line for each agent whose calls are not all seen, with the setting that would change it. Agents
+    without a scenario about tools are left out."""
     for agent in _agents(report):
         visibility = report.visibility_of(agent)
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):
             continue
         known = report.plan.known_visibility(agent)
-        found = "not all are seen" if visibility is ToolVisibility.PARTLY else "none is seen"
-        overrules = "agent: {calls: all} overrules it, if agenteval is its only way to tools"
-        yield f"of '{one_line(agent, 40)}' {found}: {known.why if known and known.why else overrules}"
+        seen = "not all calls" if visibility is ToolVisibility.PARTLY else "no calls"
+        remedy = "set agent: {calls: all} if agenteval is its only way to tools"
+        yield f"{seen} of '{one_line(agent, 40)}' are seen: {known.why if known and known.why else remedy}"
 
 
 def _has_tools(report: Report, agent: str) -> bool:
-    """Whether a scenario of the agent's is about tools."""
+    """Check whether any scenario of the agent is about tools."""
     return any(each.scenario.tools_named for each in report.scenarios if each.agent == agent)
 
 

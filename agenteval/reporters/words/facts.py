@@ -1,4 +1,4 @@
-"""What several parts of a report in words need of the run and of what was decided, each worked out once."""
+"""Facts about a run and its verdict that several parts of a text report need, each computed once."""
 
 from __future__ import annotations
 
@@ -22,46 +22,47 @@ from agenteval.verdict.report import Report
 
 @dataclass(frozen=True)
 class Facts:
-    """What a printer is given. What several parts of a text need, but is no field, is made when it is first
-    asked for; what one part needs, it works out itself."""
+    """The input of every section printer. A fact that several sections need is a cached property, computed on
+    first use. A section computes for itself what no other section needs."""
 
     report: Report
-    """What happened."""
+    """The report of the run."""
     decision: Decision
-    """What was decided of it."""
+    """The verdicts on the run, its scenarios and its samples."""
 
     @cached_property
     def outcomes(self) -> Mapping[tuple[str, str], str]:
-        """How each scenario × agent ended, in the words of the verdict."""
+        """The outcome of each scenario × agent, in the words of the verdict."""
         return outcomes_by_scenario(self.report, self.decision)
 
     @cached_property
     def failures(self) -> tuple[ReportedFailure, ...]:
-        """All that did not pass, in the order of the report."""
+        """Everything that did not pass, in the order of the report."""
         return collect_failures(self.report, self.decision)
 
     @cached_property
     def decisive(self) -> list[tuple[ReportedFailure, ...]]:
-        """Those that nothing tolerates, together for each scenario × agent, failed ones first."""
+        """The failures that nothing tolerates, grouped by scenario × agent, failed groups first."""
         return decisive_failures(self.failures)
 
     @cached_property
     def decisive_rows(self) -> list[RowGroup]:
-        """Of these the ones that were begun; rows of one scenario that broke the same rules are together."""
+        """The decisive failures that started to run. Rows of one scenario that broke the same rules are
+        grouped."""
         begun = [group for group in self.decisive if not group[0].never_ran]
         return fold_failures(begun, self.report.scenarios)
 
     @cached_property
     def columns(self) -> tuple[ScoreColumn, ...]:
-        """The metrics that were asked for or judged."""
+        """The metrics that were requested or judged."""
         return score_columns(self.report)
 
     @cached_property
     def repeats(self) -> Repeats:
-        """What came of repeating scenarios."""
+        """The statistics of repeated scenarios."""
         return repeats_of(self.report, self.decision)
 
     @cached_property
     def rates(self) -> FailureRates | None:
-        """Of a log without scenarios what goes wrong, and how often."""
+        """The failure rates of a log without scenarios; otherwise ``None``."""
         return failure_rates(self.report, self.decision)

@@ -1,4 +1,4 @@
-"""What went wrong, where, and how to see it again: the same words in every format."""
+"""Describe what went wrong, where, and how to reproduce it, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ _MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
 
 SOME_FAILED = "did not pass every conversation"
 NONE_PASSED = "passed no conversation"
-"""How a scenario may end, beside its verdict."""
+"""The outcomes of a scenario that are not a verdict."""
 NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
-"""What holds of a planned sample that nothing was told of."""
+"""The decision for a planned sample that left no trace."""
 
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
-
-    ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
-    a fault tolerance covers it; or, ``is_reported``, no conversation of such a log decides).
-    ``violations`` are its reasons, failed checks among them; there is at least one. ``repro`` is
-    the command that runs the scenario again.
-    """
+    """A sample that did not pass, or a rule over all samples of a scenario that does not hold."""
 
     scenario_report: ScenarioReport
     scenario: str
     agent: str
     key: SampleKey | None
+    """The sample; ``None`` for a rule over all samples of the scenario."""
     title: str
     verdict: Verdict
     fault: str | None
     tolerated: bool
+    """True if the failure does not affect the verdict of the scenario or of the run, because a pass rate or
+    the fault tolerance covers it, or because ``is_reported`` is true."""
     where: str
     violations: tuple[Violation, ...]
+    """The reasons of the failure, failed checks included. There is at least one."""
     repro: str
+    """The command that runs the scenario again."""
     sample: SampleReport | None = None
     several_agents: bool = False
     is_reported: bool = False
+    """True if the run scores a log in which single conversations decide nothing."""
 
     @property
     def why_tolerated(self) -> str:
-        """Why what a conversation broke does not decide."""
+        """The reason why the failure does not affect the verdict."""
         return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
 
     @property
     def never_ran(self) -> bool:
-        """Whether no conversation of its scenario was begun, so that there is nothing to say of it."""
+        """True if no conversation of the scenario was started, so that there is nothing to show."""
         return (
             bool(self.scenario_report.missing)
             and not self.scenario_report.samples
@@ -86,12 +86,12 @@ class ReportedFailure:
 
     @cached_property
     def rules(self) -> tuple[BrokenRule, ...]:
-        """The violations in short."""
+        """The violations in short form."""
         return tuple(map(broken_rule, self.violations))
 
     @cached_property
     def evidence(self) -> tuple[str, ...]:
-        """What judges and detectors found, a line each, the worst first."""
+        """The findings of judges and detectors, one line each, worst first."""
         if self.sample is None:
             return lowest_scores(self.scenario_report, {v.metric for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
@@ -103,18 +103,19 @@ class ReportedFailure:
 
 
 def collect_failures(report: Report, decision: Decision) -> tuple[ReportedFailure, ...]:
-    """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
+    """Return everything that did not pass, in the order of the report. The samples of a scenario come before
+    its own rules."""
     several = report.has_several_agents
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     broken = frozenset((row.scenario, row.agent) for row in bad)
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, report.run, broken, several_agents=several)
+        for failure in _scenario_failures(scenario, decision, report.run, broken, several_agents=several)
     )
 
 
-def _of_scenario(
+def _scenario_failures(
     scenario: ScenarioReport,
     decision: Decision,
     run: RunStarted,
@@ -122,11 +123,11 @@ def _of_scenario(
     *,
     several_agents: bool,
 ) -> Iterator[ReportedFailure]:
-    """``broken``: the scenarios, with their agents, whose own gates do not hold. Where conversations are only
-    reported, nothing else decides."""
+    """Yield the failures of one scenario. ``broken`` holds the (scenario, agent) pairs whose own gates do not
+    hold; in a log whose conversations are only reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
-    whole = ReportedFailure(
+    scenario_failure = ReportedFailure(
         scenario_report=scenario,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
@@ -148,27 +149,27 @@ def _of_scenario(
         decided = decision.samples.get(key, NEVER_RAN)
         if decided.verdict is not Verdict.PASSED:
             yield replace(
-                whole,
+                scenario_failure,
                 key=key,
                 title=title(scenario, key, several_agents=several_agents),
                 verdict=decided.verdict,
                 fault=decided.fault,
                 tolerated=decision.is_reported
-                or whole.tolerated
+                or scenario_failure.tolerated
                 or (decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(*name)),
-                where=sample.record if sample and sample.record else whole.where,
-                violations=sample_violations(sample, decided, whole.where),
+                where=sample.record if sample and sample.record else scenario_failure.where,
+                violations=sample_violations(sample, decided, scenario_failure.where),
                 sample=sample,
-                repro=rescore_sample_command(key, sample, options) or whole.repro,
+                repro=rescore_sample_command(key, sample, options) or scenario_failure.repro,
             )
-    if whole.violations:
-        yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
+    if scenario_failure.violations:
+        yield replace(scenario_failure, verdict=Verdict.worst(v.verdict for v in scenario_failure.violations))
 
 
 def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
-    """Of the failures those that nothing tolerates, together for each scenario × agent: failed ones before
-    those that were not decided, in the report's order else; in each, what decided it comes first: of a gate
-    over repeated runs that is its own row, and no single conversation."""
+    """Return the failures that nothing tolerates, grouped by scenario × agent. Groups that failed come before
+    undecided ones; otherwise the order of the report is kept. In each group the decisive failure comes first:
+    for a gate over repeated runs that is the gate's own row, not a single conversation."""
     groups: dict[tuple[str, str], list[ReportedFailure]] = {}
     for failure in failed:
         if not failure.tolerated:
@@ -178,7 +179,7 @@ def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedF
 
 
 def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
-    """``17 scenarios never ran``, and the first of their names; empty where all were begun."""
+    """Return ``17 scenarios never ran`` and the first of their names, or an empty text if all started."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""
@@ -205,8 +206,8 @@ SAMPLE_GATES = frozenset(("every sample passes", "fault_tolerance", "fail_on_sev
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
-    """The gates over the whole run that did not pass, without those that only count what the samples
-    tell themselves."""
+    """Return the gates over the whole run that did not pass. Gates that only count failed samples are left
+    out, because the samples report those themselves."""
     return tuple(
         gate
         for gate in decision.gates
@@ -215,35 +216,40 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
-    """Every planned sample, in the order of epochs; ``None`` for one that never ran."""
+    """Return every planned sample in the order of epochs, with ``None`` for one that never ran."""
     pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
     pairs += [(key, None) for key in scenario.missing]
     return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
 
 
 def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
-    """What was decided of a scenario; inconclusive if nothing was."""
+    """Return the decision on a scenario, which is inconclusive if none was made."""
     key = (scenario.scenario.id, scenario.agent)
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
 
 
 def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
-    """How each scenario × agent ended."""
-    return {(each.scenario.id, each.agent): _end_of(each, decision) for each in report.scenarios}
+    """Return the outcome of each scenario × agent."""
+    return {(each.scenario.id, each.agent): _outcome(each, decision) for each in report.scenarios}
 
 
-def _end_of(scenario: ScenarioReport, decision: Decision) -> str:
-    """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
-    ever has got no worse. That is not the same as one in which all passed."""
+def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
+    """Return the outcome of a scenario. A gate over repeated runs may pass a scenario although some or all of
+    its conversations failed, because it only asks whether it got worse. Such outcomes have words of their
+    own."""
     verdict = scenario_decision(decision, scenario).verdict
-    decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
+    decided = {
+        sample_decision.verdict
+        for sample in scenario.samples
+        if (sample_decision := decision.samples.get(sample.key))
+    }
     if verdict is Verdict.PASSED and Verdict.FAILED in decided:
         return SOME_FAILED if Verdict.PASSED in decided else NONE_PASSED
     return verdict.value
 
 
 def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
-    """The violations of rules over all samples of the scenario: those that no sample has."""
+    """Return the violations of rules over all samples of the scenario, which no sample has."""
     of_samples = {
         _identity(violation)
         for key, _ in planned(scenario)
@@ -263,32 +269,33 @@ def _identity(violation: Violation) -> tuple[object, ...]:
 def sample_violations(
     sample: SampleReport | None, decided: SampleDecision, where: str
 ) -> tuple[Violation, ...]:
-    """Why a sample did not pass: its violations, then each failed check that these do not name, and
-    at the very least one sentence; of one that failed, first what failed it. Nothing for one that passed."""
+    """Return the reasons why a sample did not pass, or nothing if it passed. Failed checks that no violation
+    names are added, and there is always at least one reason. For a failed sample, the reasons that failed it
+    come first."""
     if decided.verdict is Verdict.PASSED:
         return ()
-    told = decided.violations
+    violations = decided.violations
     if sample is not None and decided.verdict is Verdict.FAILED:
-        told += tuple(_unreported_checks(sample, told))
-    if told:
-        return tuple(sorted(told, key=lambda violation: violation.verdict is not decided.verdict))
+        violations += tuple(_unreported_checks(sample, violations))
+    if violations:
+        return tuple(sorted(violations, key=lambda violation: violation.verdict is not decided.verdict))
     if sample is None:
         return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
     detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
     return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
 
 
-def _unreported_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
-    names = {violation.name for violation in told}
-    whole: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
-    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *whole):
+def _unreported_checks(sample: SampleReport, reported: Sequence[Violation]) -> Iterator[Violation]:
+    names = {violation.name for violation in reported}
+    conversation_checks: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
+    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *conversation_checks):
         for check in checks:
             if check.passed is False and check.name not in names:
                 yield Violation(check.name, check.detail, check.where, turn=index)
 
 
 def reason(violation: Violation) -> str:
-    """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
+    """Return ``tool_calls (turn 2): missing: create_booking(…)``. Turns count from 1 for people."""
     turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
     detail = neutralize_workflow_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
@@ -299,29 +306,32 @@ _SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure"
 
 
 def rule_name(violation: Violation) -> str:
-    """The rule in short; empty where what is said of it needs no name."""
+    """Return the short name of the rule, or an empty text if the message needs no name."""
     name = one_line(violation.name, 80)
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
 
 def split_violation_remedy(violation: Violation, text: str) -> tuple[str, str]:
-    """What is said of a violation, and what to do. A rule that failed compares, and advises nothing."""
+    """Split a text about a violation into what is wrong and what to do about it. A failed rule only compares
+    values, so its text has no remedy."""
     compares = violation.verdict is Verdict.FAILED and violation.name != "no_error"
     return (text, "") if compares else split_remedy(text)
 
 
 class BrokenRule(NamedTuple):
-    """A violation in short: the name of the rule, empty where what is said of it needs none; what is wrong,
-    line by line, each with what to do about it; and the shortest that tells it on one line."""
+    """A violation in short form."""
 
     violation: Violation
     name: str
+    """The name of the rule; empty if the message needs none."""
     lines: tuple[tuple[str, str], ...]
+    """The lines of the message, each with the remedy or an empty text."""
     gist: str
+    """The shortest description on one line."""
 
     @property
     def remedy(self) -> str:
-        """The first that there is."""
+        """The first remedy, or an empty text."""
         return next((remedy for _, remedy in self.lines if remedy), "")
 
 
@@ -332,29 +342,30 @@ def broken_rule(violation: Violation) -> BrokenRule:
 
 
 def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
-    """What an agent raised is a quotation beyond its line; else all that follows is to be done, as it is
-    written."""
+    """Split a violation's text into lines and their remedies. In the message of a failed rule, which may
+    quote an error that the agent raised, only single lines are split; in any other, everything after the
+    separator is the remedy and is kept as written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
 
 
-_BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
+_CONTEXT_PREFIXES = ("expected", "called: ", "not allowed: ")
 
 
 def _gist(violation: Violation, name: str, text: str) -> str:
-    """``turn 2: missing: create_booking(…)``"""
+    """Return ``turn 2: missing: create_booking(…)``."""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
-    at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
+    at = next((n for n, line in enumerate(lines) if not line.startswith(_CONTEXT_PREFIXES)), 0)
     detail = neutralize_workflow_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
-    is_told = not name or name.startswith(("output.", "tool_calls"))
+    needs_no_name = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
-    return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)
+    return turn + (detail if detail and needs_no_name else f"{name}: {detail}" if detail else name)
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
-    """Each reason, and under it the place that wrote the rule; then the evidence."""
+    """Return the reasons, each followed by the place of its rule, and then the evidence."""
     lines = []
     for violation in failure.violations[:_MOST_REASONS]:
         lines.append(reason(violation))
@@ -366,15 +377,16 @@ def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
 
 
 def finding_text(finding: Finding) -> str:
-    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding of code and
-    judge names both."""
+    """Return ``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding that both
+    code and a judge made names both."""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
     head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
     return head + reason_suffix(finding.explanation, finding.evidence)
 
 
 def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
-    """The lowest scores of ``metrics`` with their reasons: what pulled a mean or a share down."""
+    """Return the lowest scores of ``metrics`` with their reasons, because these pulled a mean or a share
+    down."""
     scores = [
         (numeric(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
         for sample in scenario.samples
@@ -382,8 +394,9 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
         for score in place.scores
         if score.metric in metrics and not is_failure_free(score) and not score.is_open
     ]
-    mean = sum(told[0] for told in scores) / max(1, len(scores))
-    lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]
+    mean = sum(value for value, *_ in scores) / max(1, len(scores))
+    low = [entry for entry in scores if entry[0] <= mean]
+    lowest = sorted(low, key=lambda entry: entry[0])[:_MOST_SCORES]
     return tuple(
         f"{one_line(score.metric, 80)} {score_text(score)} ({place})"
         + reason_suffix(score.reason, score.evidence)
@@ -392,18 +405,19 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
 
 
 def turn_words(turn: int | None) -> str:
-    """``, turn 2`` for people, who count from 1; nothing for the whole conversation."""
+    """Return ``, turn 2``, counted from 1 for people, or an empty text for the whole conversation."""
     return f", turn {turn + 1}" if turn is not None else ""
 
 
 def reason_suffix(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
-    """``: the reason — "the evidence"``; empty where neither was given."""
+    """Return ``: the reason — "the evidence"``, or an empty text if there is neither."""
     why = f": {one_line(reason, limit)}" if reason.strip() else ""
     return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")
 
 
 def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
-    """The sample in words: the scenario's id, and the agent, variant and epoch where there are several."""
+    """Return the name of a sample: the id of the scenario, and the agent, variant and epoch if there are
+    several."""
     parts = [one_line(scenario.scenario.id, 120)]
     if key is not None and key.variant:
         parts[0] += f" [{one_line(key.variant, 60)}]"

@@ -1,4 +1,4 @@
-"""What goes wrong in a log without scenarios, and how often: the same words in every format."""
+"""Describe what goes wrong in a log without scenarios and how often, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agenteval.verdict.recorded_logs import READABLE
 
 HEAD = "What goes wrong"
 COLUMNS = ("severity", "what", "found by", "conversations", "rate", "95 % interval")
-_NOT_KNOWN = "not known in {} more"
+_NOT_KNOWN = "unknown in {} more"
 
 
 def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
-    """In the order of ``COLUMNS``."""
+    """Return the cells of a row in the order of ``COLUMNS``."""
     low, high = row.interval
     many = f"{row.conversations:,} of {row.of:,}"
     if row.unknown:
@@ -35,8 +35,9 @@ def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
 
 
 def severity_text(row: FailureRate) -> str:
-    """``high``; with how many conversations where they differ: ``critical 1, medium 20``. Of a check that
-    does not hold, ``fails``: it has no severity, and fails its conversation."""
+    """Return the severity, such as ``high``, or the number of conversations for each if there are several,
+    such as ``critical 1, medium 20``. Return ``fails`` for a check that does not hold: it has no severity and
+    fails its conversation."""
     if not row.severities:
         return "fails"
     if len(row.severities) == 1:
@@ -45,7 +46,7 @@ def severity_text(row: FailureRate) -> str:
 
 
 def percentage(share: float) -> str:
-    """With one decimal; only nothing is 0 %, and only all is 100 %."""
+    """Format a share with one decimal. Only an exact 0 is shown as 0 %, and only an exact 1 as 100 %."""
     points = 100 * share
     if 0 < share < 1:
         points = min(max(points, 0.1), 99.9)
@@ -53,25 +54,25 @@ def percentage(share: float) -> str:
 
 
 def quotation_place(quotation: Quotation) -> str:
-    """``log.jsonl:6, turn 1``; turns count from 1 for people."""
+    """Return ``log.jsonl:6, turn 1``. Turns count from 1 for people."""
     where = one_line(quotation.where or quotation.key.scenario, 200)
     return where if quotation.turn is None else f"{where}, turn {quotation.turn + 1}"
 
 
 def quotation_text(quotation: Quotation) -> str:
-    """``"Booked!": nothing was booked``"""
+    """Return ``"Booked!": nothing was booked``."""
     quoted = f'"{one_line(quotation.evidence, 300)}"' if quotation.evidence.strip() else ""
     return ": ".join(filter(None, (quoted, one_line(quotation.explanation, 300))))
 
 
-def line_of(row: FailureRate) -> str:
-    """All of a row in a line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
+def format_rate(row: FailureRate) -> str:
+    """Format a row as one line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
     severity, what, by, many, rate, interval = rate_cells(row)
     return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
 
 
 def unknown_lines(rates: FailureRates) -> Iterator[str]:
-    """What of the log is not known."""
+    """Yield a line for each part of the log that could not be evaluated."""
     if rates.unreadable:
         yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} could not be read"
     if rates.undecided:
@@ -81,7 +82,8 @@ def unknown_lines(rates: FailureRates) -> Iterator[str]:
 
 
 def reported_text(rates: FailureRates, decision: Decision) -> str:
-    """For the last line: what was found, and what ``--max-rate`` says of it."""
+    """Return the text for the last line: the results of ``--max-rate`` and of other gates, then what was
+    found."""
     parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))
@@ -92,7 +94,7 @@ def reported_text(rates: FailureRates, decision: Decision) -> str:
 def _max_rate(row: GateRow) -> str:
     share = percentage(row.value) if isinstance(row.value, float) else "–"
     bound = f"{100 * float(row.bound):g} %"
-    words = {Verdict.PASSED: "held", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "was not decided"}
+    words = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "was not decided"}
     return f"{row.name} {words[row.verdict]}: {share}, at most {bound}"
 
 
@@ -105,13 +107,13 @@ def _other_gate(row: GateRow) -> str:
 
 
 def _found(rates: FailureRates) -> str:
-    """``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``"""
+    """Return ``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``."""
     total = plural(rates.conversations, "conversation")
     counts = rates.by_severity
-    told = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]
+    parts = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]
     if counts:
         each = ", ".join(
             f"{counts[severity]:,} {severity}" for severity in reversed(Severity) if severity in counts
         )
-        told.append(f"findings in {sum(counts.values()):,} ({each})")
-    return f"{total}, {', '.join(told) if told else 'nothing found'}"
+        parts.append(f"findings in {sum(counts.values()):,} ({each})")
+    return f"{total}, {', '.join(parts) if parts else 'nothing found'}"

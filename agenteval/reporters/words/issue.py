@@ -1,4 +1,4 @@
-"""Issues, and judges' findings that nobody grouped, in words for every format."""
+"""Describe issues, and findings of judges that were not grouped, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -23,32 +23,35 @@ _TITLE_LIMIT = 160
 
 @dataclass(frozen=True)
 class IssueText:
-    """An issue as it is shown. ``severity`` is the one that counts; ``fails``: whether one of its findings
-    fails the run. ``examples`` are places, each with its turns; ``evidence`` is quoted from the first that
-    has any; ``quotations`` are places with what is quoted there."""
+    """An issue as it is shown."""
 
     issue: Issue
     severity: Severity
+    """The severity that counts."""
     fails: bool
+    """True if one of the issue's findings fails the run."""
     title: str
     extent: str
     explanation: str
     remarks: tuple[str, ...]
     examples: tuple[str, ...]
+    """The places where the issue occurs, each with its turns."""
     quotations: tuple[tuple[str, str], ...]
+    """The places where the issue occurs, each with the text quoted there."""
 
     @property
     def evidence(self) -> str:
-        return next((said for _, said in self.quotations if said), "")
+        """The first quotation that is not empty."""
+        return next((quoted for _, quoted in self.quotations if quoted), "")
 
     @property
     def head(self) -> str:
-        """``[high] Gives a forecast without data (3 occurrences in 2 samples of 1 scenario)``"""
+        """The headline: ``[high] Gives a forecast without data (3 occurrences in 1 scenario)``."""
         return f"[{self.severity}] {self.title} ({self.extent})"
 
 
 def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
-    """All issues, the worst first."""
+    """Return all issues, worst first."""
     failing = failing_findings(report, decision)
     scenarios = {(s.scenario.id, s.agent): s for s in report.scenarios}
     several = report.has_several_agents
@@ -59,7 +62,7 @@ def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
 
 
 def by_scenario(texts: Iterable[IssueText]) -> dict[tuple[str, str], list[IssueText]]:
-    """Those that occur in each scenario, with its agent."""
+    """Group issues by the scenario and agent that they occur in."""
     found: dict[tuple[str, str], list[IssueText]] = {}
     for text in texts:
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
@@ -102,7 +105,8 @@ def _severity(
     report: Report,
     scenarios: Mapping[tuple[str, str], ScenarioReport],
 ) -> Severity:
-    """The worst of its findings; by the table, what grouping has made of it."""
+    """Return the severity that counts: the worst of the issue's findings if a model set the severities, else
+    the severity that the table gives to the issue."""
     if report.plan.suite.severity_from != "model":
         return issue.severity
     found: dict[SampleKey, Sequence[Finding]] = {
@@ -115,51 +119,56 @@ def _severity(
 
 
 def extent_text(findings: int, samples: int, scenarios: int) -> str:
-    """``2 occurrences in 1 scenario, 9 findings``: a loop over eight turns of one sample occurs once."""
+    """Return ``2 occurrences in 1 scenario, 9 findings``. A loop over eight turns of one sample is one
+    occurrence."""
     text = f"{plural(samples, 'occurrence')} in {plural(scenarios, 'scenario')}"
     return text if findings == samples else f"{text}, {plural(findings, 'finding')}"
 
 
 def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
     if severity is not issue.severity:
-        yield f"{issue.severity} by the table"
+        yield f"{issue.severity} in the severity table"
     if issue.proposed_severity not in (None, severity):
         yield f"the model proposed {issue.proposed_severity}"
     if issue.not_the_agents_fault:
         why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
-        yield f"not the agent's fault, says the model: {why} (its opinion: code decides severity and verdict)"
+        opinion = "an opinion; code decides severity and verdict"
+        yield f"the model says it is not the agent's fault: {why} ({opinion})"
 
 
 def grouped_by(issue: Issue) -> str:
-    """Who put its findings together."""
+    """Return the name of the model that grouped the findings, or ``code``."""
     if not issue.by:
         return "code"
     return one_line(issue.by, 80) + (" (no language model)" if is_scripted_model(issue.by) else "")
 
 
 def not_asked_text(report: Report) -> str:
-    """How many findings no model was asked to group, though one was asked; empty if there is none."""
+    """Return a sentence about the findings that were not put to the grouping model, or an empty text if there
+    are none."""
     count = report.findings_not_asked
     return (
-        f"Code alone grouped {plural(count, 'finding')}: a model is asked about the worst." if count else ""
+        f"Code alone grouped {plural(count, 'finding')}: the model is asked only about the worst."
+        if count
+        else ""
     )
 
 
 def _examples(
     examples: Iterable[IssueExample], scenarios: Mapping[tuple[str, str], ScenarioReport]
 ) -> Iterator[str]:
-    """``book-morning · epoch 1, turns 2, 5``: a text for each sample."""
+    """Yield a text for each sample: ``book-morning · epoch 1, turns 2, 5``."""
     places: dict[str, set[int]] = {}
     for example in examples:
         turns = places.setdefault(_name(example, scenarios), set())
         turns |= {example.turn + 1} if example.turn is not None else set()
     for name, turns in places.items():
-        told = ", ".join(map(str, sorted(turns)))
-        yield f"{name}, turn{'s' if len(turns) > 1 else ''} {told}" if told else name
+        numbers = ", ".join(map(str, sorted(turns)))
+        yield f"{name}, turn{'s' if len(turns) > 1 else ''} {numbers}" if numbers else name
 
 
 def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:
-    """The sample in words. The agent is the issue's."""
+    """Return the name of the sample, without the agent, because that is the issue's."""
     scenario = scenarios.get((example.scenario, example.agent))
     key = sample_of(example)
     return title(scenario, key, several_agents=False) if scenario else one_line(str(key), 200)

@@ -1,4 +1,4 @@
-"""A JSON value as a few lines that a person reads: a short one on one line, a longer one indented."""
+"""Format a JSON value for people: a short one on one line, a longer one on several indented lines."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from agenteval.core.safe_text import clean, one_line
 
 MOST_LINES = 12
-"""Of a value that is shown in a conversation."""
+"""The number of lines of a value shown in a conversation."""
 _DEEPEST = 20
 _COUNTED = 10_000
-"""What is left out is counted so far."""
+"""The number of omitted lines after which counting stops."""
 
 
 def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, ...]:
-    """``value`` in at most ``most`` lines, of about ``width`` characters; the last one says what is left out.
-    JSON that stands in a text is shown as what it is, and no text of it twice."""
+    """Format ``value`` as at most ``most`` lines of about ``width`` characters. The last line counts the
+    lines left out. JSON inside a text is parsed and shown as JSON, and the text itself is not repeated."""
     plain = unescaped(value)
     lines = _text_lines(plain) if isinstance(plain, str) else _lines("", plain, "", width, 0)
     shown: list[str] = []
@@ -36,18 +36,18 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
 
 
 def message_text(text: str, width: int) -> str:
-    """A message as it was written; one that is JSON as that."""
+    """Return a message as it was written, or reformatted if it is JSON."""
     value = unescaped(text)
     return text if isinstance(value, str) else "\n".join(tree_lines(value, width, most=10 * MOST_LINES))
 
 
 def value_text(value: Any) -> str:
-    """``value`` as JSON on one line; a text that is JSON is shown as what it is."""
+    """Format ``value`` as JSON on one line. A text that is JSON is shown as JSON."""
     return _brief(unescaped(value))
 
 
 class _Exact(float):
-    """A number with the digits that were written: 19.90 is not 19.9 to whoever reads a price."""
+    """A number that keeps the digits it was written with, because 19.90 is a price and 19.9 is not."""
 
     def __new__(cls, text: str) -> _Exact:
         made = super().__new__(cls, text)
@@ -58,7 +58,7 @@ class _Exact(float):
 
 
 def unescaped(value: Any, depth: int = 0) -> Any:
-    """``value`` with each text in it that is a JSON object or list as that; also within such a text."""
+    """Return ``value`` with every text that is a JSON object or list parsed, also inside such a text."""
     if depth >= _DEEPEST:
         return value
     match value:
@@ -73,8 +73,8 @@ def unescaped(value: Any, depth: int = 0) -> Any:
 
 
 def _json_in(text: str) -> Any:
-    """``None`` for what is a text, and no object or list in JSON; also where a key occurs twice, of which a
-    value would show one."""
+    """Parse a text that is a JSON object or list. Return ``None`` for any other text, and for an object with
+    a duplicate key, of which the parsed value would show only one."""
     stripped = text.strip()
     if not (stripped.startswith(("{", "[")) and stripped.endswith(("}", "]"))):
         return None
@@ -92,10 +92,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_text(value: object) -> str:
-    """A text as it is written in JSON; what JSON cannot hold, as Python shows it."""
+    """Format ``value`` as JSON, using ``repr`` for what JSON cannot represent."""
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
+    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are not strings
         return "(no JSON)"
 
 
@@ -115,7 +115,7 @@ def _text_lines(text: str) -> Iterator[str]:
 
 
 def _lines(head: str, value: Any, end: str, width: int, depth: int) -> Iterator[str]:
-    """``head`` stands before the value, on its first line, and ``end`` behind it."""
+    """Yield the lines of a value, with ``head`` before the value and ``end`` after it."""
     brief, room = _brief(value), max(20, width - len(head) - len(end))
     is_nested = isinstance(value, Mapping | list | tuple) and bool(value)
     if len(brief) <= room or not is_nested or depth >= _DEEPEST:

@@ -1,5 +1,5 @@
-"""Judges and detectors that failed, the simulated user, prompts of the project's own, and what no language
-model said, in words for all formats."""
+"""Describe judges and detectors that failed, the simulated user, overridden prompts and scripted replies, in
+the same words for every format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agenteval.verdict.second_opinions import second_opinions
 from agenteval.verdict.statistics import Interval, wilson
 
 RAW_LIMIT = 200
-"""Characters of what a broken judge said that are shown."""
+"""The number of characters shown of a failed judge's reply."""
 _MESSAGE_LIMIT = 600
 
 
@@ -30,22 +30,23 @@ _MESSAGE_LIMIT = 600
 
 
 def second_opinions_text(report: Report) -> str:
-    """What came of asking judges again, in a sentence; empty where no language model judged."""
-    told = second_opinions(report)
-    if not told.judges.is_spent or _only_scripted(report):
+    """Return a sentence about judges that were asked again, or an empty text if no language model judged."""
+    opinions = second_opinions(report)
+    if not opinions.judges.is_spent or _only_scripted(report):
         return ""
     if not report.plan.suite.corroborate:
-        return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
+        return "judge: {corroborate: false}: each verdict comes from one judge, asked once"
     parts = []
-    if told.doubted:
-        what = f"{plural(told.doubted, 'verdict')} that would fail or excuse something"
-        parts.append(f"{what} asked again, {told.upheld:,} upheld")
-    if told.sampled:
-        what = plural(told.sampled, "clean one")
-        parts.append(f"{what} asked again by lot, {told.differed:,} answered otherwise")
+    if opinions.doubted:
+        what = f"{plural(opinions.doubted, 'verdict')} that would fail or excuse something"
+        parts.append(f"asked again about {what}: {opinions.upheld:,} upheld")
+    if opinions.sampled:
+        what = f"{plural(opinions.sampled, 'clean verdict')} drawn at random"
+        parts.append(f"asked again about {what}: {opinions.differed:,} differed")
     if not parts:
         return ""
-    return f"{'; '.join(parts)} ({plural(told.usage.calls, 'call')}, {told.share:.0%} of the judges' tokens)"
+    calls = plural(opinions.usage.calls, "call")
+    return f"{'; '.join(parts)} ({calls}, {opinions.share:.0%} of the judges' tokens)"
 
 
 def _only_scripted(report: Report) -> bool:
@@ -58,7 +59,7 @@ def _only_scripted(report: Report) -> bool:
 
 
 class MissingScore(StrEnum):
-    """Why there is no score. A judge that says that the record does not decide has not broken."""
+    """The reason why a score is missing. A judge that finds the record undecidable has not failed."""
 
     JUDGE = "Judges that failed"
     UNCLEAR = "Not clear to the judges"
@@ -82,24 +83,27 @@ def classify_missing_score(failure: ScoreFailure) -> MissingScore:
     return MissingScore.UNCLEAR if failure.unclear else MissingScore.JUDGE
 
 
-def describe_missing_score(lack: MissingScore) -> str:
-    """``the judge failed``, ``the detector failed`` or ``not clear``."""
+def describe_missing_score(missing: MissingScore) -> str:
+    """Return ``the judge failed``, ``the detector failed`` or ``not clear``."""
     return {MissingScore.UNCLEAR: "not clear", MissingScore.DETECTOR: "the detector failed"}.get(
-        lack, "the judge failed"
+        missing, "the judge failed"
     )
 
 
 @dataclass(frozen=True)
 class FailedJudge:
-    """A way in which there were no scores: the metrics, why, how often, where first, and what was said there.
-    Of a detector no judge was asked: ``metrics`` are detectors."""
+    """One cause of missing scores, with everything that it affected."""
 
     metrics: tuple[str, ...]
+    """The metrics without a score, or the detectors that failed."""
     full_message: str
     raw: str
+    """The beginning of the judge's reply; empty for a detector, which has none."""
     times: int
+    """The number of scores that are missing for this reason."""
     samples: int
     place: str
+    """The first place where it happened."""
     scenario: ScenarioReport | None = None
     missing_score: MissingScore = MissingScore.JUDGE
 
@@ -109,12 +113,12 @@ class FailedJudge:
 
     @property
     def names(self) -> str:
-        """``helpfulness, coherence and 6 more``"""
+        """The metrics in short: ``helpfulness, coherence and 6 more``."""
         return join_first([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
-        """``refund · epoch 2, turn 1``; of several: how many, and the first."""
+        """The place, such as ``refund · epoch 2, turn 1``; for several places, their number and the first."""
         if self.times == 1:
             return self.place
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
@@ -128,30 +132,30 @@ class _JudgeFailure(NamedTuple):
 
 
 def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
-    """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
-    them, and what was not clear. The author's mistakes are told as such elsewhere."""
+    """Return each cause of missing scores once, most frequent first: judges and detectors that failed, and
+    questions that were not clear. Mistakes of the author are left out, because they are reported as such."""
     groups: dict[object, list[_JudgeFailure]] = {}
-    for broken in _broken(report):
-        alike = (strip_retry_counts(broken.failure.message), classify_missing_score(broken.failure))
-        groups.setdefault(alike, []).append(broken)
-    return tuple(sorted(map(_broken_judge, groups.values()), key=lambda judge: -judge.times))
+    for failure in _judge_failures(report):
+        key = (strip_retry_counts(failure.failure.message), classify_missing_score(failure.failure))
+        groups.setdefault(key, []).append(failure)
+    return tuple(sorted(map(_to_failed_judge, groups.values()), key=lambda judge: -judge.times))
 
 
-_WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
+_RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def strip_retry_counts(message: str) -> str:
-    """The message of a call that failed, without how often it was tried: by that, no two are the same."""
-    return _WAITED.sub("", message)
+    """Remove the retry counts from the message of a failed call, because they make equal messages differ."""
+    return _RETRY_COUNTS.sub("", message)
 
 
-def _broken_judge(group: list[_JudgeFailure]) -> FailedJudge:
+def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
     first = group[0]
-    said = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
+    raw = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
     return FailedJudge(
         metrics=tuple(dict.fromkeys(broken.failure.metric for broken in group)),
         full_message=first.failure.message,
-        raw=clean(said[:RAW_LIMIT]) + ("…" if len(said) > RAW_LIMIT else ""),
+        raw=clean(raw[:RAW_LIMIT]) + ("…" if len(raw) > RAW_LIMIT else ""),
         times=len(group),
         samples=len({broken.key for broken in group}),
         place=first.place,
@@ -161,16 +165,16 @@ def _broken_judge(group: list[_JudgeFailure]) -> FailedJudge:
 
 
 def is_detector(metric: str) -> bool:
-    """Whether what failed to score is a check in code, so that no judge was asked."""
+    """Check whether ``metric`` is a check in code rather than a judge's question."""
     return metric in DETECTORS
 
 
-def _broken(report: Report) -> Iterator[_JudgeFailure]:
+def _judge_failures(report: Report) -> Iterator[_JudgeFailure]:
     several = report.has_several_agents
     for scenario in report.scenarios:
         for sample in scenario.samples:
             name = title(scenario, sample.key, several_agents=several)
-            for turn, failure in _failures(sample):
+            for turn, failure in _sample_failures(sample):
                 if not failure.author:
                     yield _JudgeFailure(failure, sample.key, name + turn_words(turn), scenario)
     for failure in report.issue_failures:
@@ -178,7 +182,7 @@ def _broken(report: Report) -> Iterator[_JudgeFailure]:
             yield _JudgeFailure(failure, None, "the grouping of issues; code grouped them", None)
 
 
-def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
+def _sample_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
     for index, turn in enumerate(sample.turns):
         yield from ((index, failure) for failure in turn.score_failures)
     yield from ((None, failure) for failure in sample.score_failures)
@@ -188,15 +192,18 @@ def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]
 
 
 class ReviewCounts(NamedTuple):
-    """How many conversations of simulated users were reviewed, by what became of them, and in how many the
-    user was at fault; those that passed are a tenth, drawn by lot. ``not_in_scenario``: in how many nothing
-    that is known of the user says whether it was."""
+    """The numbers of reviewed conversations with a simulated user, by outcome and by whether the user was at
+    fault."""
 
     failed: int = 0
     failed_at_fault: int = 0
     passed: int = 0
+    """The number of reviewed conversations that passed. A tenth of all that passed is drawn at random for
+    review."""
     passed_at_fault: int = 0
     not_in_scenario: int = 0
+    """The number of conversations in which the facts known about the user do not decide whether it was at
+    fault."""
 
     @property
     def all(self) -> int:
@@ -208,39 +215,44 @@ class ReviewCounts(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """Of the rate, at 95 %."""
+        """The 95 % interval of the fault rate."""
         return wilson(self.at_fault, self.all)
 
 
 class Simulation(NamedTuple):
-    """How often a simulated user wrote, and how often what it wrote was refused, once or for good;
-    ``lost``: samples in which it was no user at all; ``reviews``: what judges said of it. ``models``: who
-    played it; ``scripted`` and ``real``: how many of the messages no language model wrote, and one did (of
-    one that was refused for good, neither is known)."""
+    """The figures of the simulated user over some samples."""
 
     messages: int
+    """The number of messages that the simulated user wrote or tried to write."""
     refused: int
+    """The number of messages that were refused, whether or not a second attempt succeeded."""
     errored: int
+    """The number of samples that ended because the model did not act as a user."""
     reviews: ReviewCounts
+    """The counts of judges' reviews of the user."""
     scripted: int
+    """The number of messages written by scripted replies. A message that was refused for good counts neither
+    here nor in ``real``."""
     real: int
+    """The number of messages written by a language model."""
     models: tuple[str, ...]
+    """The models that played the user."""
     usage: Usage
 
 
 def simulation(samples: Iterable[SampleReport]) -> Simulation:
-    """Over some samples; of none that a model played the user of, all is zero."""
+    """Return the figures of the simulated user, all zero if no model played the user in any sample."""
     samples = tuple(samples)
-    turns = [told.turn for sample in samples for told in sample.turns if is_simulated(told.turn)]
+    turns = [each.turn for sample in samples for each in sample.turns if is_simulated(each.turn)]
     models = [turn.user_model for turn in turns if turn.user_model]
     scripted = sum(map(is_scripted_model, models))
     reviews = [sample.review for sample in samples if sample.review]
-    lost = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
+    errored = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
     return Simulation(
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
-        errored=lost - sum(review.decides for review in reviews),
-        reviews=_counted(reviews),
+        errored=errored - sum(review.decides for review in reviews),
+        reviews=_count_reviews(reviews),
         scripted=scripted,
         real=len(models) - scripted,
         models=tuple(dict.fromkeys(models)),
@@ -248,7 +260,7 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     )
 
 
-def _counted(reviews: Sequence[UserReview]) -> ReviewCounts:
+def _count_reviews(reviews: Sequence[UserReview]) -> ReviewCounts:
     failed = [review.is_fault for review in reviews if review.failed]
     passed = [review.is_fault for review in reviews if not review.failed]
     not_in_scenario = sum(review.label == NOT_IN_SCENARIO for review in reviews)
@@ -256,70 +268,73 @@ def _counted(reviews: Sequence[UserReview]) -> ReviewCounts:
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
-    """Where a message was refused, or a user was at fault, and why: ``book-morning · epoch 1, turn 2``,
-    ``spoke as …``. Not ``fatal``: without those that ended their sample, or decide it, which stand among the
-    failures."""
+    """Return (place, reason) pairs of refused messages and of users at fault, such as ``book-morning · epoch
+    1, turn 2`` and ``spoke as …``. If ``fatal`` is false, those that ended or decided their sample are left
+    out, because they are listed among the failures."""
     several = report.has_several_agents
     return tuple(
         (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
         for scenario in report.scenarios
         for sample in scenario.samples
         for index, fault in _faults(sample)
-        if fatal or fault not in _last_words(sample)
+        if fatal or fault not in _stop_detail(sample)
     )
 
 
 def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
-    yield from ((i, told.turn.user_fault) for i, told in enumerate(sample.turns) if told.turn.user_fault)
+    yield from ((i, each.turn.user_fault) for i, each in enumerate(sample.turns) if each.turn.user_fault)
     if sample.review and sample.review.is_fault:
         yield sample.review.turn, sample.review.sentence
 
 
-def _last_words(sample: SampleReport) -> str:
+def _stop_detail(sample: SampleReport) -> str:
     return sample.stop.detail if sample.stop else ""
 
 
 def is_simulated(turn: Turn) -> bool:
-    """Whether a model said the user's message, or tried to."""
+    """Check whether a model wrote the user's message or tried to."""
     return bool(turn.user_model or turn.user_fault or turn.user_usage.calls)
 
 
 def simulation_text(report: Report) -> str:
-    """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
-    if no user was simulated."""
-    told = simulation(report.samples)
-    if not told.messages and not told.errored:
-        return _reviews_text(told.reviews).removeprefix("; ")
-    lost = f"; {plural(told.errored, 'sample')} lost to it" if told.errored else ""
-    return (
-        f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
-    )
+    """Return a sentence about the simulated user and the reviews of it, or an empty text if no user was
+    simulated or reviewed."""
+    counts = simulation(report.samples)
+    if not counts.messages and not counts.errored:
+        return _reviews_text(counts.reviews).removeprefix("; ")
+    refused = f"{counts.refused:,} of {plural(counts.messages, 'message')} refused"
+    errored = f"; {plural(counts.errored, 'sample')} errored because of it" if counts.errored else ""
+    return f"{refused}{errored}{_reviews_text(counts.reviews)}"
 
 
-def _reviews_text(told: ReviewCounts) -> str:
-    """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
-    if not told.all:
+def _reviews_text(reviews: ReviewCounts) -> str:
+    """Return ``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``."""
+    if not reviews.all:
         return ""
-    low, high = (round(100 * bound) for bound in told.interval)
-    parts = [f"{told.failed_at_fault:,} of {told.failed:,} that failed"] if told.failed else []
-    parts += [f"{told.passed_at_fault:,} of {told.passed:,} that passed, drawn by lot"] if told.passed else []
-    rate = f"{100 * told.at_fault / told.all:.0f} % [{low}, {high}]"
-    what = f"{told.at_fault:,} of {plural(told.all, 'reviewed conversation')}"
-    open_ = f"; in {told.not_in_scenario:,} the scenario did not say" if told.not_in_scenario else ""
-    return f"; at fault in {what}: {rate} ({', '.join(parts)}){open_}"
+    low, high = (round(100 * bound) for bound in reviews.interval)
+    parts = [f"{reviews.failed_at_fault:,} of {reviews.failed:,} that failed"] if reviews.failed else []
+    parts += (
+        [f"{reviews.passed_at_fault:,} of {reviews.passed:,} that passed, drawn at random"]
+        if reviews.passed
+        else []
+    )
+    rate = f"{100 * reviews.at_fault / reviews.all:.0f} % [{low}, {high}]"
+    what = f"{reviews.at_fault:,} of {plural(reviews.all, 'reviewed conversation')}"
+    silent = f"; in {reviews.not_in_scenario:,} the scenario did not say" if reviews.not_in_scenario else ""
+    return f"; at fault in {what}: {rate} ({', '.join(parts)}){silent}"
 
 
-# ── what judges and users were reported in other words ───────────────────────────────────────────────
+# ── overridden prompts ───────────────────────────────────────────────────────────────────────────────
 
 
 def overridden_text(report: Report) -> str:
-    """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
-    own = report.plan.suite.prompts
-    told = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in own.items())
-    return f"prompts overridden: {told}" if told else ""
+    """Return ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty text."""
+    prompts = report.plan.suite.prompts
+    listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
+    return f"prompts overridden: {listed}" if listed else ""
 
 
-# ── what no language model said ──────────────────────────────────────────────────────────────────
+# ── scripted replies ─────────────────────────────────────────────────────────────────────────────
 
 
 def is_scripted_model(name: str) -> bool:
@@ -327,23 +342,23 @@ def is_scripted_model(name: str) -> bool:
 
 
 class ReplyCounts(NamedTuple):
-    """How many replies of a role were scripted, and how many a model's."""
+    """The numbers of scripted replies and of model replies for a role."""
 
     scripted: int = 0
     real: int = 0
 
 
 def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
-    """For the roles that agenteval's own models play."""
+    """Return the reply counts of each role that agenteval's own models play."""
     user, judge = simulation(report.samples), ReplyCounts()
     for sample in report.samples:
-        said: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
-        real = sum(bool(item.by) and not item.scripted for item in said)
+        judged: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
+        real = sum(bool(item.by) and not item.scripted for item in judged)
         if sample.review:
             judge = ReplyCounts(
                 judge.scripted + sample.review.scripted, judge.real + (not sample.review.scripted)
             )
-        judge = ReplyCounts(judge.scripted + sum(item.scripted for item in said), judge.real + real)
+        judge = ReplyCounts(judge.scripted + sum(item.scripted for item in judged), judge.real + real)
     grouped = [is_scripted_model(issue.by) for issue in report.issues if issue.by]
     return {
         "user": ReplyCounts(user.scripted, user.real),
@@ -353,15 +368,15 @@ def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
 
 
 def scripted_text(report: Report) -> str:
-    """``no language model was called for 24 judgements, 6 messages of the simulated user and …``; empty
-    if nothing was scripted."""
+    """Return ``no language model was called for 24 judgements, 6 messages of the simulated user and …``, or
+    an empty text if nothing was scripted."""
     if not report.scripted:
         return ""
-    told = replies_by_role(report)
-    parts = [plural(told["judge"].scripted, "judgement")] if told["judge"].scripted else []
-    if told["user"].scripted:
-        parts.append(f"{plural(told['user'].scripted, 'message')} of the simulated user")
-    if told["dedup"].scripted:
+    replies = replies_by_role(report)
+    parts = [plural(replies["judge"].scripted, "judgement")] if replies["judge"].scripted else []
+    if replies["user"].scripted:
+        parts.append(f"{plural(replies['user'].scripted, 'message')} of the simulated user")
+    if replies["dedup"].scripted:
         parts.append("the grouping of issues")
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     return f"no language model was called for {listed or 'some findings'}: scripted replies"

@@ -1,4 +1,4 @@
-"""Places in files, as reports tell them."""
+"""Format places in files for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agenteval.core.safe_text import one_line
 
 
 def split_place(where: str) -> tuple[str, int]:
-    """``("a.yaml", 12)`` from ``a.yaml:12`` (a column is left out); no path if there is no file."""
+    """Split ``a.yaml:12`` into ``("a.yaml", 12)``, dropping a column. Without a file, the path is empty."""
     found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
     if found is None or found[1] == "default" or found[1].startswith("-"):
         return "", 0
@@ -18,7 +18,8 @@ def split_place(where: str) -> tuple[str, int]:
 
 
 def relative_place(where: str, root: str) -> tuple[str, int]:
-    """As ``split_place``, with the path from ``root`` and ``/`` between its parts, if it is beneath it."""
+    """Split a place like ``split_place``, with the path relative to ``root`` if it is below it. Parts of the
+    path are separated by ``/``."""
     path, line = split_place(where)
     if not path:
         return "", 0
@@ -30,12 +31,12 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
 
 
 def shown_places(wheres: Iterable[str], root: str) -> str:
-    """Of a scenario and of its row: those that there are, each once."""
+    """Join the places of a scenario and of its row, without duplicates and empty ones."""
     return " · ".join(shown_place(where, root) for where in dict.fromkeys(filter(None, wheres)))
 
 
 def shown_place(where: str, root: str) -> str:
-    """``file:line`` as people read it; what is not a file stays as it is."""
+    """Format a place as ``file:line``. Text that is not a file is kept as it is."""
     path, line = relative_place(where, root)
     if not path:
         return one_line(where, 200)

@@ -1,4 +1,4 @@
-"""The command that shows a failure again."""
+"""Build the commands that reproduce a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.reporters.words.places import split_place
 
 
 def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
-    """The command that runs the scenario again as it was run, quoted for a shell."""
+    """Return the shell command that runs the scenario again with the options of the run."""
     words = ["agenteval", "run"]
     path = split_place(scenario.scenario.where())[0]
     words += [path] if path else []
@@ -26,27 +26,27 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 
 
 def rerun_failures_command(run: RunStarted, name: str) -> str:
-    """The command that runs again what did not pass in the run of that ``name``, as it was run, whatever was
-    run since."""
+    """Return the command that runs again what did not pass in the run called ``name``, with the options of
+    that run. It stays correct if other runs follow."""
     agent = (run.request.get("filters") or {}).get("agent")
-    paths = [_from(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
+    paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
     words = ["agenteval", "run", *paths, *chosen, "--failed-in", name]
     return command_of([*words, *_run_options(run)])
 
 
 def _run_options(run: RunStarted) -> Iterator[str]:
-    """What else the command line said of how conversations are held and judged."""
-    asked = run.request
-    flags, judging = asked.get("flags") or {}, asked.get("judging") or {}
+    """Yield the other options of the run that affect how conversations are held and judged."""
+    request = run.request
+    flags, judging = request.get("flags") or {}, request.get("judging") or {}
     named = {
-        "-c": asked.get("named_config"),
-        "--profile": asked.get("profile"),
+        "-c": request.get("named_config"),
+        "--profile": request.get("profile"),
         "-m": judging.get("model"),
         "--seed": flags.get("seed"),
-        "--epochs": asked.get("epochs"),
+        "--epochs": request.get("epochs"),
         "--baseline": _baseline(run),
-        "--replay": _from(asked.get("cwd"), asked.get("replay")),
+        "--replay": _relative(request.get("cwd"), request.get("replay")),
     }
     for name, value in named.items():
         yield from (name, str(value)) if value is not None else ()
@@ -58,22 +58,23 @@ def _run_options(run: RunStarted) -> Iterator[str]:
 
 
 def _baseline(run: RunStarted) -> str | None:
-    """By its id where the name was a relative one: the latest run is now this one."""
+    """Return the baseline of the run. A relative name is replaced by the id, because this run is the latest
+    now."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
 
-def _from(folder: str | None, path: str | None) -> str | None:
+def _relative(folder: str | None, path: str | None) -> str | None:
     return path.removeprefix(f"{folder}{os.sep}") if folder and path else path
 
 
 def command_of(words: Iterable[str]) -> str:
-    """``words`` as a shell takes them back: blanks and all, but nothing that a terminal would obey."""
+    """Join ``words`` into a shell command, quoted and without anything that a terminal would interpret."""
     return " ".join(map(quote_word, words))
 
 
 def quote_word(word: str) -> str:
-    """A word as a shell takes it back: ``order``, ``'two words'``."""
+    """Quote a word for a shell: ``order``, ``'two words'``."""
     return shlex.quote(shell_word(word))
 
 
@@ -92,14 +93,14 @@ _SELECTION = ("-s", "--scenario")
 
 
 def score_options(command: Sequence[str]) -> tuple[str, ...]:
-    """What the command line said of the conversations and their judges, beside the files: without it they are
-    others."""
+    """Return the options of a ``score`` command, other than its files, that affect the conversations and
+    their judges. Without them the conversations would differ."""
     judged = ("--no-judge",) if "--no-judge" in command else ()
     return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
 
 
 def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequence[str]]:
-    """The options of these names, each with its value."""
+    """Yield each option in ``names`` with its value."""
     for index, word in enumerate(command):
         name, is_joined, _ = word.partition("=")
         if name in names:
@@ -107,8 +108,9 @@ def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequenc
 
 
 def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
-    """The same score, of this scenario alone; empty for conversations that were held here."""
-    # One that the author wrote nothing of is of a log, whatever became of its user.
+    """Return the ``score`` command narrowed to this scenario, or an empty text if agenteval held the
+    conversations itself."""
+    # A scenario without lines of the author comes from a log, even if none of its samples has a record.
     is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
     if command[:1] != ("score",) or not is_of_log:
         return ""
@@ -123,17 +125,18 @@ def _without_selection(command: Sequence[str]) -> Iterator[str]:
         is_value = not is_value and word in _SELECTION
 
 
-_OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
+_RECORDED_STOPS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
 
 
 def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
-    """The command that scores a recorded conversation again; empty for any other."""
+    """Return the command that scores a recorded conversation again, or an empty text for any other
+    conversation."""
     stop = sample.stop if sample else None
-    if stop is None or stop.reason not in _OF_RECORDS:
+    if stop is None or stop.reason not in _RECORDED_STOPS:
         return ""
     path, line = split_place(stop.detail.partition(": ")[0])
     if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):
-        return ""  # of a run: its detail begins with a URL or a sentence, that of a record with its place
+        return ""  # a run: its detail begins with a URL or a sentence, a record's with a place
     words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
     words += [*options, "-s", key.variant or key.scenario]
     return command_of(words)

@@ -1,4 +1,4 @@
-"""Rows of one scenario, folded: of a table of hundreds a report shows one line, and which rows are meant."""
+"""Group the rows of a scenario, so that a report shows one line instead of hundreds and names the rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from agenteval.reporters.words.failure import ReportedFailure, scenario_decision
 from agenteval.verdict.report import Report
 
 TemplateKey: TypeAlias = tuple[str, str, str]
-"""A scenario as its author wrote it, with an agent: all of its rows share it."""
+"""The identity of a scenario as its author wrote it, with an agent. All rows of the scenario share it."""
 
 
 class RowGroup(NamedTuple):
-    """Rows of one scenario that broke the same rules: what failed of each, and how many of its rows they are
-    (``3 of 50 rows``; empty where there is but one)."""
+    """Rows of one scenario that broke the same rules."""
 
     rows: tuple[tuple[ReportedFailure, ...], ...]
+    """The failures of each row."""
     count_text: str
+    """The size of the group, as ``3 of 50 rows``; empty if the scenario has only one row."""
 
 
 def template_key(scenario: ScenarioReport) -> TemplateKey:
@@ -35,31 +36,31 @@ def template_key(scenario: ScenarioReport) -> TemplateKey:
 def fold_failures(
     groups: Iterable[tuple[ReportedFailure, ...]], scenarios: Iterable[ScenarioReport]
 ) -> list[RowGroup]:
-    """The rows of one scenario that broke the same rules, together, in the order of their first.
-    ``scenarios``: all there are."""
+    """Group the rows of one scenario that broke the same rules, in the order of their first row.
+    ``scenarios`` holds all scenarios of the report."""
     all_rows = Counter(map(template_key, scenarios))
-    alike: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
+    grouped: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
     for group in groups:
         broken = group[0].verdict, broken_rule_keys(group)
-        alike.setdefault((template_key(group[0].scenario_report), broken), []).append(group)
+        grouped.setdefault((template_key(group[0].scenario_report), broken), []).append(group)
     return [
         RowGroup(tuple(rows), _count_text(len(rows), all_rows[scenario]))
-        for (scenario, _), rows in alike.items()
+        for (scenario, _), rows in grouped.items()
     ]
 
 
 def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
-    """Whether of the whole scenario, by name, and in which turn."""
+    """Return a key for each broken rule: whether it covers the whole scenario, its name and its turn."""
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
-def _count_text(rows: int, of: int) -> str:
-    return f"{rows:,} of {plural(of, 'row')}" if of > 1 else ""
+def _count_text(rows: int, total: int) -> str:
+    return f"{rows:,} of {plural(total, 'row')}" if total > 1 else ""
 
 
 def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
-    """The same with one scenario for all rows of each, to be put into a table: conversations, scores and
-    rules are those of all of them, and the verdict is the worst."""
+    """Merge the rows of each scenario into one scenario for a table. It has the conversations, scores and
+    rules of all rows, and the worst verdict."""
     groups: dict[TemplateKey, list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         groups.setdefault(template_key(scenario), []).append(scenario)
@@ -69,20 +70,20 @@ def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
     scenarios, decided = [], dict(decision.scenarios)
     for rows in groups.values():
         if len(rows) > 1:
-            whole = _whole(rows)
-            names |= {(row.scenario.id, row.agent): whole.scenario.id for row in rows}
-            decided[whole.scenario.id, whole.agent] = _worst(decision, rows)
-            scenarios.append(whole)
+            folded = _fold(rows)
+            names |= {(row.scenario.id, row.agent): folded.scenario.id for row in rows}
+            decided[folded.scenario.id, folded.agent] = _worst(decision, rows)
+            scenarios.append(folded)
         else:
             scenarios += rows
     return replace(report, scenarios=tuple(scenarios)), _renamed(decision, decided, names)
 
 
-def _whole(rows: Sequence[ScenarioReport]) -> ScenarioReport:
+def _fold(rows: Sequence[ScenarioReport]) -> ScenarioReport:
     first = rows[0]
     samples = tuple(sample for row in rows for sample in row.samples)
     pattern = first.scenario.pattern
-    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" says nothing of all of them
+    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" does not describe all rows
         pattern = f"{pattern} of {PurePath(first.scenario.source).name}"
     name = f"{pattern} ({plural(len(rows), 'row')})"
     return replace(

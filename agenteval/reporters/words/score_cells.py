@@ -1,4 +1,4 @@
-"""What judges said of a scenario as the cells of a table: the same figures in every format."""
+"""Format the scores of a scenario as table cells, with the same figures in every format."""
 
 from __future__ import annotations
 
@@ -30,39 +30,42 @@ ThresholdVerdicts: TypeAlias = Mapping[tuple[str, str, str], Verdict]
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A judged metric. ``short`` fits over a column of figures; ``spec`` is ``None`` for a metric that
-    the run did not announce."""
+    """A judged metric as a column of a table."""
 
     name: str
     short: str
+    """The name that fits above a column of figures."""
     is_rate: bool
     spec: MetricSpec | None = None
+    """The specification of the metric; ``None`` if the run did not announce the metric."""
 
 
 class ScoreCell(NamedTuple):
-    """What is known of a metric in a scenario. ``text``: a mean, a share as ``2/3``, ``–`` where the
-    metric does not apply, ``not judged``, or nothing (``missing`` or ``open`` tells why). ``missing``: how
-    often the judge failed; ``open``: how often its answer counts neither way. ``verdict``: of the threshold,
-    if one holds there."""
+    """The scores of a metric in a scenario."""
 
     text: str
+    """A mean; a share such as ``2/3``; ``–`` if the metric does not apply; ``not judged``; or empty, in which
+    case ``missing`` or ``open`` gives the reason."""
     scripted: bool = False
     missing: int = 0
+    """The number of times the judge failed or could not decide."""
     open: int = 0
+    """The number of answers that count neither way."""
     verdict: Verdict | None = None
+    """The verdict of the threshold, if the metric has one."""
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
-    """The metrics that were asked for or judged; none where nothing was to be judged."""
-    known = {spec.name: spec for spec in report.plan.suite.metrics}
-    told = {score.metric: score for sample in report.samples for score in sample.all_scores}
+    """Return the metrics that were requested or judged; none if nothing was to be judged."""
+    specs = {spec.name: spec for spec in report.plan.suite.metrics}
+    scores = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
-    asked = {*report.plan.suite.judged, *told, *(broken & known.keys())}
-    names = [*known, *sorted(asked - known.keys())]
-    return tuple(_column(name, known.get(name), told.get(name)) for name in names if name in asked)
+    judged = {*report.plan.suite.judged, *scores, *(broken & specs.keys())}
+    names = [*specs, *sorted(judged - specs.keys())]
+    return tuple(_column(name, specs.get(name), scores.get(name)) for name in names if name in judged)
 
 
 def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreColumn:
@@ -75,29 +78,29 @@ def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreCol
 
 
 def _shortened(name: str) -> str:
-    """Cut in the middle: the names of metrics that belong together often begin alike."""
+    """Cut a name in the middle, because related metrics often share their first words."""
     line = one_line(name, 200) or "?"
     half = _SHORT_LIMIT // 2
     return line if len(line) <= _SHORT_LIMIT else f"{line[:half]}…{line[1 - half :]}"
 
 
-def shortened_names(told: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
-    """The short and the whole name of custom metrics whose name is too long for a column."""
+def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
+    """Return the short and the full name of each custom metric whose name is too long for a column."""
     pairs = (
         (column.short, one_line(column.name, 80))
-        for column in told
+        for column in columns
         if not (column.spec and column.spec.short)
     )
-    return tuple((short, whole) for short, whole in pairs if short != whole)
+    return tuple((short, full) for short, full in pairs if short != full)
 
 
 def is_scored(cell: ScoreCell) -> bool:
-    """Whether a judge was asked at all."""
+    """Check whether a judge was asked at all."""
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
 def legend(cells: Sequence[ScoreCell]) -> Iterator[str]:
-    """What the signs in the cells mean; nothing of those that are in none."""
+    """Yield an explanation of each sign that occurs in the cells."""
     signs = (
         (any(map(is_scored, cells)), UNCALIBRATED),
         (any("/" in cell.text for cell in cells), "2/3: turns without a failure, goals reached"),
@@ -113,7 +116,7 @@ def legend(cells: Sequence[ScoreCell]) -> Iterator[str]:
 
 
 def threshold_marks(decision: Decision) -> ThresholdVerdicts:
-    """The worst verdict on each metric of each scenario × agent."""
+    """Return the worst verdict on each metric of each scenario × agent."""
     marks: dict[tuple[str, str, str], Verdict] = {}
     for gate in decision.gates:
         if gate.metric:
@@ -123,12 +126,13 @@ def threshold_marks(decision: Decision) -> ThresholdVerdicts:
 
 
 def scenario_cells(
-    scenario: ScenarioReport, told: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
+    scenario: ScenarioReport, columns: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
 ) -> tuple[ScoreCell, ...]:
-    """A cell for each column. The scores of a scenario are walked once, however many columns."""
+    """Return a cell for each column. The scores of a scenario are read once for all columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
-        _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted) for column in told
+        _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted)
+        for column in columns
     )
 
 
@@ -145,9 +149,9 @@ def _cell(
 
 
 def threshold_of(scenario: ScenarioReport, metric: str) -> float | None:
-    """The least mean of a metric in a scenario, if one is written."""
-    held = scenario.rules.thresholds.get(metric)
-    return held.rule.at_least if held else None
+    """Return the lowest mean that a scenario accepts for a metric, or ``None`` if it sets no threshold."""
+    threshold = scenario.rules.thresholds.get(metric)
+    return threshold.rule.at_least if threshold else None
 
 
 def _figure(found: Aggregate, column: ScoreColumn, bound: float | None) -> str:
@@ -160,7 +164,7 @@ def _figure(found: Aggregate, column: ScoreColumn, bound: float | None) -> str:
 
 
 def _mean(value: float, bound: float | None, *, digits: int) -> str:
-    """With as many digits as it takes to see on which side of the bound it is."""
+    """Format a mean with enough digits to show on which side of the bound it is."""
     while digits < _MOST_DIGITS:
         text = f"{value:.{digits}f}"
         if bound is None or (float(text) >= bound) == (value >= bound):
@@ -173,15 +177,17 @@ def _mean(value: float, bound: float | None, *, digits: int) -> str:
 
 
 class JudgedPlace(NamedTuple):
-    """What judges said of a turn (from 0), or of the whole conversation (``None``)."""
+    """The scores and score failures of a turn or of the whole conversation."""
 
     turn: int | None
+    """The turn, counted from 0; ``None`` for the whole conversation."""
     scores: tuple[Score, ...]
     failures: tuple[ScoreFailure, ...]
 
 
 def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
-    """Turn by turn, the whole last; only where something was said."""
+    """Yield the judged turns in order, then the whole conversation. Places without scores or failures are
+    left out."""
     for index, turn in enumerate(sample.turns):
         if turn.scores or turn.score_failures:
             yield JudgedPlace(index, turn.scores, turn.score_failures)
@@ -190,24 +196,25 @@ def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
 
 
 def score_text(score: Score) -> str:
-    """``4``, ``3.5`` or the label (of a goal: its outcome); scripted ones are marked."""
+    """Return ``4``, ``3.5`` or the label, which for a goal is its outcome. Scripted scores are marked."""
     text = one_line(score.label, _LABEL_LIMIT) if score.label else f"{score.value or 0:g}"
     return f"{text}ˢ" if score.scripted else text
 
 
 def brief_score(score: Score) -> str:
-    """As ``score_text``, with ``ok`` for ``no failure``."""
+    """Format a score like ``score_text``, with ``ok`` for ``no failure``."""
     return score_text(score.model_copy(update={"label": "ok"}) if score.label == "no failure" else score)
 
 
 def is_failure_free(score: Score) -> bool:
-    """Whether it is a label that is not a failure. A number is never one, nor is what counts neither way."""
+    """Check whether a score is a label other than a failure. A number never is, nor a label that counts
+    neither way."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 
 def is_low(score: Score, column: ScoreColumn | None, bound: float | None) -> bool:
-    """Whether a reader will want to know why: a failing label, a goal missed, a number below the
-    threshold or in the lower half of its scale."""
+    """Check whether a reader needs the reason of a score: a failing label, a missed goal, or a number that is
+    below the threshold or in the lower half of its scale."""
     if score.value is None:
         return not is_failure_free(score)
     low, high = column.spec.scale if column and column.spec else (1.0, 5.0)

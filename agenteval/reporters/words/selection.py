@@ -1,4 +1,4 @@
-"""Scenarios as the command line takes them back: ``orders.yaml::late-order``."""
+"""Format scenarios as the command line accepts them: ``orders.yaml::late-order``."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from agenteval.verdict.report import Report
 
 
 def file_of(scenario: ScenarioReport) -> str:
-    """The file that it was written in; empty where there is none."""
+    """Return the file that the scenario was written in, or an empty text if there is none."""
     return split_place(scenario.scenario.where())[0]
 
 
 def is_recorded(report: Report) -> bool:
-    """Whether its conversations were held elsewhere: such scenarios are in no file that could be run."""
+    """Check whether the conversations were recorded elsewhere, so that no scenario file can be run."""
     return report.run.command[:1] == ("score",) or any(sample.record for sample in report.samples)
 
 
 def short_files(report: Report) -> dict[str, str]:
-    """By path, the shortest end of it that no other file of the run has."""
+    """Map each path to its shortest suffix that no other file of the run shares."""
     files = dict.fromkeys(filter(None, map(file_of, report.scenarios)))
-    return {file: _short(file, files.keys() - {file}) for file in files}
+    return {file: _shortest_suffix(file, files.keys() - {file}) for file in files}
 
 
-def _short(file: str, others: Collection[str]) -> str:
+def _shortest_suffix(file: str, others: Collection[str]) -> str:
     parts = PurePath(file).parts
     for count in range(1, len(parts)):
         end = parts[-count:]
@@ -39,7 +39,8 @@ def _short(file: str, others: Collection[str]) -> str:
 
 
 def selectors(report: Report) -> dict[str, str]:
-    """By scenario id, what ``run`` takes to select it, as a shell takes it; of recorded ones the id."""
+    """Map each scenario id to the argument that selects it in ``run``, quoted for a shell. Recorded scenarios
+    are selected by their id."""
     names = {} if is_recorded(report) else short_files(report)
     return {each.scenario.id: quote_word(_selector(each, names)) for each in report.scenarios}
 
@@ -50,16 +51,17 @@ def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
 
 
 def show_command(failure: ReportedFailure, run: str) -> str:
-    """What shows the conversation of a failure. ``run``: its name, if it is not the latest."""
+    """Return the command that shows the conversation of a failure. ``run`` is the name of the run, or empty
+    for the latest."""
     name = failure.scenario
-    if name.startswith("-"):  # an option, to whoever reads the command
+    if name.startswith("-"):  # a shell command would take it for an option
         name = f"{file_of(failure.scenario_report)}{ID_SEPARATOR}{name}"
     words = ["agenteval", "show", *([run] if run else []), name]
     return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])
 
 
 def by_file(scenarios: Iterable[ScenarioReport]) -> dict[str, list[ScenarioReport]]:
-    """The scenarios of each file, in their order."""
+    """Group scenarios by file, in their order."""
     files: dict[str, list[ScenarioReport]] = {}
     for scenario in scenarios:
         files.setdefault(file_of(scenario), []).append(scenario)

@@ -1,4 +1,4 @@
-"""What a run cost, in words: the sum that is known, and what it leaves out."""
+"""Describe the cost of a run: the known sum, and what is not included in it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from agenteval.verdict.report import Report
 
 
 def amount(cost: float) -> str:
-    """Dollars and their parts; what is not nothing never looks like it."""
+    """Format an amount in dollars. A nonzero amount is never shown as zero."""
     if not cost:
         return "0"
     return f"{cost:.4f}" if cost >= 0.0001 else "<0.0001"
 
 
 def dollars(usage: Usage) -> str:
-    """``cost ≈0.0125 USD``; an unknown cost is never a number."""
+    """Return ``cost ≈0.0125 USD``, or ``cost unknown`` if it is not known."""
     if usage.cost is None:
         return "cost unknown"
     return f"cost {'≈' if usage.estimated else ''}{amount(usage.cost)} USD"
 
 
 def sum_text(report: Report) -> str:
-    """The cost of the whole run, and whether that is all of it; empty where nothing has a price."""
+    """Return the cost of the whole run and what is missing from it, or an empty text if no cost is known."""
     cost = total_cost(report.ledger)
     if not cost.known:
         return ""
@@ -33,18 +33,18 @@ def sum_text(report: Report) -> str:
     if cost.is_fully_known:
         return f"{known} USD in total"
     names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
-    return f"at least {known} USD: without {names}, whose cost is unknown"
+    return f"at least {known} USD; the cost of {names} is unknown"
 
 
 def brief_sum(report: Report) -> str:
-    """``0.41 USD``, ``at least 0.41 of 1 USD``, ``cost unknown``; empty where no model was paid for."""
+    """Return ``0.41 USD``, ``at least 0.41 of 1 USD`` or ``cost unknown``; empty if no model was paid for."""
     cost = total_cost(report.ledger)
     if not cost.known:
         return "cost unknown" if any(unknown_texts(report)) else ""
     least = "" if cost.is_fully_known else "at least "
     limit = report.plan.suite.budget.max_cost
-    of = f" of {amount(limit)}" if limit else ""
-    return f"{least}{_known_sum(cost, report)}{of} USD"
+    of_limit = f" of {amount(limit)}" if limit else ""
+    return f"{least}{_known_sum(cost, report)}{of_limit} USD"
 
 
 def _known_sum(cost: Cost, report: Report) -> str:
@@ -53,13 +53,13 @@ def _known_sum(cost: Cost, report: Report) -> str:
 
 
 def unknown_texts(report: Report) -> Iterator[str]:
-    """A sentence for each model whose price is not known. Agents are named only where somebody asked what
-    things cost: most are programs that cost nothing, or tell no usage."""
+    """Yield a sentence for each model whose price is not known. Agents are included only if the configuration
+    sets prices or a cost limit, because most agents cost nothing or report no usage."""
     plan = report.plan
-    asked = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
-    asked |= any(own.max_cost is not None for own in plan.suite.budget.roles.values())
+    wants_costs = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
+    wants_costs |= any(role_budget.max_cost is not None for role_budget in plan.suite.budget.roles.values())
     for line in total_cost(report.ledger).unknown:
-        if line.role != "agent" or asked:
+        if line.role != "agent" or wants_costs:
             calls = plural(line.usage.calls, "call")
             who = f"{line.name or 'an unnamed model'} ({line.role})"
             yield f"cost unknown for {calls} of {who}: {_remedy(line, report)}"

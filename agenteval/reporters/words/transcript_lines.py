@@ -1,4 +1,4 @@
-"""A conversation in lines, for people who look for what went wrong in it."""
+"""Format a conversation as lines for people who look for what went wrong."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
 
 
 class TranscriptLine(NamedTuple):
-    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word. Where
-    several agents spoke, the text begins with the name of the one that did."""
+    """A line of a conversation, cleaned and shortened. If several agents spoke, the text begins with the name
+    of the speaker."""
 
     speaker: Speaker
+    """The kind of line; ``note`` is a remark by agenteval."""
     text: str
     turn: int | None = None
+    """The turn, counted from 0; ``None`` for a note about the whole conversation."""
 
     def __str__(self) -> str:
         signs = {
@@ -38,15 +40,15 @@ class TranscriptLine(NamedTuple):
 
 
 def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[TranscriptLine, ...]:
-    """The conversation, a line for each message, call and result; the middle of a long one is left out, and
-    so is that of a secret which the agent told. ``by_name``: whether agents are named; ``None``: if several
-    are known."""
+    """Return the conversation with a line for each message, call and result. The middle of a long
+    conversation is left out, and so is the middle of a secret that the agent disclosed. ``by_name`` decides
+    whether agents are named; ``None`` names them if several are known."""
     hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
         line._replace(text=mask_secrets(line.text, hidden))
-        for index, told in enumerate(sample.turns)
-        for line in _of_turn(told.turn, index, by_name=by_name)
+        for index, each in enumerate(sample.turns)
+        for line in _turn_lines(each.turn, index, by_name=by_name)
     ]
     if end := how_it_ended(sample):
         lines.append(TranscriptLine("note", end))
@@ -58,51 +60,51 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
 
 
 def how_it_ended(sample: SampleReport) -> str:
-    """In brackets; empty where there is no more to say than what was said."""
+    """Return a note in brackets on how the conversation ended, or an empty text if its lines show that."""
     if sample.stop is None:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
-        return ""  # that is the whole of it, and the reason why it is shown
+        return ""  # the reason of the failure says so already
     if sample.stop.reason is StopReason.MAX_TURNS:
-        return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
-    if sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
+        return f"(ended at the turn limit, {len(sample.turns)}: the user was not done)"
+    if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
         return f"({sample.stop.reason}: {brief(sample.stop.detail, _TEXT_LIMIT)})"
     return ""
 
 
 def has_several_agents(sample: SampleReport) -> bool:
-    """Whether more than one agent is known to have spoken."""
-    return len(frozenset().union(*(told.turn.agents for told in sample.turns))) > 1
+    """Check whether more than one agent is known to have spoken."""
+    return len(frozenset().union(*(each.turn.agents for each in sample.turns))) > 1
 
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
-    """What the detector of leaks found, with what is shown of it: whoever reads a report is not meant to
-    have it either. Instructions are quoted whole."""
+    """Map each secret that the leak detector found to the masked form to show instead, because readers of a
+    report must not see it either. Leaked instructions are quoted in full."""
     return {
         secret: finding.evidence
         for finding in sample.findings
         if finding.detector == "leak" and finding.span
-        if finding.turn is not None and finding.turn < len(sample.turns)  # of few samples all is retained
+        if finding.turn is not None and finding.turn < len(sample.turns)  # score keeps few samples whole
         for secret in [sample.turns[finding.turn].turn.answer[slice(*finding.span)]]
         if secret and "…" in finding.evidence
     }
 
 
 def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
-    """``text`` without the secrets of ``disclosed_secrets``."""
+    """Replace the secrets of ``disclosed_secrets`` in ``text``."""
     for secret, shown in hidden.items():
         text = text.replace(secret, shown)
     return text
 
 
-def _of_turn(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
+def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = one_line(step.text or "", _TEXT_LIMIT) or "(empty)"
             yield TranscriptLine("agent", _agent_prefix(step.agent, by_name) + text, index)
         for call in step.tool_calls:
-            yield from _of_call(call, index, _agent_prefix(call.agent, by_name))
+            yield from _call_lines(call, index, _agent_prefix(call.agent, by_name))
     if turn.error:
         yield TranscriptLine("error", brief(turn.error, _TEXT_LIMIT), index)
 
@@ -111,14 +113,18 @@ def _agent_prefix(agent: str, by_name: bool) -> str:
     return f"({one_line(agent, 60)}) " if by_name and agent else ""
 
 
-def _of_call(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
+def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
     yield TranscriptLine("call", by + call_text(call), index)
-    if told := "(not waited for)" if call.given_up else call.result and value_text(call.result.value):
-        yield TranscriptLine("result", one_line(told, _CALL_LIMIT), index)
+    if (
+        result := "(the agent did not wait)"
+        if call.given_up
+        else call.result and value_text(call.result.value)
+    ):
+        yield TranscriptLine("result", one_line(result, _CALL_LIMIT), index)
 
 
 def call_text(call: ToolCall) -> str:
-    """``name(a=1, b="x")``, cut; what could not be read as arguments stands as it was sent."""
+    """Return ``name(a=1, b="x")``, shortened. Arguments that could not be parsed are shown as sent."""
     if call.args is None:
         sent = ARGUMENTS_NOT_KNOWN if call.raw_args is None else call.raw_args
         return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"

@@ -1,4 +1,4 @@
-"""The verdict of a run in one line, in the same words for every format."""
+"""Describe the verdict of a run in one line, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 
 
 def verdict_line(facts: Facts) -> tuple[str, str]:
-    """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
+    """Return the verdict and its explanation: ``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1
+    accepted failure``."""
     report, decision = facts.report, facts.decision
-    beside = format_caveats(report, decision)
-    told = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
-    return _word(report, decision), f"{told} — with {beside}" if beside else told
+    caveats = format_caveats(report, decision)
+    text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
+    return _verdict_word(report, decision), f"{text} — with {caveats}" if caveats else text
 
 
 def _why_zero(decision: Decision) -> str:
@@ -31,7 +32,7 @@ def _why_zero(decision: Decision) -> str:
 
 
 def resolutions(decision: Decision) -> tuple[str, ...]:
-    """What would end that the run is not decided, each once, with the gates that it would: ``epochs: 9
+    """Return each setting that would decide an undecided run, once, with its gates: ``epochs: 9
     (pass_rate)``."""
     gates: dict[str, dict[str, None]] = {}
     for row in decision.gates:
@@ -41,16 +42,16 @@ def resolutions(decision: Decision) -> tuple[str, ...]:
 
 
 def ends_text(facts: Facts) -> str:
-    """How many scenarios ended how, and what was not done."""
+    """Return the number of scenarios by outcome, and what did not run."""
     decision = facts.decision
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
     rates = facts.rates if decision.is_reported else None
-    parts.append(reported_text(rates, decision) if rates else _counted(facts))
-    return "; ".join(filter(None, (*parts, _unrun(facts.report))))
+    parts.append(reported_text(rates, decision) if rates else _count_outcomes(facts))
+    return "; ".join(filter(None, (*parts, _describe_unrun(facts.report))))
 
 
-def _word(report: Report, decision: Decision) -> str:
+def _verdict_word(report: Report, decision: Decision) -> str:
     if report.finished is None or report.finished.outcome == "interrupted":
         return INCOMPLETE
     return AUTHOR_ERROR if decision.author_errors else decision.verdict_label.upper()
@@ -59,8 +60,8 @@ def _word(report: Report, decision: Decision) -> str:
 _ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
 
 
-def _counted(facts: Facts) -> str:
-    """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
+def _count_outcomes(facts: Facts) -> str:
+    """Return ``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
     if not facts.outcomes:
         return "no scenario was run"
     ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
@@ -76,7 +77,7 @@ def _counted(facts: Facts) -> str:
 
 
 def _counted_things(facts: Facts) -> tuple[str, str]:
-    """What is counted, and over how many scenarios and agents that is, where there are several agents."""
+    """Return the noun to count, and the number of scenarios and agents if there are several agents."""
     agents = len(facts.report.dimensions)
     if agents <= 1:
         return "scenario", ""
@@ -85,19 +86,19 @@ def _counted_things(facts: Facts) -> tuple[str, str]:
 
 
 def _is_shown_by(ends: Counter[str], decision: Decision) -> bool:
-    """Whether some scenario ended as the run did."""
+    """Check whether some scenario has the outcome of the run."""
     return decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
 
 
 def _rule_over_all(decision: Decision) -> str:
-    """The gate over the run that decided, while no scenario ended so badly."""
+    """Describe the gate over the run that decided although no scenario has that outcome."""
     name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
     state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
     return f"{one_line(name, 80)} {state}" if name else ""
 
 
-def _unrun(report: Report) -> str:
-    """What of the plan was not done, and why; empty if all was."""
+def _describe_unrun(report: Report) -> str:
+    """Describe which part of the plan did not run and why, or return an empty text if everything ran."""
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     cut = sum(sample.stop is None for sample in report.samples)
     why = (
