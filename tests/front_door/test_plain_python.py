@@ -418,6 +418,4 @@ def test_a_generator_of_mappings_that_are_no_messages_is_told_so(project: Projec
     project.scenarios("{id: a, turns: [Hi], checks: none}")
     done = project.run()
     assert done.code == 1
-    assert "2 mappings with 'delta', which are not messages — yield the pieces" in " ".join(
-        done.out.split()
-    )
+    assert "2 mappings with 'delta', which are not messages — yield the pieces" in " ".join(done.out.split())

@@ -361,8 +361,14 @@ def _error_text(result: ToolResult) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the text that ``render`` returns."""
+    from agenteval.files.editor_schema import help_of  # it reads sources, which no report needs
+
     dialect = "https://json-schema.org/draft/2020-12/schema"
     results_schema = shape.Results.model_json_schema(mode="serialization")
+    for name, definition in [("Results", results_schema), *results_schema["$defs"].items()]:
+        for field, text in help_of(getattr(shape, name)).items():
+            if field in definition["properties"]:
+                definition["properties"][field] |= {"description": text}
     return {"$schema": dialect, **results_schema, "title": "agenteval results"}
 
 

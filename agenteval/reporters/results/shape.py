@@ -39,7 +39,6 @@ class Shape(BaseModel):
         extra="forbid",
         from_attributes=True,
         protected_namespaces=(),
-        use_attribute_docstrings=True,
         json_schema_extra=lambda schema: (schema.pop("additionalProperties", None), None)[1],
     )
 
