@@ -1,8 +1,8 @@
-"""The bridge itself: MCP over stdio on the agent's side; on the other the run's server and, where there is
-one, the real server that it stands in for.
+"""Bridge MCP over stdio, on the agent's side, to the run's server and, if there is one, to the real server it
+replaces.
 
-A call of a tool that the real server has is announced to the run as such (``HAS_REAL``). Where the run leaves
-it to the real server, it answers with a ``PERMIT``; what came of the call is reported by that (``OUTCOME``).
+A call of a tool that the real server has is sent to the run with ``HAS_REAL``. If the run leaves the call to
+the real server, it answers with a ``PERMIT``; the bridge then reports the call's result with an ``OUTCOME``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _GONE = "agenteval's run does not answer any more, so no tool does"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
-    """Serve the tools of the run at ``url`` until the input ends. ``only``: the names that are listed; empty
-    for all. ``real``: the command of the server that this one stands in for, if any. Raises ``AuthorError``.
-    """
+    """Serve the tools of the run at ``url`` until the input ends.
+
+    ``only``: the names that are listed; empty for all. ``real``: the command of the server that this one
+    replaces, if any. Raises ``AuthorError``."""
     import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.server.lowlevel import Server
@@ -59,8 +60,10 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
 
 
 class _RunClient:
-    """The run's server. Each request has a client of its own: one that finds the server gone takes all that
-    it is part of along."""
+    """A client of the run's server.
+
+    Each request has its own MCP client, because a client that finds the server gone cancels everything around
+    it."""
 
     def __init__(self, url: str, http: Any) -> None:
         self._url = url
@@ -80,7 +83,7 @@ class _RunClient:
             yield client
 
     async def require(self) -> None:
-        """Raises ``AuthorError`` if it does not answer."""
+        """Raise ``AuthorError`` if the run does not answer."""
         try:
             async with self.connected():
                 pass
@@ -130,7 +133,7 @@ class _Bridge:
         return answer if permit is None else await self._carried_out(permit, name, arguments)
 
     async def _carried_out(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
-        """A call of the real server's tool, reported to the run before the agent has the answer."""
+        """Call the real server's tool, and report the outcome to the run before the agent has the answer."""
         from mcp.shared.exceptions import MCPError
 
         try:
@@ -172,8 +175,10 @@ async def _all_tools(client: Any) -> Sequence[Any]:
 
 
 async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
-    """As ``Client.call_tool``, but the result is passed on as it is: whether it fits its schema is for the
-    agent's client to say, and tools are listed only when the agent asks for that."""
+    """Call a tool as ``Client.call_tool`` does, but pass the result on unchanged.
+
+    The agent's client checks the result against its schema, and tools are listed only when the agent asks for
+    it."""
     import mcp_types as types
 
     params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
@@ -183,8 +188,9 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
 
 
 def _merged(declared: Any, real: Any) -> Any:
-    """A tool as it is listed: the scenario's words come first; what it does not say the real server does. Its
-    answers need not have the form of the real ones."""
+    """Merge a tool's listing: the scenario's declaration comes first, the real server fills in the rest.
+
+    No output schema is listed, because the scenario's answers need not have the form of the real ones."""
     if declared is None:
         return real
     schema = declared.input_schema if declared.input_schema != _ANY else real.input_schema
@@ -198,7 +204,7 @@ def _merged(declared: Any, real: Any) -> Any:
 
 
 def _value_of(result: Any) -> Any:
-    """What the agent is given, as it is recorded."""
+    """Return what the agent gets, as it is recorded."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

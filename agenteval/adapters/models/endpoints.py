@@ -1,4 +1,4 @@
-"""Where a provider's models are, and the key to them."""
+"""Resolve the address of a provider's models and the key to them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from agenteval.core.providers import AZURE_ENDPOINT, PROVIDERS, Provider
 from agenteval.files.redaction import SECRET_HEADER, provider_keys, redact_url
 
 API_VERSION = "OPENAI_API_VERSION"
-"""Azure's, by the name that the ``openai`` package gave it."""
+"""The variable of Azure's API version, as the ``openai`` package names it."""
 
 
 class Endpoint(NamedTuple):
-    """``url`` takes the requests; ``shown`` is it without credentials and query. ``key`` is empty if none
-    is to be sent, ``key_name`` the variable it came from. ``budget``: see ``Provider``.
+    """The address of a model and the key to it.
 
-    Of Azure ``url`` is the resource, with the API version as its query: the ``openai`` package makes the
-    rest. Without a key there, tokens are fetched by ``azure-identity``.
-    """
+    For Azure, ``url`` is the resource with the API version as its query: the ``openai`` package makes the
+    rest. Without a key there, ``azure-identity`` fetches tokens."""
 
     url: str
+    """The address that takes the requests."""
     shown: str
+    """The address without credentials and query."""
     key: str
+    """The key; empty if none is sent."""
     key_name: str
+    """The variable that the key came from."""
     budget: str
+    """See ``Provider``."""
 
 
 def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
-    """Raises ``AuthorError`` for a missing key and for a malformed URL."""
+    """Resolve a model's endpoint. Raises ``AuthorError`` for a missing key and for a malformed URL."""
     provider = PROVIDERS.get(config.provider)
     base_url = config.base_url or base_url_override(config, environ) or provider.base_url
     if config.provider == "azure":
@@ -45,7 +48,7 @@ def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoin
 
 
 def base_url_override(config: ModelConfig, environ: Mapping[str, str]) -> str:
-    """The address that the environment says, where the configuration says none."""
+    """Return the address that the environment sets, if the configuration sets none."""
     provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
         return ""
@@ -65,7 +68,7 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
 
 
 def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """The first variable that is set, and the key in it."""
+    """Return the first variable that is set, and the key in it."""
     for name in names:
         key = environ.get(name, "").strip()
         if key and not (key.isascii() and key.isprintable()):
@@ -76,7 +79,7 @@ def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, s
 
 
 def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tuple[str, str, str]:
-    """The key's variable, the key and the address. All that is missing is said at once."""
+    """Return the key's variable, the key and the address. Everything that is missing is reported at once."""
     problems = []
     if not base_url:
         remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
@@ -108,8 +111,9 @@ def is_installed(module: str) -> bool:
 
 
 def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Every text that opens a door: the models' keys, and those of all known providers. They are sent in
-    headers, which nothing keeps; but a server or an agent may say one back."""
+    """Return every text that grants access: the models' keys, and those of all known providers.
+
+    They are sent in headers, which are never stored; but a server or an agent may repeat one."""
     names = [model.api_key_env for model in models if model.api_key_env]
     found = [environ.get(name, "").strip() for name in names]
     for name in filter(None, (provider.base_url_env for provider in PROVIDERS.shipped.values())):

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible endpoint: asks, adapts, retries, repairs."""
+"""Call a language model behind an OpenAI-compatible endpoint: send, adapt, retry, repair."""
 
 from __future__ import annotations
 
@@ -49,22 +49,24 @@ RETRY = RetryPolicy(retries=3)
 
 
 class RefusedError(InfrastructureError):
-    """The server will not take the request, as it is or changed."""
+    """Raised when the server accepts the request in no form."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A request on its way: what was said so far, and how many tokens the answer may have."""
+    """A request in progress."""
 
     request: ModelRequest
     messages: tuple[Mapping[str, str], ...]
+    """The messages so far."""
     budget: int | None
+    """The limit on the answer's output tokens; ``None`` for no limit."""
 
     def grown(self, answer: CompletionAnswer) -> _Question:
         return replace(self, budget=answer.larger_budget(self.budget))
 
     def repaired(self, answer: CompletionAnswer, why: str) -> _Question:
-        """The question again, with the answer that was no use and what was wrong with it."""
+        """Return the question again, with the unusable answer and what was wrong with it."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
             # Some servers refuse an empty message of the assistant, and two of the user in a row.
@@ -76,7 +78,7 @@ class _Question:
 
 
 class _RepairBudget:
-    """What one request may still be asked again for, and what it has cost."""
+    """The remaining repairs of one request, and its usage so far."""
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -84,7 +86,7 @@ class _RepairBudget:
         self.has_repaired = False
 
     def next(self, question: _Question, answer: CompletionAnswer, why: str) -> _Question | None:
-        """What to ask after an answer that is no use; ``None``: no more."""
+        """Return the next question after an unusable answer; ``None`` to give up."""
         if answer.is_cut and self.cut is None:
             self.cut = answer
             return question.grown(answer)
@@ -95,18 +97,18 @@ class _RepairBudget:
 
 
 class _Sent(NamedTuple):
-    """A request body, as a mapping and as it travels."""
+    """A request body, as a mapping and as bytes."""
 
     fields: Mapping[str, Any]
     body: bytes
 
 
 class OpenAiChat:
-    """A ``ChatModel``. ``shared.notice`` is told, once each, what the server was found not to accept and what
-    was retried. ``max_text`` bounds texts in answers, for servers that obey schemas.
+    """A ``ChatModel`` behind an OpenAI-compatible endpoint.
 
-    Raises ``AuthorError`` when made, for a missing key or a malformed URL.
-    """
+    ``shared.notify`` gets each finding about what the server does not accept once, and each retry.
+    ``max_text`` limits the texts in answers, for servers that obey schemas. The constructor raises
+    ``AuthorError`` for a missing key or a malformed URL."""
 
     def __init__(
         self,
@@ -133,9 +135,10 @@ class OpenAiChat:
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
-        that does not fit, or has a flaw, once more with what was wrong. ``usage`` is that of all these
-        calls."""
+        """Return an answer of the requested shape; its ``usage`` covers all calls made for it.
+
+        A cut answer is requested once more with a larger budget, and one that does not fit or has a flaw once
+        more with a note of what was wrong."""
         question = _Question(request, _messages(request), self._config.max_tokens)
         spent = _RepairBudget()
         while True:
@@ -168,7 +171,7 @@ class OpenAiChat:
     # ── adapting to the server ───────────────────────────────────────────────────────────────────
 
     async def _ask(self, question: _Question) -> CompletionAnswer:
-        """The model's answer, in the first form of the request that the server takes."""
+        """Return the model's answer to the first form of the request that the server accepts."""
         memory = self._memory
         while True:
             await memory.wait_settled()
@@ -183,7 +186,7 @@ class OpenAiChat:
                     return await self._adapted(question, found)
 
     async def _adapted(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Finds out what the server takes, while whoever else calls it waits."""
+        """Find out what the server accepts, while all other callers of it wait."""
         memory = self._memory
         while True:
             assert found is not None  # nobody else finds out anything meanwhile
@@ -198,8 +201,9 @@ class OpenAiChat:
     def _adaption(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """What to change after a refusal; ``None``: another call has found out meanwhile. Raises what cannot
-        be fixed."""
+        """Return the change to make after a refusal; ``None`` if another call has found one meanwhile.
+
+        Raises an error if nothing can be changed."""
         cause = failed.cause
         if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
@@ -241,7 +245,8 @@ class OpenAiChat:
     # ── one request, until it passes or cannot ───────────────────────────────────────────────────
 
     def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
-        """Models at one address with one key share its limits; the rate is the model's own."""
+        """Build the throttle: models at one address with one key share its limits; the rate is the model's
+        own."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
         rate = limits.rate(
             *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
@@ -249,7 +254,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Raises ``FailedCall`` when trying again is of no use."""
+        """Send until there is an answer. Raises ``FailedCall`` if another retry is of no use."""
         patience = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
@@ -284,8 +289,10 @@ class OpenAiChat:
         return answer
 
     def _completion(self, http: RawReply, call: Permit) -> Any:
-        """The reply as JSON. Raises ``FailedCall``; of a refusal that may pass the limits are told, also of
-        one that comes with status 200."""
+        """Decode the reply as JSON.
+
+        Raises ``FailedCall``; a refusal that may pass is reported to the limits, even if it comes with status
+        200."""
         try:
             return self._client.decode_completion(http)
         except FailedCall as failed:
@@ -295,9 +302,10 @@ class OpenAiChat:
             raise
 
     def _retries(self, cause: ServerRefusal | HttpFault, faults: Mapping[FaultKind, int]) -> int:
-        """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
-        address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
-        their kind: a server that fails in many ways is no worse than one that fails in one."""
+        """Return how often a call may be retried, given the ``faults`` that it met so far.
+
+        A fault that suggests a wrong address if the server has never answered is a hiccup if it has. Hiccups
+        are counted by kind: a server that fails in many ways is no worse than one that fails in one."""
         is_proven = self._throttle.limiter.has_answered
         if (
             (asked := CURRENT_RUBRIC_CALL.get())
@@ -367,7 +375,8 @@ class OpenAiChat:
     def _given_up(
         self, error: RefusedError | UnreadableReplyError, cut: CompletionAnswer | None, usage: Usage
     ) -> InfrastructureError:
-        """``error`` with the usage of the calls before, told of the answer before if that was cut off."""
+        """Return ``error`` with the usage of the earlier calls; if the last answer was cut off, an error that
+        says so."""
         spent = getattr(error, "usage", None)
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
@@ -399,7 +408,7 @@ def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
 
 
 def _form(request: ModelRequest) -> str:
-    """What is appended to a prompt that does not say itself how it is to be answered."""
+    """Return the text appended to a prompt that does not itself state the form of its answer."""
     return "" if request.states_form else schema_instructions(request.reply)
 
 

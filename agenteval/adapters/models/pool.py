@@ -1,4 +1,4 @@
-"""One bound on all model calls in flight, whoever makes them."""
+"""Limit all model calls in flight together, whoever makes them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call",
 
 
 class ModelPool:
-    """Lets at most ``limit`` model calls be in flight. A call is one HTTP request; waiting for a retry
-    is none, so a slot is held by no one who sleeps. Room in the budget is made before a request is sent.
-    A call in a pool made by ``narrowed`` has a slot of the pool it was made from, too.
-    """
+    """A limit of ``limit`` model calls in flight.
+
+    A call is one HTTP request. Waiting for a retry is not one, so a caller that sleeps holds no slot. The
+    budget is reserved before a request is sent. A call in a pool made by ``narrowed`` also takes a slot of
+    the pool it was made from."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -31,11 +32,11 @@ class ModelPool:
 
     @property
     def in_flight(self) -> int:
-        """Requests not yet answered."""
+        """The number of requests not yet answered."""
         return self._limiter.borrowed_tokens
 
     def narrowed(self, server: str, limit: int) -> ModelPool:
-        """The pool for a server that can bear only ``limit`` calls."""
+        """Return the pool of a server that can handle only ``limit`` calls."""
         if server not in self._narrower:
             pool = self._narrower[server] = ModelPool(limit)
             pool._wider = self
@@ -43,7 +44,7 @@ class ModelPool:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits until a call may be sent."""
+        """Wait until a call may be sent."""
         # Its own limit first: who waits for a narrow server keeps no one else waiting.
         try:
             self._limiter.acquire_nowait()

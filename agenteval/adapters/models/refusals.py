@@ -1,7 +1,6 @@
-"""What servers of language models refuse, why, and what to change in the next request.
+"""Interpret refusals of language model servers: the reason, and what to change in the next request.
 
-Everything is read off the server's own words: status, code, parameter, message.
-"""
+Everything is read from the server's own words: status, code, parameter, message."""
 
 from __future__ import annotations
 
@@ -21,22 +20,23 @@ from agenteval.adapters.transport.error_patterns import (
 
 BUDGET_PARAMETERS = ("max_tokens", "max_completion_tokens")
 _MOST = 64 * 2**10
-"""Characters of an error that are looked at."""
+"""The number of characters of an error that are considered."""
 _OWN = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
 
 
 class ServerRefusal(NamedTuple):
-    """A reply that is an error. ``status`` is that of HTTP or, in a reply of status 200, the error's
-    own; ``text`` is what the server says, code and parameter included."""
+    """A reply that is an error."""
 
     status: int
+    """The HTTP status or, in a reply with status 200, the error's own."""
     text: str
+    """The server's words, including code and parameter."""
     param: str = ""
     retry_after_s: float | None = None
 
 
 def parse_refusal(status: int, body: Any) -> ServerRefusal:
-    """``body``: the reply as JSON, or its text if it is none."""
+    """Parse a refusal. ``body``: the reply as JSON, or its text if it is not JSON."""
     error = _error_in(body)
     if isinstance(error, dict):
         text = " ".join(_words(error)) or json.dumps(error)
@@ -50,7 +50,7 @@ def parse_refusal(status: int, body: Any) -> ServerRefusal:
 
 
 def _status_within(code: str, text: str) -> int:
-    """The status that a server would have sent, had it not said 200."""
+    """Return the status that the server would have sent, had it not sent 200."""
     if re.fullmatch("[45][0-9][0-9]", code):
         return int(code)
     if RATE_LIMIT_PATTERN.search(text):
@@ -59,7 +59,7 @@ def _status_within(code: str, text: str) -> int:
 
 
 def _error_in(body: Any) -> Any:
-    """The part of an error's body that says what is wrong; servers agree on little."""
+    """Return the part of an error's body that says what is wrong; servers agree on little."""
     if isinstance(body, list) and body:
         return _error_in(body[0])
     if isinstance(body, dict):
@@ -71,7 +71,7 @@ def _error_in(body: Any) -> Any:
 
 
 def _of_choice(body: Mapping[str, Any]) -> Any:
-    """Of an answer that broke off: its error stands in the choice."""
+    """Return the error in the choice of an answer that broke off."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first.get("error") if isinstance(first, dict) else None
@@ -96,8 +96,10 @@ _PASSING = frozenset((408, 409, 425, 429))
 
 
 def is_transient(refusal: ServerRefusal) -> bool:
-    """Whether the same request may be accepted later. No quota comes back while a run waits, unless it
-    is one of a minute; some servers call that a quota too."""
+    """Check whether the same request may be accepted later.
+
+    A quota is not restored while a run waits, unless it is a per-minute one; some servers call that a quota
+    too."""
     if refusal.status == 429:
         return not is_quota_exhausted(refusal.text)
     if refusal.status >= 500:
@@ -113,7 +115,7 @@ _OVERFLOW = re.compile(
 
 
 def is_context_overflow(refusal: ServerRefusal) -> bool:
-    """Whether the request is longer than the model can read."""
+    """Check whether the request is longer than the model can read."""
     return refusal.status == 413 or (
         refusal.status in (400, 422, 500) and bool(_OVERFLOW.search(refusal.text))
     )
@@ -123,10 +125,11 @@ def is_context_overflow(refusal: ServerRefusal) -> bool:
 
 
 class RequestAdaptation(NamedTuple):
-    """What a refusal teaches. ``note`` says it to people."""
+    """What a refusal teaches."""
 
     capabilities: ServerCapabilities
     note: str
+    """The finding in words for people."""
 
 
 _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilities], RequestAdaptation | None]
@@ -135,8 +138,9 @@ _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilitie
 def find_adaptation(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    """What to do differently after ``refusal`` of the request ``sent``; ``None``: nothing is known that
-    would help. An adaption is never one that was made already."""
+    """Return what to change after ``refusal`` of the request ``sent``; ``None`` if nothing is known to help.
+
+    An adaptation that was made before is never returned again."""
     if is_context_overflow(refusal):
         return None
     rules: tuple[_Rule, ...] = ()
@@ -159,8 +163,9 @@ _UNKNOWN = re.compile(
 
 
 def _names(refusal: ServerRefusal, name: str) -> bool:
-    """Whether the server means this parameter. A name that is an ordinary word must be in quotes or at
-    the end of a path."""
+    """Check whether the server means this parameter.
+
+    A name that is an ordinary word must be in quotes or at the end of a path."""
     if refusal.param:
         return re.split(r"[.\[]", refusal.param.removeprefix("body."))[0] == name
     word = re.escape(name)

@@ -1,10 +1,9 @@
-"""Reading what a model said: tolerant of wrapping, strict about the value.
+"""Parse model replies: tolerant of wrapping, strict about the value.
 
-Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and think before
-it. That is cut away, and what is left must hold one answer: a text may quote an answer that somebody would
-like to see given, before the model's own or after it, and nothing tells the two apart. What is inside must
-fit the type that was asked for: nothing is guessed, clamped or filled in.
-"""
+Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and reason before
+it. All of that is cut away, and what is left must hold one answer: a text may quote an answer that somebody
+would like to see, before or after the model's own, and nothing distinguishes the two. The value must fit the
+requested type: nothing is guessed, clamped or filled in."""
 
 from __future__ import annotations
 
@@ -30,24 +29,25 @@ _BLANK = re.compile(
 )
 _MAX_ERRORS = 5
 _WORDS = frozenset(("evidence", "reason"))
-"""What stands beside a verdict and is none."""
+"""The fields that accompany a verdict and are not part of it."""
 _WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "json"))
-"""Names under which some models put all that they were asked for."""
+"""The keys under which some models put everything they were asked for."""
 
 
 class InvalidReply(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
-    """The text holds no answer of the asked type; the message says why, in words for the model."""
+    """Raised if the text holds no answer of the requested type; the message says why, in words for the model."""
 
 
 def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -> ReplyT:
-    """The one answer in ``text``: of its JSON objects those that hold a key of the verdict. It must fit, and
-    unknown keys are ignored. The very same object twice is one answer; two that differ are none, in either
-    order, and neither is one with a key twice. Nothing *inside* an object is looked at, unless it is the only
-    object of the text and holds nothing but the answer, under a name such as ``answer``.
+    """Return the one answer in ``text``: the JSON object that has a key of the verdict.
 
-    ``is_cut``: the model had more to say. Then what it quoted may be all that is there, and only an object
-    with nothing around it is the answer. Raises ``InvalidReply``.
-    """
+    The object must fit; unknown keys are ignored. The very same object twice is one answer; two different
+    ones are no answer, in either order, and neither is an object with a duplicate key. Nothing *inside* an
+    object is considered, unless it is the only object of the text and holds nothing but the answer, under a
+    key such as ``answer``.
+
+    ``is_cut``: the model had more to say. A quotation may then be all that is there, so only an object with
+    nothing around it is the answer. Raises ``InvalidReply``."""
     said = strip_reasoning(text)
     found = _answer(said, _verdict_keys(reply), alone=is_cut)
     if is_cut and said != text.strip():
@@ -62,8 +62,10 @@ def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -
 
 
 def strip_reasoning(text: str) -> str:
-    """``text`` without the one thought that it may begin with; nothing of a thought that does not end. Any
-    further tag may be a quotation, and cuts nothing: where the thought holds one, its end is not known."""
+    """Return ``text`` without the reasoning that it may begin with; empty if the reasoning does not end.
+
+    Any later tag may be a quotation and removes nothing: if the reasoning contains one, its end is unknown.
+    """
     text = text.strip()
     tags = list(_TAG.finditer(text))
     if not tags or tags[0].start() or tags[0][1]:
@@ -75,14 +77,14 @@ def strip_reasoning(text: str) -> str:
 
 
 def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
-    """The keys by which an answer is known: those that must be there, beside the words for them."""
+    """Return the keys that identify an answer: the required ones, without the words about them."""
     fields = reply.model_fields
     needed = frozenset(name for name, field in fields.items() if field.is_required())
     return (needed - _WORDS) or frozenset(fields)
 
 
 def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
-    """The only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
+    """Return the only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
     answers: dict[str, dict[str, Any]] = {}
@@ -114,7 +116,7 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
 
 
 def _unwrapped(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
-    """The answer that an object is, or that it only wraps; ``None`` if it is neither."""
+    """Return the answer that an object is, or only wraps; ``None`` if it is neither."""
     if keys & value.keys():
         return value
     if len(value) != 1:
@@ -133,7 +135,8 @@ def _is_finite(value: Any) -> bool:
 
 
 def _explained(error: ValidationError) -> str:
-    """In words of our own: the next request holds them, and must not change with a release of the library."""
+    """Explain the errors in our own words, because the next request holds them and must not change with the
+    library."""
     found = [(".".join(map(str, one["loc"])), _wrong(one)) for one in error.errors(include_url=False)]
     return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
 
@@ -168,21 +171,22 @@ _WRONG = {
     "dict_type": "must be an object",
     "model_": "must be an object",
 }
-"""By how the kind of an error begins."""
+"""The explanations by the beginning of an error's type."""
 
 
 class _JsonPart(NamedTuple):
-    """A piece of a text: an object that is not inside another, or what is none. ``doubled``: a key that it,
-    or an object within it, has twice."""
+    """A piece of a text: an object that is not inside another one, or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
     doubled: str = ""
+    """A key that the object, or an object inside it, has twice."""
 
 
 def _parts(text: str) -> Iterator[_JsonPart]:
-    """The objects of a text, and last all that stands around them. Raises ``InvalidReply`` if one is cut
-    off."""
+    """Yield the objects of a text, and finally everything around them.
+
+    Raises ``InvalidReply`` if an object is cut off."""
     whole = _loaded(text, text)
     if whole:
         yield whole
@@ -199,7 +203,7 @@ def _parts(text: str) -> Iterator[_JsonPart]:
 
 
 def _parsed(text: str) -> _JsonPart:
-    """An object, with comments and commas at the end that JSON does not know; or a text that is none."""
+    """Parse an object, tolerating comments and trailing commas; a text that is not one stays a text."""
     return (
         _loaded(text, text)
         or _loaded(text, _BLANK.sub(lambda found: found[1] or "", text))
@@ -229,7 +233,7 @@ _STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Where the object that begins at ``start`` ends; ``None`` if it does not."""
+    """Return where the object that begins at ``start`` ends; ``None`` if it does not end."""
     depth, is_text = 0, False
     for found in _STRUCTURAL.finditer(text, start):
         mark = found[0]

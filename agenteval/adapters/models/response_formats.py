@@ -1,8 +1,7 @@
-"""How the shape of an answer is asked for: a ladder of forms, the strictest first.
+"""Request the shape of an answer by a ladder of formats, the strictest first.
 
-The form is stated in the prompt too, on every rung: some servers accept a schema and ignore it. Our own
-prompts say it in prose; to those of others the schema is appended.
-"""
+The prompt states the form too, at every level, because some servers accept a schema and ignore it. Built-in
+prompts state it in prose; the schema is appended to all others."""
 
 from __future__ import annotations
 
@@ -23,21 +22,23 @@ if TYPE_CHECKING:
 Schema: TypeAlias = dict[str, Any]
 
 MAX_TEXT = 2000
-"""Characters of a text, where its type sets no bound. Small models do not end a text of their own
-accord; ``maxLength`` makes a server that obeys schemas end it. (A ``pattern`` does not help: llama.cpp
-then ignores ``maxLength``, and lets through characters that break the JSON.)"""
+"""The most characters of a text whose type sets no limit.
+
+Small models do not end a text of their own accord; ``maxLength`` makes a server that obeys schemas end it. (A
+``pattern`` does not help: llama.cpp then ignores ``maxLength``, and lets through characters that break the
+JSON.)"""
 
 
 class FormatLevel(StrEnum):
-    """A form of asking. Servers refuse some; then the next is tried."""
+    """A format of requesting a shape. If a server refuses one, the next is tried."""
 
     STRICT = "json_schema"
-    """A JSON Schema with bounds."""
+    """A JSON Schema with limits on numbers and texts."""
     BARE = "json_schema without bounds"
     """Only types, names and choices: what every server that knows schemas should accept."""
     JSON = "json_object"
     PROMPT = "prompt"
-    """The prompt alone says it."""
+    """The prompt alone states the form."""
 
     @property
     def next_level(self) -> FormatLevel | None:
@@ -56,7 +57,7 @@ _STRUCTURE = frozenset(
 
 
 def response_format(reply: type[BaseModel], rung: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
-    """The field ``response_format`` of a request; ``None``: it is left out."""
+    """Return the field ``response_format`` of a request; ``None`` if it is left out."""
     if rung is FormatLevel.PROMPT:
         return None
     if rung is FormatLevel.JSON:
@@ -68,9 +69,10 @@ def response_format(reply: type[BaseModel], rung: FormatLevel, *, max_text: int 
 
 @cache
 def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | None = None) -> Schema:
-    """The JSON Schema of an answer: objects are closed and all their keys required, as strict servers
-    want it; references are written out. ``bounds``: with limits of numbers and texts. ``max_text`` is
-    the limit of texts whose type sets none."""
+    """Return the JSON Schema of an answer.
+
+    As strict servers require, objects are closed, all their keys are required, and references are expanded.
+    ``bounds``: include limits of numbers and texts. ``max_text``: the limit of texts whose type sets none."""
     whole = reply.model_json_schema(schema_generator=_WithoutOurWords)
     form = _Form(whole.get("$defs", {}), bounds, max_text if bounds else None)
     schema: Schema = form.of(whole)
@@ -79,7 +81,9 @@ def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | No
 
 
 class _WithoutOurWords(GenerateJsonSchema):
-    """Docstrings of our own classes are for who reads the code. An author's are for his judge."""
+    """A generator that drops docstrings of agenteval's own classes, which are for readers of the code.
+
+    Those of an author's classes are kept, because they are for the judge."""
 
     def model_schema(self, schema: ModelSchema) -> Schema:
         made = super().model_schema(schema)
@@ -90,8 +94,10 @@ class _WithoutOurWords(GenerateJsonSchema):
 
 @cache
 def schema_instructions(reply: type[BaseModel]) -> str:
-    """What is appended to a prompt to state the shape of the answer. It is the end of the prompt: all
-    that prompts of one conversation have in common stays in front, for the providers' caches."""
+    """Return the text appended to a prompt to state the shape of the answer.
+
+    It comes last, so that the common part of one conversation's prompts stays in front, for the providers'
+    caches."""
     schema = json.dumps(schema_of(reply), ensure_ascii=False, separators=(",", ":"))
     return (
         "\n\nAnswer with exactly one JSON object and nothing else: no code fence, no text around it. "
@@ -101,14 +107,14 @@ def schema_instructions(reply: type[BaseModel]) -> str:
 
 @dataclass(frozen=True)
 class _Form:
-    """How pydantic's schema is rewritten."""
+    """A rewriter of pydantic's schemas."""
 
     definitions: Mapping[str, Any]
     bounds: bool
     max_text: int | None
 
     def of(self, node: Any, within: tuple[str, ...] = ()) -> Any:
-        """``node`` rewritten; ``within`` are the references that led to it."""
+        """Return ``node`` rewritten; ``within`` are the references that led to it."""
         if isinstance(node, list):
             return [self.of(item, within) for item in node]
         if not isinstance(node, dict):

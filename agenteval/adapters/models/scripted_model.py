@@ -1,4 +1,4 @@
-"""The scripted model: fixed replies by rule. No language model is called, and every reply says so."""
+"""The scripted model: fixed replies chosen by rules. It calls no language model, and every reply says so."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _USER_DEFAULTS = {"done": False, "reason": "", "unknown": ""}
 
 
 class ScriptedRule(NamedTuple):
-    """A reply and when it is given: every condition that is not ``None`` must hold."""
+    """A reply and its conditions: every condition that is not ``None`` must hold."""
 
     place: Place
     role: str | None
@@ -58,13 +58,12 @@ class ScriptedRule(NamedTuple):
 
 
 class ScriptedModel:
-    """A ``ChatModel`` that answers from a file: the first rule that fits.
+    """A ``ChatModel`` that answers from a file with the first rule that matches.
 
-    Raises ``AuthorError``: when made, for all that is wrong with the file; when asked, if no rule fits
-    or a reply lacks a key. A reply of a wrong value is what a bad model would say: it raises
-    ``UnreadableReplyError``, and so does a reply that is a text without a fitting JSON object, or one in
-    which the request finds a flaw.
-    """
+    Raises ``AuthorError``: when created, for everything that is wrong with the file; when called, if no rule
+    matches or a reply is missing a key. A reply with an invalid value stands for a bad model: it raises
+    ``UnreadableReplyError``, and so does a reply that is a text without a matching JSON object, or one in
+    which the request finds a flaw."""
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
         self._path = str(path)
@@ -79,7 +78,7 @@ class ScriptedModel:
         return ModelReply(_value(rule, request), usage, self._name, scripted=True)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def _value(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
@@ -104,7 +103,7 @@ def _value(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
 
 
 def _with_outcome(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``score: 1`` of a goal says in short that it was reached, ``score: 0`` that it was missed."""
+    """Derive a goal's outcome from its short form: ``score: 1`` means reached, ``score: 0`` missed."""
     if "outcome" in given or "score" not in given:
         return given
     score = given["score"]
@@ -150,14 +149,16 @@ def _example(name: str, metric: str) -> str:
 
 
 def has_rules_for(path: str, root: Path, role: str) -> bool:
-    """Whether a scripted model has any rule for a role. Raises ``AuthorError``, as ``load``."""
+    """Check whether a scripted model has any rule for a role. Raises ``AuthorError`` as ``load_rules`` does."""
     rules = load_rules(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
 
 
 def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
-    """Whether the first rule that fits is written for the very metric: a rule for all judges is not meant for
-    a question that it does not know. Raises ``AuthorError``, as ``load``."""
+    """Return a check of whether the first matching rule names the very metric.
+
+    A rule for all judges is not meant for a question that it does not know. Raises ``AuthorError`` as
+    ``load_rules`` does."""
     rules = load_rules(root / path, shown=path)
 
     def answers(subject: Subject) -> bool:
@@ -171,7 +172,7 @@ def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject
 
 
 def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
-    """The rules of a file. Raises ``AuthorError`` with everything that is wrong, each at its place."""
+    """Load the rules of a file. Raises ``AuthorError`` with all mistakes, each at its place."""
     remedy = "scripted/FILE.yaml starts at the configuration's folder"
     with wrap_read_errors(f"the scripted model {shown}", None, remedy):
         data = read_file(path)

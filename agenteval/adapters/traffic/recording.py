@@ -1,4 +1,4 @@
-"""Models and agents with a recorder behind them, and those that only play a recording."""
+"""Record models and agents, and replay recordings in their place."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""By the name that a recording has of it; all others are the agent's own."""
+"""The errors by their name in a recording; all others are the agent's own."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
-"""Of errors, as they are."""
+"""The fields of errors that are recorded unchanged."""
 
 
 def serialize_error(error: BaseException) -> dict[str, Any]:
-    """What a recording keeps of an exception, so that a replay ends as the run did."""
+    """Return what a recording keeps of an exception, so that a replay ends as the run did."""
     fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, AgentevalError):
         fault |= {name: value for name in _FIELDS if (value := getattr(error, name, None))}
@@ -82,7 +82,8 @@ def serialize_error(error: BaseException) -> dict[str, Any]:
 
 
 def deserialize_error(fault: Mapping[str, Any]) -> Exception:
-    """The exception that ``fault_of`` described; one of its name where it is none of ours."""
+    """Return the exception that ``serialize_error`` described; a new class of its name if the name is
+    unknown."""
     name, message = str(fault.get("type")), str(fault.get("message", ""))
     if name not in _ERRORS:
         made: Exception = type(name, (Exception,), {})(message)
@@ -112,7 +113,7 @@ def _spot(request: ModelRequest) -> CassettePosition:
 
 
 class CassetteAnswers:
-    """``AnswerStore`` that are written down. None is taken from the recording while it is made."""
+    """An ``AnswerStore`` that writes answers to a recording and reads none."""
 
     def __init__(self, recorder: CassetteRecorder) -> None:
         self._recorder = recorder
@@ -132,8 +133,9 @@ class CassetteAnswers:
 
 
 class ReplayedModel:
-    """A ``ChatModel`` that asks no one. Raises what was raised then, and ``AuthorError`` for a question
-    that was not asked."""
+    """A ``ChatModel`` that answers from a recording.
+
+    Raises the errors that were recorded, and ``AuthorError`` for a question that was not."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
@@ -159,20 +161,20 @@ class ReplayedModel:
         return reply
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """A copy: the agent may do to its messages what it likes."""
+    """Copy what the agent is asked, because the agent may change its messages."""
     asked: dict[str, Any] = chat.jsonable({"messages": list(messages), "tools": list(tools.schemas)})
     return asked
 
 
 class RecordingAgent:
-    """An agent, each of its replies written down with the calls that were made for it."""
+    """An agent whose replies are recorded together with the calls made for them."""
 
     def __init__(self, agent: Agent, sample: Sample, recorder: CassetteRecorder) -> None:
         self._agent = agent
@@ -199,7 +201,7 @@ class RecordingAgent:
         return reply if seen is answer or "reply" not in seen else _agents_reply(seen["reply"])
 
     def _noting(self, tools: TurnTools) -> TurnTools:
-        """The tools, where each call is written down when it is made, and whether it came to its end."""
+        """Return the tools with recording: each call when it is made, and whether it finished."""
 
         def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
@@ -211,7 +213,7 @@ class RecordingAgent:
             return call
 
         async def record(name: str, args: Any, batch: int, own: AgentExecutedCall) -> ToolResult:
-            """A call that the agent carries out itself: played again, its result is the recorded one."""
+            """Record a call that the agent carries out itself, so that a replay uses the recorded result."""
             made = self._made(name, args, batch, own=None)
             assert tools.record
             result = await tools.record(name, args, batch, own)
@@ -238,7 +240,7 @@ class RecordingAgent:
         return made
 
     async def after_last_answer(self) -> None:
-        """Where nothing happens after it, nothing is written down."""
+        """Finish the agent's turn, and record it only if something happens after its last answer."""
         await self._note_fault(finish(self._agent), _AT_THE_END)
 
     async def settle(self, none_follows: anyio.Event) -> None:
@@ -262,13 +264,13 @@ class RecordingAgent:
 
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
-"""In place of what was asked: after the last answer nothing is."""
+"""Recorded in place of a request after the last answer, when nothing is asked."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
-"""The same for what a kept process does once its conversation is over."""
+"""Recorded in place of a request for what a kept process does once its conversation is over."""
 
 
 def _reply_json(reply: ReadReply) -> dict[str, Any]:
-    """A reply as JSON. What JSON cannot hold is reported in place of it."""
+    """Convert a reply to JSON, or to an error if JSON cannot hold it."""
     usage = read_usage(reply.usage)
     try:
         always = {
@@ -294,7 +296,7 @@ def _reply_json(reply: ReadReply) -> dict[str, Any]:
 
 
 def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
-    """A reply that was recorded. Of a key that was written once and is none any more nothing is made."""
+    """Convert a recorded reply back. Keys that are no longer fields are ignored."""
     known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
     made = [RequestedCall(*each) for each in fields.get("made") or ()]
@@ -302,7 +304,7 @@ def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
 
 
 def _call(call: Any) -> Any:
-    """A tool call as a server would write it."""
+    """Return a tool call in a server's format."""
     if not isinstance(call, ToolCall):
         return call.model_dump(exclude_none=True) if hasattr(call, "model_dump") else call
     arguments = call.args if call.raw_args is None else call.raw_args
@@ -313,7 +315,7 @@ ToolInvoker: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
 
 
 class ReplayedAgents:
-    """Makes agents that only repeat what was recorded."""
+    """A factory of agents that repeat what was recorded."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
@@ -322,11 +324,11 @@ class ReplayedAgents:
         return _ReplayedAgent(sample, self._player)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 class _ReplayedAgent:
-    """Makes the same calls of the same tools, which answer anew, and then the same reply."""
+    """An agent that makes the recorded calls, which the tools answer anew, and then gives the recorded reply."""
 
     def __init__(self, sample: Sample, player: CassettePlayer) -> None:
         self._sample = sample
@@ -366,8 +368,10 @@ class _ReplayedAgent:
 
 
 async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
-    """The calls through the tool world. Those that did not come to their end then are begun and left,
-    unless it was one of them that ended the reply."""
+    """Make the recorded calls through the tool world.
+
+    Calls that did not finish in the recording are started and abandoned, unless one of them ended the reply.
+    """
     async with anyio.create_task_group() as unfinished:
         for call in calls:
             arguments = call["args"] if call["raw"] is None else call["raw"]
@@ -382,7 +386,7 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
 
 
 def _asking(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
-    """By what a recorded call is made again."""
+    """Return the function that repeats a recorded call."""
     if "own" not in call or not tools.record:
         return (tools.call_known if call.get("known") else None) or tools.call
     record, told = tools.record, call["own"]

@@ -1,4 +1,4 @@
-"""Fetches tiktoken's vocabulary to where tiktoken looks for it, when somebody asks for it."""
+"""Download tiktoken's vocabulary, on request, to the path where tiktoken looks for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _DEADLINE_S = 60.0
 
 
 async def fetch_vocabulary() -> Path:
-    """Where it is now. Raises ``AuthorError`` where tiktoken is to keep none, ``InfrastructureError`` if it
-    cannot be had."""
+    """Download the vocabulary and return its path.
+
+    Raises ``AuthorError`` if tiktoken's cache is disabled, ``InfrastructureError`` if the download fails."""
     path = tokens.vocabulary_path()
     if path is None:
         what = "tiktoken is told to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
@@ -46,7 +47,7 @@ async def _fetched() -> bytes:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    """Whole or not at all: others may read it at any time."""
+    """Write the file atomically, because others may read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
