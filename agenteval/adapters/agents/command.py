@@ -1,5 +1,5 @@
-"""An agent that is a command: any program, in any language, that reads and writes lines of JSON, or that
-prints its answer as text."""
+"""An agent that is a command: any program, in any language, that exchanges JSON lines or prints its answer as
+text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _form(command: Any) -> str:
 
 
 class CommandOptions(Value):
-    """What an author writes of an agent that is a command, beside what is asked of every agent."""
+    """The options of an agent that is a command, in addition to those of every agent."""
 
     command: Annotated[
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
@@ -65,7 +65,7 @@ class CommandOptions(Value):
     ] = ()
     """Program and its arguments, which speaks JSON lines; {run: […]} prints its answer as text."""
     keep: bool | None = None
-    """Whether a process plays one conversation after the other."""
+    """Whether one process plays several conversations, one after another."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
@@ -99,7 +99,7 @@ def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
 
 
 def _as_list(command: str) -> str:
-    """How a command is written as a list."""
+    """Format a command as a list."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -108,8 +108,9 @@ def _as_list(command: str) -> str:
 
 
 def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
-    """The agents of a run that are a command, started in the configuration's folder. Raises ``AuthorError``
-    for a program that is not there."""
+    """Create the agents of a run that are a command, started in the configuration's folder.
+
+    Raises ``AuthorError`` if the program does not exist."""
     observe = options.observe
     if observe is None:
         return _started(agent, options, resources, {})
@@ -132,11 +133,11 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
 
 _OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDULE_DELAY": "200"}
-"""How spans come in a form that is taken, and soon."""
+"""The settings that make spans arrive in a supported format, and soon."""
 
 
 def _set(names: Iterable[str]) -> dict[str, str]:
-    """Those of the variables that the author has set."""
+    """Return those of the variables that the author has set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -166,7 +167,7 @@ def _started(
 
 
 def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
-    """Where a program is. Raises ``AuthorError``."""
+    """Return the path of a program. Raises ``AuthorError``."""
     found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
@@ -185,7 +186,7 @@ def _shown(command: tuple[str, ...]) -> str:
 
 
 def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
+    """Parse an answer line: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
         raise parse_program_error(answer["error"], seen=read_or_none(lambda: parse_program_answer(rest)))
@@ -209,7 +210,7 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
 
 
 def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
-    """A part of an answer; ``None`` if it has none. Raises ``AgentError`` for one of another type."""
+    """Return a part of an answer; ``None`` if it has none. Raises ``AgentError`` if its type is wrong."""
     value = answer.get(name)
     if value is None or isinstance(value, kind):
         return value

@@ -1,4 +1,4 @@
-"""Agents behind a URL: chat completions unless something else is said, streamed or not."""
+"""Agents behind a URL: chat completions unless configured otherwise, streamed or not."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ _LEAST_S = 0.1
 
 
 _REFUSED = frozenset((400, 422))
-"""Statuses of a request that the server did not take on."""
+"""The statuses of a request that the server did not accept."""
 _STANDARD = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "refusal"))
 
 
 class _RefusedRequestError(AgentError):
-    """The server would not take the request."""
+    """Raised if the server does not accept the request."""
 
     def __init__(self, fault: HttpFault) -> None:
         super().__init__(describe(fault), kind="http_status")
@@ -85,14 +85,14 @@ def _ignore_notice(text: str, key: SampleKey | None) -> None:
 
 
 class HttpOptions(Value):
-    """What an author writes of an agent behind a URL, beside what is asked of every agent."""
+    """The options of an agent behind a URL, in addition to those of every agent."""
 
     endpoint: str | None = None
     """Complete address, such as http://localhost:3000/v1/chat/completions."""
     headers: dict[str, Text] = {}
     """Headers of each request."""
     api: ApiName | None = None
-    """API that the agent speaks; without it the address tells."""
+    """API that the agent speaks; by default inferred from the address."""
     body: dict[str, Any] = {}
     """Keys merged into each request; body.messages go before the conversation."""
     request: dict[str, Any] | None = None
@@ -100,15 +100,15 @@ class HttpOptions(Value):
     reply: ReplyPaths | None = None
     """Dotted paths into the reply of such an API."""
     poll: PollOptions | None = None
-    """How an answer that takes several requests is followed."""
+    """How to poll for an answer that takes several requests."""
     streaming: bool = False
     """Whether replies are streamed as server-sent events."""
     send_tools: bool = True
-    """Whether requests hold the scenario's tools that have parameters."""
+    """Whether requests include the scenario's tools that have parameters."""
     observed_messages: str | None = None
-    """Path in the reply of the messages of an agent that runs its own tools."""
+    """Path of the messages in the reply of an agent that runs its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Seconds that one request may wait for retries and pauses in all."""
+    """Total seconds that one request may wait for retries and pauses."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
@@ -128,14 +128,14 @@ class HttpOptions(Value):
 
     @property
     def offers_tools(self) -> bool:
-        """Whether a request tells of the tools that a scenario declares."""
+        """True if a request lists the tools that a scenario declares."""
         if self.form == "template":
             return "tools" in self.template.names
         return self.send_tools
 
     @property
     def hides_calls(self) -> bool:
-        """Whether nothing in the agent's replies could show its calls."""
+        """True if nothing in the agent's replies could show its calls."""
         reports = self.reply.messages if self.reply else self.observed_messages
         asks_us = self.reply is None or self.reply.tool_calls
         return not (self.observe or reports or asks_us)
@@ -149,7 +149,7 @@ _NAMES_OF_APIS = {
 
 
 def _does(options: HttpOptions) -> str:
-    """What will be done with such an agent, in a line."""
+    """Describe in one line how such an agent is called."""
     where = f"POST {quote(redact_url(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
     calls = _way_of_calls(options)
@@ -167,7 +167,7 @@ def _does(options: HttpOptions) -> str:
 
 
 def _way_of_calls(options: HttpOptions) -> str:
-    """Where its replies may show calls, as its author says."""
+    """Describe where its replies may show calls, according to the author."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
         return f"; it reports calls at {seen}"
@@ -175,7 +175,7 @@ def _way_of_calls(options: HttpOptions) -> str:
 
 
 class HttpAgentContext:
-    """What all conversations with one agent share: where it is, and its throttle."""
+    """The shared state of all conversations with one agent: its address and its throttle."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class HttpAgentContext:
         )
 
     def new_api(self) -> Api:
-        """For one conversation."""
+        """Create the API of one conversation."""
         options = self.options
         form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
@@ -232,11 +232,9 @@ class HttpAgentContext:
 class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
-    ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
-    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry,
-    with the sample that it was for; ``warn`` what everybody should know.
-    ``place_of`` tells where a key of the agent is written.
-    """
+    ``secrets``: texts that no error message may show; the values of headers such as ``Authorization`` are
+    added. ``concurrency``: the most requests in flight. ``notify`` gets each retry with its sample; ``warn``
+    gets what everybody should know. ``place_of`` returns the place where a key of the agent is written."""
 
     def __init__(
         self,
@@ -266,15 +264,15 @@ class HttpAgents:
         )
 
     def make(self, sample: Sample) -> HttpAgent:
-        """The agent of one sample."""
+        """Create the agent of one sample."""
         return HttpAgent(self._known, sample.key)
 
     async def aclose(self) -> None:
-        """Nothing to close: the transport may serve others too, and whoever made it closes it."""
+        """Do nothing: the transport may serve others too, and its creator closes it."""
 
 
 class HttpAgent:
-    """The agent under test, as one conversation meets it."""
+    """The agent of one conversation."""
 
     def __init__(self, known: HttpAgentContext, key: SampleKey) -> None:
         self._known = known
@@ -288,9 +286,8 @@ class HttpAgent:
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Send the conversation and read the answer.
 
-        Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
-        ``InfrastructureError`` for faults that are not the agent's.
-        """
+        Raises ``AgentError`` for a timeout, an error status and an unreadable or cut reply,
+        ``InfrastructureError`` for faults that are not the agent's."""
         try:
             return await self._answer(self._api.build_request(messages, tools))
         except UnreadableResponseError as error:
@@ -304,7 +301,7 @@ class HttpAgent:
             raise
 
     def _seen(self) -> ReadReply | None:
-        """What the last reply tells of the turn, though it is no complete answer."""
+        """Return what the last reply shows of the turn, although it is no complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None
@@ -315,7 +312,7 @@ class HttpAgent:
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: ApiRequest) -> ReadReply:
-        """Ask, and ask again while the agent works on it. All of that is the agent's time."""
+        """Send the request, and poll while the agent works on it. All of that counts as the agent's time."""
         reply = await self._post(ask, self._rules)
         spent_s = reply.latency_ms / 1000
         while True:
@@ -329,7 +326,8 @@ class HttpAgent:
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
-        """Until a job is asked about again: as its author says, and at least as long as the server does."""
+        """Wait before the next poll: as long as the author configured, and at least as long as the server
+        asks."""
         timeout_s = self._known.config.timeout_s
         wait_s = max(later.after_s, self._known.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
@@ -365,7 +363,7 @@ class HttpAgent:
 
 
 class ChatApi:
-    """OpenAI's chat completions. It remembers nothing: each request carries the conversation."""
+    """OpenAI's chat completions. It is stateless: each request carries the conversation."""
 
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
@@ -392,7 +390,7 @@ class ChatApi:
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """What is sent: the configured body, its messages first, then the conversation as it is."""
+    """Build the body: the configured one, its messages first, then the conversation unchanged."""
     body = dict(config.body)
     body["messages"] = [*(config.body.get("messages") or ()), *messages]
     if config.send_tools and tools.schemas and "tools" not in body:
@@ -407,7 +405,7 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
 
 
 def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
-    """Say which keys of the configuration change the form of a request that was refused, if it is that."""
+    """List the configuration keys that change the form of a refused request, in case that was the reason."""
     if options.form == "template":
         return "`request` says what is sent"
     ways = []
@@ -423,16 +421,15 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
 
 
 def _fields_of_its_own(messages: Any) -> list[str]:
-    """What the agent's messages have beyond the standard."""
+    """Return the non-standard fields of the agent's messages."""
     told = [each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"]
     return sorted({str(name) for each in told for name in each} - _STANDARD)
 
 
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
-    """The answer in a chat completion. ``observed``: the dotted path where the turn's messages are.
+    """Read the answer in a chat completion. ``observed``: the dotted path of the turn's messages.
 
-    Raises ``Unreadable`` where it is none, and where it was cut off.
-    """
+    Raises ``UnreadableResponseError`` if there is none or if it was cut off."""
     document = _document(reply)
     if document.get("error"):
         raise UnreadableResponseError(
@@ -456,14 +453,14 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
 
 
 def _without_given(reply: ReadReply, config: HttpOptions) -> ReadReply:
-    """A reply whose messages begin with those of the configured body has its history in them."""
+    """Drop the configured body's messages from a reply that begins with them: it repeats its history."""
     given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
     told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
     return replace(reply, messages=reply.messages[len(given) :]) if given and given == told else reply
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """The reply as a chat completion."""
+    """Parse the reply as a chat completion."""
     document: dict[str, Any]
     document = parse_object(reply.text) if reply.events is None else assemble_completion(reply.events)
     storable: dict[str, Any] = http_api.require_storable(document)
@@ -471,7 +468,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The message, and the choice that it came in."""
+    """Return the message, and the choice that contains it."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise UnreadableResponseError("has no choices", to_json(document))
@@ -486,7 +483,7 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
-    """A message without the observed ones, which go back as messages."""
+    """Return a message without the observed ones, which are returned as messages."""
     steps = (path or "").split(".")
     inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
     return {name: value for name, value in message.items() if name != inner}
@@ -517,7 +514,7 @@ def _contents(value: Any) -> str:
 
 
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
-    """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
+    """Yield what cannot work, each problem with its key. Header values are not shown, because they may be
     secrets."""
     if not is_web_address(_without_session(config.endpoint or "")):
         example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
@@ -549,8 +546,10 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
 
 
 def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers without the white space that HTTP forbids around values. An ``Authorization`` without
-    credentials (the key of a local server is not set) is left out: some servers refuse it."""
+    """Strip header values of the white space that HTTP forbids around them.
+
+    An ``Authorization`` without credentials (a local server's key is not set) is dropped, because some
+    servers refuse it."""
     stripped = {name: value.strip() for name, value in headers.items()}
     return {
         name: value
@@ -560,7 +559,7 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _key(headers: Mapping[str, str]) -> str:
-    """What a server tells its callers apart by."""
+    """Return what distinguishes callers for a server."""
     return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
 
@@ -582,7 +581,7 @@ _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Neither the address nor a header's value is shown: they may hold a secret."""
+    """Yield mistakes without showing the address or a header's value, because they may contain a secret."""
     yield from _endpoint_mistakes(own.get("endpoint"))
     yield from _header_mistakes(own.get("headers"))
     yield from option_mistakes(own)
@@ -611,7 +610,7 @@ def _header_mistakes(headers: Any) -> Iterator[Mistake]:
 
 
 def _reports_twice(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Spans and replies that both tell of the calls."""
+    """Yield a mistake if both spans and replies report the calls."""
     reply = own.get("reply")
     reported = {
         "observed_messages": own.get("observed_messages"),
@@ -641,7 +640,7 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
 
 
 def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> None:
-    """An agent behind an address hears of its server in a request, or not at all."""
+    """Check that an agent behind a URL gets its MCP address in a request: there is no other way."""
     is_named = "mcp_url" in names_in(options.request or {})
     if agent.mcp and not is_named:
         what = "no request says where the agent's MCP server is"

@@ -1,4 +1,4 @@
-"""What does not fit together in the options of an HTTP agent, as they are written."""
+"""Find contradictions in the options of an HTTP agent, as they are written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTEAD = {
     "observed_messages": "write reply: {messages: …}",
     "api": "drop one of them",
 }
-"""What does not go with ``request``, and what to write."""
+"""The keys that cannot be combined with ``request``, and what to write instead."""
 _NOT_OF = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
@@ -25,7 +25,7 @@ _PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error"
 
 
 def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """``own``: what the author wrote; what has the wrong type is told of by the model."""
+    """Yield the mistakes in ``own``, the author's options. Wrong types are reported by the model instead."""
     request, reply = own.get("request"), own.get("reply")
     if request is None and reply is None:
         yield from _of_an_api(own)

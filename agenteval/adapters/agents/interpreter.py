@@ -1,4 +1,4 @@
-"""A Python agent in an interpreter of its own: what is installed there is the agent's alone."""
+"""Run a Python agent in another interpreter, whose packages are the agent's alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from agenteval.messages.model_calls import KnownCalls
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(agentside.__file__).with_name("start.py")
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
-"""How macOS says which environment *this* process is of."""
+"""The variables with which macOS marks the environment of *this* process."""
 
 
 def interpreter_agents(
@@ -58,8 +58,9 @@ def interpreter_agents(
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
-    """The agents of a run in another interpreter, started in the configuration's folder. The first process is
-    started here and now: raises ``AuthorError`` for what keeps it from getting ready."""
+    """Create the agents of a run in another interpreter, started in the configuration's folder.
+
+    The first process is started at once. Raises ``AuthorError`` if it does not get ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     where = resources.place_of(agent, "interpreter")
@@ -123,7 +124,7 @@ def _unready(error: Exception) -> str:
 
 
 def _python(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
-    """Its path as it is written: a link of a virtual environment must not be followed."""
+    """Return the interpreter's path as written, because a virtual environment's link must not be followed."""
     found = find_program(written, root, env)
     if found is None:
         folder = Path(root, written)
@@ -145,7 +146,7 @@ class _WorkerRefusal(NamedTuple):
 
 
 def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _WorkerRefusal | None:
-    """Why the worker cannot play the agent; ``None`` if it can."""
+    """Return why the worker cannot play the agent; ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
         what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
@@ -168,7 +169,7 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Worke
 
 
 class _WorkerAnswerReader:
-    """Reads the answers of a sample's agent with what its models were asked for."""
+    """A reader of the answers of a sample's agent, with the requests to its models."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._heard = ObservedRequests(name, warn)
@@ -195,8 +196,10 @@ class _WorkerAnswerReader:
 
 
 def parse_worker_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """What the worker says that the target returned, read as if it had been called here. Raises
-    ``InfrastructureError`` after a call or request that may have been the agent's, and was not recorded."""
+    """Parse the worker's report of what the target returned, as if it had been called here.
+
+    Raises ``InfrastructureError`` after a call or request that may have been the agent's and was not
+    recorded."""
     missed = str(answer.get("missed") or "")
     try:
         reply = _returned(answer)

@@ -1,4 +1,5 @@
-"""``mcp: true``: any kind of agent that finds its tools at an MCP server, which is the scenario's world."""
+"""``mcp: true``: an agent of any type that finds its tools at an MCP server, which serves the scenario's
+world."""
 
 from __future__ import annotations
 
@@ -31,8 +32,10 @@ from agenteval.core.trajectory import Message
 
 
 class McpServers:
-    """The server of a run. Targets in this process all read one environment: they have one address between
-    them, and one conversation at a time."""
+    """The MCP server of a run.
+
+    Targets in this process all read the same environment, so they share one address and play one conversation
+    at a time."""
 
     def __init__(self) -> None:
         self.host = McpHost()
@@ -40,7 +43,7 @@ class McpServers:
         self._only = asyncio.Lock()
 
     def in_process_address(self) -> McpAddress:
-        """The address of the targets in this process, which is in the environment from now on."""
+        """Return the address for targets in this process, and put it into the environment."""
         self._here = self._here or self.host.address()
         os.environ[MCP_URL_VARIABLE] = self._here.url
         addresses.announce(os.getpid(), self._here.url)
@@ -55,7 +58,7 @@ class McpServers:
 
 
 class McpAgents:
-    """The agents of a run, with what each finds at its address. ``here``: of those in this process."""
+    """The agents of a run, each with its address. ``here``: the address of those in this process."""
 
     def __init__(
         self, factory: AgentFactory, host: McpHost, here: McpAddress | None, only: asyncio.Lock
@@ -77,7 +80,7 @@ class McpAgents:
 
 
 class McpAgent(AgentWrapper):
-    """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
+    """The agent of one conversation. ``only``: a lock that allows one conversation at a time."""
 
     def __init__(self, agent: Agent, sample: Sample, address: McpAddress, only: asyncio.Lock | None) -> None:
         super().__init__(agent)
@@ -112,7 +115,10 @@ class McpAgent(AgentWrapper):
 
 
 def _calls(context: Context, batches: Iterator[int]) -> CallTool:
-    """Each call is a step: which ones a model asked for together does not show in when they arrive."""
+    """Return the function that calls a tool.
+
+    Each call is a step of its own, because arrival times do not show which calls a model requested together.
+    """
 
     async def call(name: str, args: dict[str, Any]) -> ToolAnswer:
         batch = next(batches)
@@ -132,7 +138,9 @@ _Permitted: TypeAlias = tuple[PassthroughCall, Future[ToolAnswer]]
 
 
 class _TurnRealCalls:
-    """Those of one turn. ``permits``: of the conversation; what was permitted may end in a later turn."""
+    """The calls of one turn to tools of the real server.
+
+    ``permits``: those of the conversation, because a permitted call may end in a later turn."""
 
     def __init__(self, context: Context, batches: Iterator[int], permits: dict[str, _Permitted]) -> None:
         self._context = context

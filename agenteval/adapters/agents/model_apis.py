@@ -1,5 +1,7 @@
-"""The Responses API and the Messages API as endpoints of agents: the conversation in their forms, and their
-replies by the readers that logs have."""
+"""Agents behind the Responses API or the Messages API: send the conversation in the API's format and read the
+reply.
+
+The replies are parsed by the same readers as logs."""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import assemble_partial_response, assemble_response
 
 _RAW = "agenteval_output"
-"""The field of a message with what the server sent, where that is more than text and calls: it goes back."""
+"""The message field with the server's raw output, if that is more than text and calls: it is sent back."""
 _MAX_TOKENS = 4096
 _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
 class _ModelApi:
-    """What both have in common. ``_answers``: the key of a response that has what was said."""
+    """The common part of both APIs. ``_answers``: the key of a response that contains its output."""
 
     _answers: ClassVar[str]
 
@@ -45,7 +47,7 @@ class _ModelApi:
 
 
 class ResponsesApi(_ModelApi):
-    """``POST /v1/responses``. The complete conversation is sent each time."""
+    """``POST /v1/responses``. Each request contains the complete conversation."""
 
     _answers = "output"
 
@@ -144,7 +146,7 @@ def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _with_input(block: Any) -> Any:
-    """A call of a stream has its arguments as text, which goes back as an object."""
+    """Parse the arguments of a streamed call, which are text, because they must be sent back as an object."""
     if not isinstance(block, Mapping) or not isinstance(block.get("input"), str):
         return block
     args, _ = chat.read_arguments(block["input"])
@@ -174,7 +176,7 @@ def _function(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """The response. Raises ``Unreadable`` for one that is an error."""
+    """Parse the response. Raises ``UnreadableResponseError`` if it is an error."""
     if reply.events is None:
         document = parse_object(reply.text)
     else:
@@ -190,7 +192,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _so_far(reply: HttpReply) -> Mapping[str, Any]:
-    """What there is of a response that is none, or not all of one. Raises ``Unreadable``."""
+    """Return what there is of an incomplete response. Raises ``UnreadableResponseError``."""
     if reply.events is None:
         return parse_object(reply.text)
     pieces: list[Mapping[str, Any]] = []
@@ -201,14 +203,14 @@ def _so_far(reply: HttpReply) -> Mapping[str, Any]:
 
 
 def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """A response without what it says of its end."""
+    """Return a response without the fields about its end."""
     if not document.get(part):
         raise UnreadableResponseError("tells of nothing that was done")
     return {"role": "assistant", part: document[part]}
 
 
 def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
-    """The answer in a response. ``output``: the part of it that says what was done."""
+    """Build the answer from a response. ``output``: the part of it that contains what was done."""
     messages = _messages(document)
     done, rest = _after_hosted_tools(messages)
     answers = [message for message in rest if message["role"] == "assistant"]
@@ -224,7 +226,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
 
 
 def _messages(document: Mapping[str, Any]) -> list[Message]:
-    """The messages of a response. Raises ``Unreadable`` where it has none."""
+    """Return the messages of a response. Raises ``UnreadableResponseError`` if it has none."""
     try:
         found = parse_response((), document)
     except AuthorError as error:
@@ -237,13 +239,13 @@ def _messages(document: Mapping[str, Any]) -> list[Message]:
 
 
 def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:
-    """The messages up to the last result of a tool that the provider ran itself, and those after it."""
+    """Split the messages after the last result of a tool that the provider ran itself."""
     ran = [at for at, message in enumerate(messages, 1) if message["role"] == "tool"]
     end = ran[-1] if ran else 0
     return [message for message in messages[:end] if message["role"] != UNPLACED], messages[end:]
 
 
 def _kinds(output: Any) -> set[str]:
-    """Which kinds of parts an output has."""
+    """Return the types of an output's parts."""
     parts = output if isinstance(output, list) else ()
     return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}

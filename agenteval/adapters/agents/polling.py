@@ -1,4 +1,4 @@
-"""Jobs: the first reply is not the answer yet, but says where it will be."""
+"""Poll jobs, whose first reply is not the answer yet but shows where it will be."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ _WORDS = ("error", "message", "detail", "reason")
 
 
 class PollOptions(Value):
-    """How a job is followed. Without ``job`` and ``url`` the reply's ``Location`` says where to ask. Its
-    state is one of ``done``, one of ``failed``, or anything else until then."""
+    """How a job is polled.
+
+    Without ``job`` and ``url``, the reply's ``Location`` names the address. The job is pending until its
+    state is one of ``done`` or one of ``failed``."""
 
     status: Text | None = None
     """Path of the job's state in a reply."""
     job: Text | None = None
-    """Path of the job's id or URL in the first reply."""
+    """Path of the job's ID or URL in the first reply."""
     url: Text | None = None
-    """Where to ask for the job, with ${job} in it; relative to the endpoint."""
+    """URL to poll, with ${job} in it; relative to the endpoint."""
     done: ListOf[Text] = DONE_STATUSES
     """States of a job that has finished."""
     failed: ListOf[Text] = FAILED_STATUSES
@@ -61,8 +63,9 @@ class Job:
         self._url = ""
 
     def next_poll(self, reply: HttpReply, document: ReplyDocument) -> PendingAnswer | None:
-        """When and where to ask again; ``None`` once the job is done. Raises ``AgentFailure`` for one that
-        failed, and ``Unreadable``."""
+        """Return when and where to ask again; ``None`` once the job is done.
+
+        Raises ``AgentFailure`` if the job failed, and ``UnreadableResponseError``."""
         status = self._status(document)
         if status is not MISSING:
             if is_one_of(status, self._options.done):

@@ -1,8 +1,7 @@
-"""``reply:``, where the parts of an answer are in a reply of any shape, at once or as a stream of events.
+"""``reply:``: find the parts of an answer in a reply of any shape, at once or as a stream of events.
 
-A path that names nothing is a failure, so that a misspelt one is not taken for an agent that made no calls.
-One that ends in ``?`` may name nothing. An answer needs no text where the reply asks for tools.
-"""
+A path that leads to nothing is a failure, so that a misspelt one is not taken for an agent that made no
+calls. A path that ends in ``?`` may lead to nothing. An answer needs no text if the reply asks for tools."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from agenteval.messages.unplaced_entries import is_signal, make_unplaced
 
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 WHOLE_REPLY = "."
-"""The path of the reply itself, which may be a plain text."""
+"""The path of the reply itself, which may be plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
 _EVENT = "event"
 _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final", "is_final", "partial")
@@ -42,44 +41,44 @@ _WHERE_NONE = "if it is left out where there are none"
 
 
 class SessionPlace(Value):
-    """Where a server gives its session, if that is not in the body."""
+    """The place of a server's session, if that is not in the body."""
 
     header: Text | None = None
-    """Name of the header that holds the session."""
+    """Name of the header that contains the session."""
     cookie: Text | None = None
-    """Name of the cookie that holds the session."""
+    """Name of the cookie that contains the session."""
 
 
 class ReplyPaths(Value):
-    """Dotted paths into a reply. ``delta`` may stand beside the complete ``text`` of a stream."""
+    """Dotted paths into a reply. ``delta`` can be combined with the complete ``text`` of a stream."""
 
     text: Text | None = None
     """Path of the answer's text."""
     delta: Text | None = None
     """Path of a piece of the text, in a stream."""
     tool_calls: Text | None = None
-    """Path of the tool calls that the scenario is to answer."""
+    """Path of the tool calls that the scenario answers."""
     messages: Text | None = None
     """Path of the messages of an agent that runs its own tools."""
     session: Text | SessionPlace | None = None
-    """Path of the session, or the header or cookie that holds it."""
+    """Path of the session, or the header or cookie that contains it."""
     usage: Text | None = None
     """Path of the token usage."""
     error: Text | dict[str, Any] | None = None
-    """What marks a failure: a path to something true, or paths with their values."""
+    """Mark of a failure: a path to something true, or paths with their values."""
     done: Text | dict[str, Any] | None = None
-    """What marks the last event of a stream: a path to something true, or paths with their values."""
+    """Mark of the last event of a stream: a path to something true, or paths with their values."""
 
 
 class ReplyDocument(NamedTuple):
-    """What came back: one value, or the events of a stream."""
+    """A parsed reply: one value, or the events of a stream."""
 
     events: tuple[Any, ...]
     is_stream: bool = False
 
 
 def parse_document(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReplyDocument:
-    """The body of a reply. Raises ``Unreadable``."""
+    """Parse the body of a reply. Raises ``UnreadableResponseError``."""
     if reply.events is not None:
         return _events(reply.events, paths)
     kind = reply.headers.get("content-type", "").lower()
@@ -105,7 +104,7 @@ def _value(text: str, paths: ReplyPaths) -> Any:
 
 
 def _events(payloads: Sequence[str], paths: ReplyPaths) -> ReplyDocument:
-    """The events of a stream; its name is the key ``event`` of one that has none of its own."""
+    """Parse the events of a stream. An event's name becomes its key ``event``, unless it has that key."""
     told = [payload for payload in payloads if not ends_stream(payload)]
     if _is_text(paths):
         return ReplyDocument(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
@@ -149,7 +148,7 @@ def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
 def extract_session(
     reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
 ) -> str | None:
-    """The server's session. One that is ``known`` need not be given again."""
+    """Return the server's session. If it is ``known``, the reply need not contain it."""
     where = paths.session
     if where is None:
         return known
@@ -180,7 +179,7 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
 
 
 def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadReply:
-    """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
+    """Return the answer in a reply. Raises ``UnreadableResponseError`` and ``AgentError``."""
     if not document.events:
         raise UnreadableResponseError("is an empty stream")
     refuse_errors(document, paths)
@@ -206,8 +205,9 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
 
 
 def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
-    """The events of a stream that no path leads to and that say more than their kind. Where no path leads to
-    calls, none is seen anyway."""
+    """Yield the events of a stream that no path leads to and that contain more than their type.
+
+    If no path leads to calls, none are visible anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
         return
     named = [path for name in ReplyPaths.model_fields if isinstance(path := getattr(paths, name), str)]
@@ -221,14 +221,14 @@ def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
 
 
 def _has_content(answer: Any, paths: ReplyPaths) -> bool:
-    """Whether the messages may have the answer. Of a stream of pieces a mere call is none."""
+    """Check whether the messages may contain the answer. In a stream of pieces, a mere call is none."""
     if paths.delta is None or not isinstance(answer, Mapping):
         return answer is not None
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
 def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
-    """What a reply that is no complete answer tells all the same: each part of it that can be read."""
+    """Return what an incomplete answer shows all the same: each part of it that can be read."""
     try:
         document = parse_document(reply, paths, streaming=streaming)
     except UnreadableResponseError:
@@ -242,7 +242,7 @@ def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: boo
 
 
 def _readable(reply: HttpReply, paths: ReplyPaths) -> ReplyDocument:
-    """The events of a stream that can be read: what broke off may end in the middle of one."""
+    """Return the readable events of a stream, because one that broke off may end inside an event."""
     events: list[Any] = []
     for payload in reply.text.splitlines() if reply.events is None else reply.events:
         with suppress(UnreadableResponseError):
@@ -255,7 +255,7 @@ def _lenient(path: str | None) -> str | None:
 
 
 def refuse_errors(document: ReplyDocument, paths: ReplyPaths) -> None:
-    """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
+    """Raise ``UnreadableResponseError`` for an error that a reply reports in place of an answer."""
     where = paths.error or "error"
     for event in document.events:
         if _is_marked(event, where):
@@ -273,7 +273,7 @@ def _refuse_cut(document: ReplyDocument, paths: ReplyPaths) -> None:
 
 
 def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
-    """The objects on the way to a path, the outermost first."""
+    """Yield the objects along a path, the outermost first."""
     if isinstance(value, Mapping):
         yield value
     head = ""
@@ -292,7 +292,7 @@ def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
-    """Whether a value is one of those that are ``wanted`` (one, or a list), in any case of letters."""
+    """Check whether a value is one of those ``wanted`` (one, or a list), ignoring case."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return value is not MISSING and _word(value) in map(_word, several)
 
@@ -302,7 +302,7 @@ def _word(value: Any) -> str:
 
 
 def _found(document: ReplyDocument, path: str) -> list[Any]:
-    """What is at a path, in each event that has it."""
+    """Return what is at a path, for each event that has it."""
     bare = path.removesuffix("?")
     if bare == WHOLE_REPLY:
         return list(document.events)
@@ -310,7 +310,9 @@ def _found(document: ReplyDocument, path: str) -> list[Any]:
 
 
 def _find(value: Any, path: str) -> Any:
-    """``find``, with ``*`` for every item of a list: then a list of what those have that have it."""
+    """Find a value as ``find_value`` does, with ``*`` for every item of a list.
+
+    A path with ``*`` gives a list of the values of those items that have one."""
     if isinstance(value, Payload):
         return value.event if path == _EVENT and value.event else MISSING
     before, star, after = f".{path}.".partition(".*.")
@@ -357,7 +359,7 @@ def _as_text(value: Any, key: str, path: str) -> str:
 
 
 def _joined(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
-    """The pieces of a text. A last event of another kind that has all of it again counts once."""
+    """Join the pieces of a text. A last event of another type that repeats the whole text counts once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
         return before + last
@@ -372,7 +374,7 @@ def _kind_of(event: Any) -> tuple[str, ...]:
 
 
 def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
-    """The calls that a reply asks for; one that several events hold counts once."""
+    """Yield the calls that a reply asks for; a call that several events contain counts once."""
     if paths.tool_calls is None:
         return
     told: list[Any] = []
@@ -386,7 +388,7 @@ def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
 
 
 def _whole_calls(told: Sequence[Any]) -> list[Any]:
-    """The calls of a stream: put together from pieces with an index, or each as it came last."""
+    """Return the calls of a stream: assembled from pieces with an index, or the last version of each."""
     if told and all(map(_is_piece, told)):
         pieces = ToolCallAssembler()
         for piece in told:
@@ -406,7 +408,7 @@ def _is_piece(call: Any) -> bool:
 
 
 def _flat(value: Any, path: str) -> Any:
-    """What ``*`` found: lists of several items are one."""
+    """Flatten the lists that ``*`` found into one."""
     if "*" not in path or not isinstance(value, list):
         return value
     return [item for each in value for item in (each if isinstance(each, list) else [each])]
@@ -436,7 +438,8 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
-    """A message as it is; a record of a call, with its arguments and its result, as the two that it was."""
+    """Return a message as it is; convert a record of a call to the two messages for its arguments and its
+    result."""
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
@@ -451,7 +454,7 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
 
 
 def _result_in(record: Mapping[str, Any]) -> Any:
-    """Of a record of a call. An error outweighs what stands beside it."""
+    """Return the result in a record of a call. An error takes precedence over a result."""
     if record.get("error"):
         return {"error": record["error"]}
     return next((record[key] for key in _RESULTS if key in record), None)
@@ -475,14 +478,16 @@ _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
 
 
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:
-    """What is at a path of ``key``, in the last event that has it. Raises ``Unreadable``."""
+    """Return what is at a path of ``key`` in the last event that has it. Raises ``UnreadableResponseError``."""
     values = _required(document, path, key)
     return values[-1] if values else None
 
 
 def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> list[Any]:
-    """What is at a path of ``key``, in each event that has it. Raises ``Unreadable`` where none has, unless
-    the path may name nothing. ``when``: in which case to write it so."""
+    """Return what is at a path of ``key``, for each event that has it.
+
+    Raises ``UnreadableResponseError`` if none has it, unless the path is optional. ``when``: the case in
+    which to write it so."""
     values = _found(document, path)
     if not values and not path.endswith("?"):
         raise _nothing(key, path, document, when)
@@ -497,7 +502,7 @@ def _nothing(key: str, path: str, document: ReplyDocument, when: str) -> Unreada
 
 
 def _there(value: Any, path: str) -> str:
-    """The keys that are there, as far as a path leads."""
+    """List the keys that exist, as far as a path leads."""
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):
         head = f"{head}.{name}" if head else name

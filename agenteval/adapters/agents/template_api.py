@@ -36,7 +36,7 @@ _FIT_FOR_HEADER = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True)
 class Template:
-    """What an author writes of such an API."""
+    """An author's description of such an API."""
 
     endpoint: str
     headers: Mapping[str, str]
@@ -47,13 +47,15 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that a request fills."""
+        """The names that a request fills in."""
         outside = (self.endpoint, *self.headers.values())
         return frozenset((*names_in(self.request), *(n for text in outside for n in names_in(text))))
 
 
 class TemplateApi:
-    """A conversation. Its session is the server's where ``reply.session`` says so, else one of ours."""
+    """One conversation with such an API.
+
+    Its session is the server's if ``reply.session`` is set, otherwise one of agenteval's."""
 
     def __init__(self, template: Template, tell: Callable[[str], None]) -> None:
         self._template = template
@@ -113,7 +115,7 @@ class TemplateApi:
         return extract_partial_reply(reply, self._template.reply, streaming=self._template.streaming)
 
     def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
-        """Which session it is. Of a job some reply has to tell it."""
+        """Read the session. At least one reply of a job must contain it."""
         known = self._session if is_last else (self._session or "")
         found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:

@@ -44,13 +44,13 @@ from agenteval.messages.agent_reply import parse_reply
 _SHOWN = 200
 _BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
 _MEMORY = frozenset(("session", "messages_file"))
-"""The names through which a process hears what was said before its turn."""
+"""The names through which a process gets the conversation before its turn."""
 _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
-"""What is wrong with the program itself, not with the machine."""
+"""The errors of the program itself, not of the machine."""
 
 
 class TextProgramOptions(Value):
-    """A program that prints its answer. Each turn fills the names in ``RUN_NAMES``."""
+    """A program that prints its answer. Each turn fills in the names in ``RUN_NAMES``."""
 
     run: tuple[Text, ...]
     """Program and its arguments; ${message}, ${session} and ${messages_file} are filled in each turn."""
@@ -59,25 +59,27 @@ class TextProgramOptions(Value):
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that a turn fills."""
+        """The names that a turn fills in."""
         return frozenset(names_in(self.run)) & RUN_NAMES
 
 
 @dataclass(frozen=True)
 class TextProgram:
-    """How a program is started. ``shown``: what people read of its command; ``path``: where it is; ``place``:
-    where it is configured."""
+    """How to start a program."""
 
     shown: str
+    """The command as people read it."""
     path: str
+    """The path of the program."""
     options: TextProgramOptions
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     place: Place
+    """The place where the program is configured."""
 
     @property
     def who(self) -> str:
-        """What messages call it."""
+        """The program's name in messages."""
         return f"'{self.shown}'"
 
     @cached_property
@@ -85,11 +87,11 @@ class TextProgram:
         return self.options.names
 
     def command(self, values: Mapping[str, Any]) -> list[str]:
-        """The command of a turn."""
+        """Return the command of a turn."""
         return [self.path, *(fill_request_text(text, values) or "" for text in self.options.run[1:])]
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
-        """Raise ``AuthorError`` at its place."""
+        """Raise ``AuthorError`` at the program's place."""
         raise AuthorError(Problem(f"{self.who}: {what}", remedy, self.place))
 
 
@@ -111,7 +113,7 @@ class TextAgents:
 
     @property
     def does(self) -> str:
-        """What is done with it, in words."""
+        """A description of how the agent is run."""
         names = self.program.names
         where = "as an argument" if "message" in names else "on standard input"
         before = {"session": "a session of our own", "messages_file": "a file of the messages so far"}
@@ -123,27 +125,26 @@ class TextAgents:
         return TextAgent(self)
 
     async def aclose(self) -> None:
-        """Nothing to close: no process outlives its turn."""
+        """Do nothing: no process outlives its turn."""
 
     def warn(self, text: str) -> None:
         self._warn(f"{self.program.who} {text}")
 
 
 class TextAgent:
-    """One conversation's agent."""
+    """The agent of one conversation."""
 
     def __init__(self, agents: TextAgents) -> None:
         self._agents = agents
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self.traceparent = ""
-        """The span that the next process is of, in W3C's form, if any is."""
+        """The span of the next process, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Start a process with the latest message and read what it prints.
 
-        Raises ``AgentError`` for one that fails, hangs or prints nothing, and ``AuthorError`` for a message
-        that cannot be an argument, and for a program that cannot be started at all.
-        """
+        Raises ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the
+        message cannot be an argument or the program cannot be started at all."""
         agents, program = self._agents, self._agents.program
         if agents.rate:
             (await agents.rate.reserve()).sent()
@@ -202,11 +203,10 @@ class TextAgent:
 
 
 class _TextProgramTurn:
-    """A process, from its start to its end. Raises ``OSError`` if it cannot be started. ``stdin``: what it
-    reads there, as a line; its input is at its end after that.
+    """A process from start to end. Raises ``OSError`` if it cannot be started.
 
-    Made in any thread; what the process does is heard in threads of its own.
-    """
+    ``stdin``: the line that it reads there before the end of its input. It is created in any thread; threads
+    of its own handle what the process does."""
 
     def __init__(
         self,
@@ -219,9 +219,9 @@ class _TextProgramTurn:
     ) -> None:
         self._loop = loop
         self.exited = asyncio.Event()
-        """The program itself has ended."""
+        """Set once the program itself has ended."""
         self._ended = asyncio.Event()
-        """Nobody writes to its standard output any more."""
+        """Set once nothing writes to its standard output any more."""
         self._end: ProcessEnded | None = None
         self._printed = bytearray()
         self._is_too_long = False
@@ -234,7 +234,8 @@ class _TextProgramTurn:
         self.process.close_input()
 
     async def exit_code(self) -> int | None:
-        """Wait for all that it prints, once it has exited: what it had started may print, too."""
+        """Wait for all output after the exit, because what the program started may print, too; return the
+        exit code."""
         self.took_ms = (self._loop.time() - self._began) * 1000
         await self._ended.wait()
         if self._end and self._end.code is not None:
@@ -243,7 +244,7 @@ class _TextProgramTurn:
         return self.process.exit_code
 
     def answer(self, who: str, code: int | None) -> str:
-        """What it has printed, as a terminal shows it. Raises ``AgentError`` where that is no answer."""
+        """Return what it printed, as a terminal shows it. Raises ``AgentError`` if that is no answer."""
         log = self.process.quoted_log()
         if self._is_too_long:
             raise AgentError(f"{who} printed more than {MAX_REPLY_BYTES // 2**20} MiB{log}", kind="protocol")
@@ -262,7 +263,7 @@ class _TextProgramTurn:
         return text.rstrip("\r\n")
 
     def _hear(self, said: ProcessEvent) -> None:
-        """From a thread."""
+        """Handle an event from one of the process's threads."""
         match said:
             case OutputLine(data):
                 self._take(data)
@@ -289,7 +290,7 @@ class _TextProgramTurn:
 
 @contextmanager
 def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
-    """A file of the messages so far, as long as the turn lasts; none without ``messages``."""
+    """Create a file of the messages so far for the duration of the turn; none without ``messages``."""
     if messages is None:
         yield ""
         return

@@ -1,8 +1,7 @@
-"""``observe: otlp``: what an agent does is read from the spans that it exports (OpenTelemetry, over HTTP).
+"""``observe: otlp``: read an agent's calls from the spans that it exports (OpenTelemetry over HTTP).
 
-A run has one receiver for each agent that is observed so. Each request begins a trace of its own, which the
-header ``traceparent`` names; what comes back with that trace's id is of that reply.
-"""
+A run has one receiver for each agent observed this way. Each request begins its own trace, which the header
+``traceparent`` names; spans with that trace's ID belong to its reply."""
 
 from __future__ import annotations
 
@@ -36,9 +35,9 @@ from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 
 MAX_BODY = 64 * 2**20
-"""Of one export, counted while it is decompressed."""
+"""The most bytes of one export, counted while it is decompressed."""
 MAX_SPANS = 20_000
-"""Of one trace."""
+"""The most spans of one trace."""
 _SETTLE_S = 0.1
 _PROTOBUF = "application/x-protobuf"
 _JSON = "application/json"
@@ -49,10 +48,11 @@ _JSON = "application/json"
 
 @dataclass
 class Trace:
-    """What has come of one trace. ``root``: the id of the span that it began with."""
+    """One trace and the spans received for it."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     root: str = field(default_factory=lambda: secrets.token_hex(8))
+    """The ID of the span that the trace began with."""
     spans: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -61,8 +61,9 @@ class Trace:
 
 
 class SpanReceiver:
-    """Listens from the first moment on, in threads of its own; agents that export to the same port share it.
-    Raises ``OSError`` where it cannot."""
+    """A receiver of spans that listens from its creation, in its own threads.
+
+    Agents that export to the same port share it. Raises ``OSError`` if it cannot listen."""
 
     _open: ClassVar[dict[int, SpanReceiver]] = {}
     _opening = threading.Lock()
@@ -79,7 +80,7 @@ class SpanReceiver:
 
     @classmethod
     def on(cls, port: int) -> SpanReceiver:
-        """The one of the run that listens on a port; whoever asks for it closes it."""
+        """Return the run's receiver on a port, creating it if needed. Every caller must ``close`` it."""
         with cls._opening:
             found = cls._open.get(port) if port else None
             found = found or cls(port)
@@ -98,7 +99,7 @@ class SpanReceiver:
             return list(trace.spans)
 
     def _remarks(self) -> Iterator[str]:
-        """What came and was of no use."""
+        """Yield remarks about spans and exports that could not be used."""
         with self._lock:
             unknown, faults = dict(self._unknown), dict(self._faults)
         if unknown:
@@ -110,7 +111,9 @@ class SpanReceiver:
             yield f"{times} exports of spans were refused: {what}"
 
     def close(self) -> tuple[str, ...]:
-        """With the last of its users it ends, and says what came and was of no use."""
+        """Give up the receiver.
+
+        The last user stops it and gets remarks about spans and exports that could not be used."""
         with self._opening:
             self._users -= 1
             if self._users:
@@ -139,7 +142,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke concerns nobody but the exporter, which sends again."""
+        """Ignore a broken connection: it concerns only the exporter, which sends again."""
 
 
 def _server(
@@ -186,7 +189,7 @@ def _server(
             super().send_error(code, message, explain)
 
         def log_message(self, format: str, *args: Any) -> None:  # so it is called
-            """Nothing is logged."""
+            """Log nothing."""
 
     return _Server(("127.0.0.1", port), Handler)
 
@@ -234,9 +237,11 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
 
 
 class TracedAgents:
-    """Agents whose spans are read. ``inner`` makes the factory of those that are asked, once it is known
-    where spans are taken; ``send`` tells one of them which ``traceparent`` its next requests have. ``port``:
-    where to listen, if not as the options say (0: anywhere)."""
+    """The agents of a run whose spans are read.
+
+    ``inner`` makes the factory of the actual agents, once the receiver's address is known; ``send`` hands one
+    of them the ``traceparent`` of its next requests. ``port``: the port to listen on, if not that of the
+    options (0: any)."""
 
     def __init__(
         self,
@@ -264,7 +269,7 @@ class TracedAgents:
 
     @property
     def does(self) -> str:
-        """What is done with the agent, in words."""
+        """A description of how the agent is run."""
         where = f"its spans are read at http://127.0.0.1:{self.receiver.port}/v1/traces"
         told = getattr(self._inner, "does", "")
         return f"{told}; {where}" if told else where
@@ -286,8 +291,10 @@ class TracedAgents:
         return trace
 
     async def wait_for_spans(self, trace: Trace) -> list[dict[str, Any]] | None:
-        """The spans of a trace; ``None``: they did not come, or not all. Whether it is complete is known once
-        the server's span is there; where there is none, only when the time is over."""
+        """Wait for the spans of a trace; return ``None`` if they did not arrive, or not all of them.
+
+        A trace can be complete as soon as the server's span is there; without one, that is decided only when
+        the time is over."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._options.wait_s
         with pause_deadlines():
@@ -304,7 +311,7 @@ NO_SPANS = "the spans of the turn did not all come"
 
 
 class TracedAgent(AgentWrapper):
-    """One conversation's agent."""
+    """The agent of one conversation."""
 
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
         super().__init__(agent)
@@ -345,7 +352,7 @@ class TracedAgent(AgentWrapper):
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:
-    """The calls of this turn that the agent was sent with their results."""
+    """Return the calls of this turn that were sent to the agent with their results."""
     users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
     return [
         call

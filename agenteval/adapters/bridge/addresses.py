@@ -22,7 +22,7 @@ from agenteval.adapters.bridge.ancestors import ancestors, inspect_process
 MCP_URL_VARIABLE = "AGENTEVAL_MCP_URL"
 """The variable in which a program or a Python target finds the server. It takes precedence over the files."""
 _LOOKS, _PAUSE_S = 10, 0.1
-"""A process may be quicker than the run that has just started its parent."""
+"""How often, and with what pauses, a bridge looks: the run may not have announced its parent yet."""
 _UNFINISHED = ".new"
 
 

@@ -15,10 +15,10 @@ from typing import Any
 from agenteval.core.errors import AuthorError, Problem, innermost
 
 HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval/outcome"
-"""Keys of ``_meta``: of a call, of what the run answers, of the call that reports what came of it."""
+"""Keys of ``_meta``: in a call, in the run's answer, in the call that reports the outcome."""
 _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
-"""The run bounds how long a call takes, and the agent how long it waits."""
+"""Effectively no limit: the run limits a call's duration, and the agent its own wait."""
 _ANY = {"type": "object"}
 _GONE = "agenteval's run does not answer any more, so no tool does"
 

@@ -30,7 +30,7 @@ class RubricCircuit:
     def __init__(self) -> None:
         self.has_answered = False
         self.closed_for = ""
-        """Why it is asked no more; empty while it is asked."""
+        """The reason why the rubric is no longer used; empty while it is used."""
         self._in_a_row = 0
         self._in_flight = 0
         self._one_ended = anyio.Event()

@@ -35,7 +35,7 @@ _WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "jso
 
 
 class InvalidReply(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
-    """Raised if the text holds no answer of the requested type; the message says why, in words for the model."""
+    """Raised if the text holds no answer of the requested type; the message tells the model why."""
 
 
 def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -> ReplyT:

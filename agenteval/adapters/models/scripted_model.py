@@ -149,7 +149,7 @@ def _example(name: str, metric: str) -> str:
 
 
 def has_rules_for(path: str, root: Path, role: str) -> bool:
-    """Check whether a scripted model has any rule for a role. Raises ``AuthorError`` as ``load_rules`` does."""
+    """Check whether a scripted model has any rule for a role. Raises as ``load_rules``."""
     rules = load_rules(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
 

@@ -1,4 +1,4 @@
-"""Cache answers on disk: a question that the same model already answered in the same epoch is not sent again."""
+"""Cache answers on disk: a question that the same model answered in the same epoch is not sent again."""
 
 from __future__ import annotations
 

@@ -193,7 +193,9 @@ class CassetteRecorder:
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
     def ask(self, spot: CassettePosition, request: Any) -> AnswerRecorder:
-        """Number a request at once, because answers arrive in any order; return the recorder of its answer."""
+        """Assign a number to a request and return the recorder of its answer.
+
+        The number is assigned at once, because answers arrive in any order."""
         digest = self._secrets.hash_of(request)
         number = self._asked[spot, digest]
         self._asked[spot, digest] += 1

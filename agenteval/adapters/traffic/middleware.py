@@ -120,7 +120,7 @@ class Traffic:
         self.recorder: CassetteRecorder | None = None
         self.player: CassettePlayer | None = None
         self.marked = find_marked_secrets(config, cassette) if marked is None else marked
-        """The secrets that the author marked; in a replay with the placeholders of the recording."""
+        """The secrets that the author marked; in a replay, with the placeholders of the recording."""
         if cassette:
             from agenteval.adapters.traffic.cassettes import CassettePlayer
 

@@ -328,7 +328,7 @@ class ReplayedAgents:
 
 
 class _ReplayedAgent:
-    """An agent that makes the recorded calls, which the tools answer anew, and then gives the recorded reply."""
+    """An agent that makes the recorded calls, which the tools answer anew, and gives the recorded reply."""
 
     def __init__(self, sample: Sample, player: CassettePlayer) -> None:
         self._sample = sample

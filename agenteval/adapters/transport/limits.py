@@ -60,10 +60,10 @@ class Limiter:
         self.allowed = 0.0
         self.in_flight = 0
         self.has_answered = False
-        """Whether it gave one good answer: then the address is right, and trouble may pass."""
+        """Whether it has answered successfully: then the address is right, and trouble may pass."""
 
     def share(self, who: str, calls: int) -> None:
-        """Allow ``who`` (all models, all agents) ``calls`` in flight, in place of what it was allowed before."""
+        """Allow ``who`` (all models, all agents) ``calls`` in flight, replacing its previous number."""
         more = calls - self._shares.get(who, 0)
         self._shares[who] = calls
         self.most += more
