@@ -157,7 +157,7 @@ class Dialogue:
         if self._end and not self.fault:
             self.fault = AgentError(self._ended(self._end))
         if self.fault:
-            await asyncio.sleep(0)  # calls that came before it are begun, and so are recorded
+            await asyncio.sleep(0)  # lets earlier calls start, so that they are recorded
             raise self.fault
         self._answer = loop.create_future()
         self._requests += 1
@@ -360,7 +360,7 @@ class Dialogue:
                 self._has_exited = True
                 if self._aftermath:
                     self._refuse()
-                elif self.awaits_answer:  # nobody but the program itself could answer
+                elif self.awaits_answer:  # only the program itself could answer
                     self._process.kill()
             case ProcessEnded():
                 self._hear_end(said)

@@ -397,7 +397,7 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
         body["tools"] = list(tools.schemas)
     if config.streaming:
         body["stream"] = True
-        # A server that does not know this field may refuse it: `stream_options: null` leaves it out.
+        # Some servers refuse this field: `stream_options: null` leaves it out.
         options = body.pop("stream_options", {})
         if options is not None:
             body["stream_options"] = {"include_usage": True, **options}
@@ -438,14 +438,14 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
-        # The messages are the complete answer; an agent with a format of its own needs no choices.
+        # The messages are the complete answer, so an agent with its own format needs no choices.
         told = parse_agent_answers(told, document, remedy=_LIMIT)
         return ReadReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
     answer = parse_agent_answer(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
     around = unplaced_in_completion(document, (observed or "").partition(".")[0])
     answer = replace(answer, unplaced=(*answer.unplaced, *around))
-    if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
+    if answer.messages:  # in another format; the observed messages may contain it already
         (single,) = answer.messages
         told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
         return replace(answer, messages=told, latency_ms=reply.latency_ms)

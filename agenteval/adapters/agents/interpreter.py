@@ -95,7 +95,7 @@ def interpreter_agents(
         resources.warn(f"agent '{agent.name}': {imported}")
     told = ready["agent"]
     if told["one_at_a_time"]:
-        programs.disable_reuse()  # a process for each conversation keeps them apart
+        programs.disable_reuse()  # separate processes keep conversations apart
     is_shared = keep and not told["one_at_a_time"]
 
     def more(sample: Sample) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def interpreter_agents(
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
     if mcp_url():
-        programs.release(first)  # it has an address that is no conversation's
+        programs.release(first)  # its MCP address belongs to no conversation
     else:
         programs.put_prestarted(first)
     agents = ProcessAgents(

@@ -124,9 +124,7 @@ def _calls(context: Context, batches: Iterator[int]) -> CallTool:
         batch = next(batches)
         if not context.passes_through(name):
             return await asyncio.wrap_future(context.request_call(name, args, batch))
-        own = (
-            PassthroughCall()
-        )  # the agent's own business, but it has come here, where nothing carries it out
+        own = PassthroughCall()  # the agent's own tool, which nothing here can carry out
         own.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
         return await asyncio.wrap_future(own.begin(context, name, args, batch))
 
@@ -162,6 +160,6 @@ class _TurnRealCalls:
         if permit not in self._permits:
             return
         own, recorded = self._permits.pop(permit)
-        with suppress(InvalidStateError):  # nobody waits for it any more
+        with suppress(InvalidStateError):  # nobody waits any more
             own.done.set_result(answered)
         await asyncio.wait([asyncio.wrap_future(recorded)])

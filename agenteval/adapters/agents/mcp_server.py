@@ -233,8 +233,8 @@ class McpHost:
         from starlette.applications import Starlette
         from starlette.routing import Mount
 
-        # Without sessions each request says by its path whose it is, and a client that was begun before the
-        # conversation is as good as one that is begun within.
+        # Without sessions, each request's path identifies its conversation, and a client created before the
+        # conversation works as well as one created during it.
         manager = StreamableHTTPSessionManager(mcp_server(self._served), stateless=True)
         app = Starlette(
             routes=[Mount("/", app=StreamableHTTPASGIApp(manager))], lifespan=lambda _app: manager.run()

@@ -81,7 +81,7 @@ class Job:
         path = self._options.status or ""
         first = not self._url
         if first and all(find_value(event, path.removesuffix("?")) is MISSING for event in document.events):
-            return MISSING  # the reply that begins a job need not tell its state
+            return MISSING  # the reply that starts a job need not contain its state
         return value_at(document, path, "poll.status")
 
     def _words(self, document: ReplyDocument) -> str:

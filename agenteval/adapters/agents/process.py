@@ -137,7 +137,7 @@ class Process:
     ) -> None:
         self._on_event = on_event
         self._split = _lines if by_line else _pieces
-        # A signal may come while its own thread ends a program, and then ends all of them, there and then.
+        # A signal handler may kill all programs on a thread that is just killing this one.
         self._lock = threading.RLock()
         self._is_reaped = self._has_ended = self._is_emitting = self._was_killed = False
         self._log: deque[bytes] = deque()
@@ -298,7 +298,7 @@ class Process:
 
     def _wait(self) -> None:
         if sys.platform != "win32" and hasattr(os, "waitid"):
-            # It is not reaped yet, so that its number is surely still its own when the rest is ended.
+            # It is not reaped yet, so its PID is certainly still its own when its group is killed.
             with suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self._hear_out()
@@ -315,7 +315,7 @@ class Process:
         reader, logger, *_ = self._threads
         logger.join(_LATE_S)
         self.over.set()
-        # One that it started in another session may hold its output open: then nothing ends the stream.
+        # A process that it started in another session may hold its output open, so the stream never ends.
         while reader.is_alive():
             reader.join(_LATE_S)
             if not self._is_emitting:
@@ -331,7 +331,7 @@ class Process:
             return
         deadline = time.monotonic() + GRACE_S
         while not self._emit_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
-            if time.monotonic() > deadline:  # what it started never stops writing
+            if time.monotonic() > deadline:  # a process that it started never stops writing
                 self.was_held_open = True
                 return
         self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
@@ -444,7 +444,7 @@ def _unread_bytes(stream: IO[bytes]) -> int:
 
 
 def _kill_tree(pid: int) -> None:
-    if sys.platform == "win32":  # never tried
+    if sys.platform == "win32":  # untested
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(pid)], capture_output=True, check=False)
         return
     with suppress(ProcessLookupError, PermissionError):

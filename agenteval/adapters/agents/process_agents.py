@@ -76,12 +76,12 @@ class ProgramPool:
         program that has broken or ended since is replaced: that is charged to the conversation that it played
         last. Raises ``AgentError`` if a program cannot be started."""
         while self._idle:
-            dialogue = self._idle.pop(0)  # the longest idle: it has had the time to break
+            dialogue = self._idle.pop(0)  # the longest idle: it has had the most time to break
             try:
                 if dialogue.is_usable:
                     await dialogue.wait_quiet_period()
             except BaseException:
-                self._idle.append(dialogue)  # the conversation before still waits for what became of it
+                self._idle.append(dialogue)  # its last conversation still waits for its aftermath
                 raise
             if dialogue.is_usable:
                 return dialogue
@@ -157,7 +157,7 @@ class ProgramPool:
         if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
         elif self._keep:
-            self._idle.append(dialogue)  # one that has exited, too: what it leaves is not heard yet
+            self._idle.append(dialogue)  # even if it has exited: its output is not read yet
             return aftermath
         else:
             self._end(dialogue)
@@ -257,7 +257,9 @@ class ProcessAgent:
         self._programs = agents.programs
         self._read = agents.reader(sample)
         self._more = agents.request_fields(sample)
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._session = (
+            uuid4().hex
+        )  # unique across runs, because the agent may store what it knows of a session
         self._dialogue: Dialogue | None = None
         self._left: tuple[Dialogue, Aftermath] | None = None
         """The program that it used, and the outcome to wait for."""
@@ -279,7 +281,7 @@ class ProcessAgent:
                 dialogue.kill()
                 raise
         if dialogue.is_worker and answer.get("missed"):
-            dialogue.kill()  # what was refused may be missing in the conversations that come after
+            dialogue.kill()  # what was refused may be missing in later conversations
         reply = self._read(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 

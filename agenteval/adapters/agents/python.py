@@ -122,7 +122,7 @@ class AgentContext(Context):
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
 
     def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[ToolAnswer]:
-        read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
+        read, raw = chat.read_arguments(args)  # at once, because the agent may change them later
         called = chat.replace_surrogates(name) if isinstance(name, str) else name
         return self._submitted(self._resolved(called, read if raw is None else raw, batch, known=known))
 
@@ -212,7 +212,7 @@ class PythonAgents:
 
 
 _CLOSING_S = 2.0
-"""So long a run waits at its end for conversations that let go of what they hold."""
+"""The seconds that a run waits at its end for conversations to release their resources."""
 
 
 class PythonAgent:
@@ -254,7 +254,7 @@ class PythonAgent:
                 await ending.wait()
                 error.seen = self._with_heard(error.seen)
                 if isinstance(error, AgentError):
-                    self._require_tracked(error.seen)  # where the runner is the cause, not the agent
+                    self._require_tracked(error.seen)  # the runner may be the cause, not the agent
                 raise
             await ending.wait()
         heard = self._with_heard(reply)
@@ -323,7 +323,7 @@ class PythonAgent:
 
 
 _LINGERING_S = 1.0
-"""So long a thread that called tools may take to end after its turn: longer, and it is kept for others."""
+"""The seconds after its turn within which a thread that called tools must end not to count as shared."""
 
 
 class _Ending:
@@ -375,7 +375,7 @@ def _bounded(value: Any) -> ReadReply:
 def _seen_of(partial: Any) -> ReadReply | None:
     if partial is None:
         return None
-    with suppress(Exception), contain_exits():  # objects of the author's
+    with suppress(Exception), contain_exits():  # the objects are the author's
         return read_or_none(lambda: _bounded(partial))
     return None
 

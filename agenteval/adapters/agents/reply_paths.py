@@ -342,7 +342,7 @@ def _texts(document: ReplyDocument, path: str | None, key: str, *, optional: boo
         return []
     values = _found(document, path) if optional else _required(document, path, key)
     if document.is_stream and path == WHOLE_REPLY:
-        values = [value for value in values if not isinstance(value, Mapping)]  # what is no text is no piece
+        values = [value for value in values if not isinstance(value, Mapping)]  # only texts are pieces
     return [_as_text(value, key, path) for value in values if value is not None]
 
 
@@ -351,7 +351,7 @@ def _as_text(value: Any, key: str, path: str) -> str:
         return "\n".join(_as_text(each, key, path.replace("*", "0")) for each in value if each is not None)
     if isinstance(value, str | list):
         try:
-            return str(chat.text_of(value) or "")  # of an event of a stream, too
+            return str(chat.text_of(value) or "")  # also of a stream's event
         except AgentError:
             pass
     what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
@@ -478,7 +478,9 @@ _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
 
 
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:
-    """Return what is at a path of ``key`` in the last event that has it. Raises ``UnreadableResponseError``."""
+    """Return what is at a path of ``key`` in the last event that has it.
+
+    Raises ``UnreadableResponseError`` if there is nothing."""
     values = _required(document, path, key)
     return values[-1] if values else None
 

@@ -136,7 +136,9 @@ class TextAgent:
 
     def __init__(self, agents: TextAgents) -> None:
         self._agents = agents
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._session = (
+            uuid4().hex
+        )  # unique across runs, because the agent may store what it knows of a session
         self.traceparent = ""
         """The span of the next process, in W3C's format; empty if there is none."""
 
@@ -240,7 +242,7 @@ class _TextProgramTurn:
         await self._ended.wait()
         if self._end and self._end.code is not None:
             return self._end.code
-        await anyio.to_thread.run_sync(self.process.over.wait)  # it had closed its output before
+        await anyio.to_thread.run_sync(self.process.over.wait)  # it had closed its output earlier
         return self.process.exit_code
 
     def answer(self, who: str, code: int | None) -> str:

@@ -152,7 +152,7 @@ def _server(
         protocol_version = "HTTP/1.1"
         timeout = 30
 
-        def do_POST(self) -> None:  # so it is called
+        def do_POST(self) -> None:  # the name that http.server calls
             try:
                 data = _body(self)
                 kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
@@ -188,7 +188,7 @@ def _server(
                 refuse("the exporter speaks gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
             super().send_error(code, message, explain)
 
-        def log_message(self, format: str, *args: Any) -> None:  # so it is called
+        def log_message(self, format: str, *args: Any) -> None:  # the name that http.server calls
             """Log nothing."""
 
     return _Server(("127.0.0.1", port), Handler)
@@ -278,7 +278,7 @@ class TracedAgents:
         return TracedAgent(self._inner.make(sample), self)
 
     async def aclose(self) -> None:
-        await self._inner.aclose()  # a program may have spans to send when it ends
+        await self._inner.aclose()  # a program may send spans when it ends
         for remark in await asyncio.to_thread(self.receiver.close):
             self.warn(remark)
 
@@ -323,7 +323,7 @@ class TracedAgent(AgentWrapper):
         try:
             reply = ReadReply.from_reply(await self._agent.reply(messages, tools))
         except AgentevalError as error:
-            # What was lost on the way nobody waits for; an agent that answered has its spans to send.
+            # Only an agent that answered has spans to wait for; a lost connection has none.
             has_answered = isinstance(error, AgentError) and error.kind != "timeout"
             spans = await self._agents.wait_for_spans(trace) if has_answered else None
             came = self._agents.receiver.spans(trace) if spans is None else spans

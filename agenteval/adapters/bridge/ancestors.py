@@ -49,7 +49,7 @@ def ancestors() -> Iterator[ProcessInfo]:
 def _by_proc(pid: int) -> ProcessInfo | None:
     try:
         text = _PROC.joinpath(str(pid), "stat").read_text(encoding="utf-8", errors="replace")
-        before, _, after = text.rpartition(")")  # the name may hold blanks and parentheses
+        before, _, after = text.rpartition(")")  # the name may contain blanks and parentheses
         fields = after.split()
         return ProcessInfo(pid, int(fields[1]), fields[19], before.partition("(")[2])
     except (OSError, IndexError, ValueError):

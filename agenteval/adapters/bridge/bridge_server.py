@@ -34,7 +34,7 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
     from mcp.server.stdio import stdio_server
 
     async with AsyncExitStack() as stack:
-        # It is on this machine: a proxy of the environment is not asked.
+        # The run is on this machine, so proxies of the environment do not apply.
         timeout = httpx2.Timeout(_CALL_S, connect=_CONNECT_S)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=timeout, trust_env=False))
         run = _RunClient(url, http)

@@ -41,7 +41,7 @@ class CachePrimingModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         new = await self._admitted(tuple(_beginnings(request)))
-        # Nothing is awaited in between: what is new to one request is under way for the next.
+        # No await in between: a prefix new to this request must be in progress for the next one.
         ended = anyio.Event()
         self._under_way |= dict.fromkeys(new, ended)
         try:

@@ -88,7 +88,7 @@ class RubricCall:
         self._is_sent = True
 
 
-# Requests are sent deep within the adapter of a model. The context of the task knows which call they are of.
+# Requests are sent deep inside a model's adapter; this variable identifies the call that they belong to.
 CURRENT_RUBRIC_CALL: ContextVar[RubricCall | None] = ContextVar("agenteval_asked_rubric", default=None)
 
 

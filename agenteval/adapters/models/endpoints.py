@@ -85,7 +85,7 @@ def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tu
         remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
         problems.append(Problem(f"the model {config.model} needs the endpoint of a resource", remedy))
     parts = _parts(base_url or "https://endpoint", config)
-    # The portal shows the whole address of a deployment, documents of the newer API one that ends in /v1.
+    # The portal shows a deployment's full address; the newer API's documentation, one that ends in /v1.
     path = re.sub(r"/openai/(deployments/.*|v1/?)$", "", parts.path).rstrip("/")
     version = dict(parse_qsl(parts.query)).get("api-version") or environ.get(API_VERSION, "").strip()
     if not version:
@@ -106,7 +106,7 @@ def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tu
 def is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ImportError:  # the package around it is not
+    except ImportError:  # its parent package is not installed
         return False
 
 
@@ -120,7 +120,7 @@ def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[
         parts = urlsplit(environ.get(name, ""))
         queried = (value for key, value in parse_qsl(parts.query) if key != "api-version")
         found += [parts.password or "", *queried]
-    # The ``openai`` package sends what this one holds to OpenAI: a line for each header.
+    # The ``openai`` package sends this variable's value to OpenAI: one header per line.
     lines = (line.partition(":") for line in environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
     found += [value.strip() for name, _, value in lines if SECRET_HEADER.search(name)]
     return tuple(dict.fromkeys(filter(None, (*found, *provider_keys(environ)))))

@@ -45,7 +45,7 @@ _CONNECT_S = 10.0
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
 _KEEPALIVE_S = 3.0
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-# Besides the library's own: what the resolver raises for names that no host can have, and what passes
+# In addition to the library's own: what the resolver raises for impossible host names, and what passes
 # through untranslated when TLS breaks in the middle of a connection.
 _FOREIGN = (
     *(httpx2.HTTPError, httpx2.InvalidURL),

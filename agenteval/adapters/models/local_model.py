@@ -36,7 +36,7 @@ class LocalModel:
         self._path = _model_file(config, root)
         self._options = {name: _option(config, name) for name in _OPTIONS}
         pool = shared.pool.narrowed(str(self._path), 1)
-        self._shared = shared._replace(pool=pool, limits=None)  # nobody else asks the server
+        self._shared = shared._replace(pool=pool, limits=None)  # nobody else calls the server
         self._chat: OpenAiChat | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -99,7 +99,7 @@ def _start(path: Path, n_ctx: int, threads: int) -> Any:
         raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "reinstall it")) from exc
     params = llama.CommonParams()
     params.model.path = str(path)
-    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine alone
+    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine only
     params.n_ctx, params.n_parallel = n_ctx, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity, params.warmup, params.ui = -1, False, False

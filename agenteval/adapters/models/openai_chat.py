@@ -69,7 +69,7 @@ class _Question:
         """Return the question again, with the unusable answer and what was wrong with it."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
-            # Some servers refuse an empty message of the assistant, and two of the user in a row.
+            # Some servers refuse an empty assistant message, and two user messages in a row.
             system, user = self.messages[:2]
             again = {"role": "user", "content": f"{user['content']}\n\n{note}"}
             return replace(self, messages=(system, again))
@@ -189,7 +189,7 @@ class OpenAiChat:
         """Find out what the server accepts, while all other callers of it wait."""
         memory = self._memory
         while True:
-            assert found is not None  # nobody else finds out anything meanwhile
+            assert found is not None  # no other call finds out anything meanwhile
             memory.capabilities = found.capabilities
             self._notify_once(found.note)
             sent = self._sent(question, memory.capabilities)
@@ -234,7 +234,7 @@ class OpenAiChat:
             fields |= {"stream": True, "stream_options": {"include_usage": True}}
         fields |= config.extra
         fields = {name: value for name, value in fields.items() if name not in learned.refused}
-        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot encode, from raising here.
         return _Sent(fields, json.dumps(fields).encode())
 
     def _budget_name(self, learned: ServerCapabilities) -> str | None:
@@ -278,8 +278,8 @@ class OpenAiChat:
         async with self._throttle.call(tokens=estimate, left_s=patience.left_s) as call:
             http = await self._client.post(sent.body)
             if not http.is_success:
-                self._completion(http, call)  # raises, as long as the call has its place
-        # Whoever waits for the place sends first: to read the answer takes as long as to send a question.
+                self._completion(http, call)  # raises while the call still holds its slot
+        # The next call sends first, because reading an answer takes as long as sending a question.
         await checkpoint()
         reply = self._completion(http, call)
         answer = parse_completion(
@@ -312,7 +312,7 @@ class OpenAiChat:
             and not asked.rubric.has_answered
             and cause.status != _TOO_FAST
         ):
-            is_proven = False  # the server is there, but whether it answers this judge is not known
+            is_proven = False  # the server exists, but may never answer this judge
         retries = self._retry.proven_retries if is_proven else self._retry.retries
         if isinstance(cause, ServerRefusal):
             return retries if is_transient(cause) else 0
@@ -320,7 +320,7 @@ class OpenAiChat:
             case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS | FaultKind.SIGN_IN:
                 return 0
             case FaultKind.GARBLED:
-                # Where other calls are on their way, they will tell whether the address is right.
+                # Other calls in flight will show whether the address is right.
                 bound = _HICCUPS if is_proven else int(self._throttle.limiter.in_flight > 0)
                 return retries if faults[cause.kind] <= bound else 0
             case FaultKind.DEADLINE:

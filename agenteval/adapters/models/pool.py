@@ -12,8 +12,8 @@ from agenteval.adapters.models.circuit_breaker import CURRENT_RUBRIC_CALL
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.verdict.ledger import OpenCall
 
-# A model may ask several times for one answer (a repair), deep within its adapter. The context of the task
-# knows which call of the budget a request belongs to.
+# A model may send several requests for one answer (a repair), deep inside its adapter. This variable
+# identifies the call of the budget that a request belongs to.
 METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
@@ -45,7 +45,7 @@ class ModelPool:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Wait until a call may be sent."""
-        # Its own limit first: who waits for a narrow server keeps no one else waiting.
+        # Its own limit first, so that a call waiting for a narrow server holds up no others.
         try:
             self._limiter.acquire_nowait()
         except anyio.WouldBlock:

@@ -80,7 +80,7 @@ def _of_choice(body: Mapping[str, Any]) -> Any:
 def _words(error: Mapping[str, Any]) -> Iterator[str]:
     message = error.get("message") or error.get("msg")
     for part in message if isinstance(message, list) else [message]:
-        # Validation errors of FastAPI quote the whole input; only place and message are looked at.
+        # FastAPI's validation errors quote the whole input; only place and message are used.
         if isinstance(part, dict):
             yield f"{'.'.join(map(str, part.get('loc', ())))}: {part.get('msg', '')}"
         elif part:

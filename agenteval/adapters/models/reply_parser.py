@@ -24,7 +24,7 @@ _FENCE = re.compile(r"```(?:json)?", re.IGNORECASE)
 _BLANK = re.compile(
     r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
-    r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
+    r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a trailing comma in an object or list
     re.DOTALL,
 )
 _MAX_ERRORS = 5
@@ -72,7 +72,7 @@ def strip_reasoning(text: str) -> str:
         return text
     if len(tags) > 1 and tags[1][1]:
         return text[tags[1].end() :].strip()
-    # It quotes a tag, or does not end. What it holds counts beside the answer, which comes after its end.
+    # It quotes a tag, or does not end: keep it all if the answer may come after its end.
     return text if tags[-1][1] and "{" in text[tags[-1].end() :] else ""
 
 
@@ -92,7 +92,7 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     is_wrapped = False
     for part in parts:
         if part.value is None:
-            # A broken answer, perhaps the model's own: a whole one beside it may be what it quotes.
+            # A broken answer, perhaps the model's own: a complete one next to it may be a quotation.
             if "}" in part.text and spelled.search(part.text):
                 raise InvalidReply("the JSON is not valid; escape what a text of it quotes")
             if alone and _FENCE.sub("", part.text).strip():
@@ -103,7 +103,7 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
             answers[json.dumps(answer, sort_keys=True)] = answer
             is_wrapped = is_wrapped or answer is not part.value
     if is_wrapped and sum("{" in part.text for part in parts) > 1:
-        # What is wrapped beside another object may be what the agent or a tool gave.
+        # A wrapped object next to another one may be a quotation of the agent or a tool.
         raise InvalidReply(f"it holds several JSON objects; give one alone, with the keys {shown} at its top")
     if not answers:
         raise InvalidReply(f"it holds no valid JSON object with the keys {shown}")

@@ -136,12 +136,12 @@ class _Form:
     def _written_out(self, node: Schema, within: tuple[str, ...]) -> Any:
         name = node["$ref"].rpartition("/")[2]
         if name in within:
-            return {}  # a type within itself cannot be written out: anything goes, and is checked later
+            return {}  # a recursive type cannot be expanded: allow anything, which is checked later
         beside = {key: value for key, value in node.items() if key != "$ref"}
         return self.of({**self.definitions.get(name, {}), **beside}, (*within, name))
 
     def _below(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
-        # The names of properties are the author's: one that is called "title" is not an annotation.
+        # Property names are the author's: one named "title" is not an annotation.
         if key == "properties":
             return {name: self.of(item, within) for name, item in value.items()}
         return value if key in ("enum", "const", "required", "$defs") else self.of(value, within)

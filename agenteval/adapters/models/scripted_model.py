@@ -179,7 +179,7 @@ def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
     return _rules_in(data, shown)
 
 
-@lru_cache(maxsize=8)  # each role of a run asks for the same file
+@lru_cache(maxsize=8)  # each role of a run loads the same file
 def _rules_in(data: bytes, shown: str) -> tuple[ScriptedRule, ...]:
     document = parse_yaml(data, shown)
     problems: list[Problem] = []

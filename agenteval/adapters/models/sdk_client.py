@@ -113,7 +113,7 @@ class SdkPost:
             return RawReply(refused.status_code, refused.response.headers.raw, content)
         except Exception as exc:
             failed = _as_ours(exc)
-        raise failed  # not within the handler: its cause would become its own context
+        raise failed  # outside the handler, where its cause would become its own context
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
@@ -143,7 +143,7 @@ def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[N
         ]:
             del headers[name]
         if provider == "azure" and not endpoint.key:
-            return  # a token is there, fetched for this request
+            return  # the token fetched for this request is there
         for name in _CREDENTIALS:
             headers.pop(name, None)
         if endpoint.key:
@@ -174,7 +174,7 @@ class _Tokens:
         except ImportError as exc:
             what = f"azure-identity cannot be imported: {exc}"
             raise AuthorError(Problem(what, "reinstall it, or set AZURE_OPENAI_API_KEY")) from exc
-        # What it would log is in the error; who configures logging gets it all the same.
+        # The error contains what it would log; a configured logger still gets it.
         logging.getLogger("azure.identity").addHandler(logging.NullHandler())
         self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
         self._last = ""

@@ -56,7 +56,7 @@ def hash_of(text: str) -> str:
 def schema_text(reply: type[BaseModel]) -> str:
     """Return the JSON Schema of a reply as a text; equal schemas give equal texts."""
     from agenteval.adapters.models.response_formats import (
-        schema_of,  # takes a moment; fixed replies need no hash
+        schema_of,  # a slow import; fixed replies need no hash
     )
 
     return json.dumps(schema_of(reply), sort_keys=True)

@@ -171,7 +171,7 @@ class CassetteRecorder:
         assert self._header is not None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A half of a surrogate pair becomes its escape, which is JSON.
+            # A lone surrogate becomes its escape, which is valid JSON.
             self._file = open(  # noqa: SIM115
                 self.path,
                 "x",
@@ -240,7 +240,7 @@ class CassettePlayer:
     ) -> None:
         self.path = played.path
         self._header = played.header
-        # What `ReplayEnviron` put in is none.
+        # The masks of `ReplayEnviron` are not secrets.
         known = [each for each in secrets if MASK not in each]
         self._secrets = _Secrets(make_masker(known, played.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
@@ -370,7 +370,7 @@ def read_cassette(path: Path) -> Cassette:
             elif line:
                 entries.append(CassetteEntry.model_validate(json.loads(line)))
         except (ValueError, RecursionError):
-            # The last line of a run that was killed may be torn; what it held is a miss.
+            # The last line of a killed run may be torn; its answer is then a miss.
             if header and number == len(lines):
                 break
             remedy = "make one with: agenteval run --record FILE"

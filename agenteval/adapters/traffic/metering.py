@@ -49,7 +49,7 @@ class MeteredModel:
             return reply
         except AgentevalError as error:
             usage = getattr(error, "usage", None) or usage
-            # A judge that was not asked after all cost nothing; the budget may also stop a call midway.
+            # A skipped judge cost nothing; but the budget may also stop a call midway.
             failed = isinstance(error, BudgetError) or not isinstance(error, RequestSkippedError)
             raise
         finally:
@@ -122,7 +122,7 @@ class MeteredAgent(AgentWrapper):
         """Return the usage of a reply; if the reply reports none, an estimate from the texts that are new."""
         told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
         usage = read_usage(reply.usage) or sum_usage(filter(None, told))
-        if usage.unsplit:  # the budget takes it at the price of output, the dearer kind
+        if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind
             return price_usage(usage.model_copy(update={"unsplit": False}), self._price)
         if usage.is_spent or self._ledger is None or not self._ledger.needs_estimate("agent"):
             return usage if usage.is_spent else Usage(calls=1)

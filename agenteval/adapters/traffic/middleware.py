@@ -137,10 +137,10 @@ class Traffic:
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """Return access to a model in its ``role``; ``make`` creates the model itself, if one is needed."""
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
-        # Fixed replies cost nothing, and no hash tells whether they have changed.
+        # Fixed replies cost nothing, and no hash shows whether they have changed.
         is_fixed = is_scripted or self.player is not None
         stores = build_applicable(
-            (role != "user", self._journal_answers),  # no user is asked anew
+            (role != "user", self._journal_answers),  # rejudging does not replay the user
             (self.recorder is not None, self._recorded_answers),
             (
                 self._config.cache is not False and self._recording.calls_models and not is_fixed,

@@ -41,7 +41,7 @@ def _least(secrets: Iterable[str]) -> list[str]:
 
 
 def _placeholder(form: str, random: Random) -> str:
-    if "\\" in form:  # an escape of JSON: a letter of it must not change
+    if "\\" in form:  # a JSON escape, whose letters must not change
         return MASK
     found = _PREFIX.match(form)
     kept = max(4, found.end() if found else 0) if len(form) >= _LONG else 0

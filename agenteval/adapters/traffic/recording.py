@@ -146,7 +146,7 @@ class ReplayedModel:
         answer = self._player.answer(spot, question)
         await checkpoint()
         if answer.get("error"):
-            # A recording that has it once is of a judge that was asked once.
+            # If the recording contains it once, the judge was called once.
             more = {} if self._player.has_next(spot, question) else {"is_final": True}
             raise deserialize_error({**answer["error"], **more})
         try:
@@ -180,13 +180,13 @@ class RecordingAgent:
         self._agent = agent
         self._sample = sample
         self._recorder = recorder
-        self._calls: list[dict[str, Any]] = []  # one that is made between two replies is of the later
+        self._calls: list[dict[str, Any]] = []  # a call between two replies belongs to the later one
         self._list_asked = False
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         spot = position_of(self._sample.key, "agent", turn=tools.turn)
         note = self._recorder.ask(spot, _asked(messages, tools))
-        # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
+        # If it is cancelled (a call met a fault, or the run ends), there is no answer.
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
             reply = await self._agent.reply(messages, self._noting(tools))
@@ -392,7 +392,7 @@ def _asking(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
     record, told = tools.record, call["own"]
 
     async def own() -> ToolResult:
-        if told is None:  # it had no end
+        if told is None:  # it never finished
             await anyio.sleep_forever()
         return ToolResult(value=told["value"], is_error=told["is_error"])
 

@@ -37,7 +37,7 @@ from agenteval.files.redaction import redact_url
 from agenteval.messages.error_status import find_error_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 
-_ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
+_ERROR_BODY = 64 * 2**10  # an error reply is only quoted
 _CONNECT_S = 10.0
 _DRAIN_S = 0.2
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
@@ -147,7 +147,7 @@ class _Progress:
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith("send_request_headers.started"):
-            self.sent = self.sent or info["request"].method != b"CONNECT"  # to a proxy
+            self.sent = self.sent or info["request"].method != b"CONNECT"  # a CONNECT goes to a proxy
 
 
 class Transport:
@@ -254,7 +254,7 @@ class Transport:
             request.url,
             content=request.content or None,
             headers=request.headers,
-            # Below the deadline: when the library itself gives up, it closes its half-open socket.
+            # Below the deadline, because the library closes its half-open socket only when it gives up itself.
             timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
             extensions={"trace": progress.trace},
         ) as response:
@@ -263,7 +263,7 @@ class Transport:
             progress.response = response
             chunks = response.aiter_raw()
             await _read(chunks, request, response.headers.get("content-encoding"), progress.body)
-            progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
+            progress.scope.deadline = math.inf  # the reply is complete; only cleanup follows
             await _drain(chunks)
         reply = _reply(response, progress.body, (progress.body.read_at - started) * 1000)
         if refused := self._refused_inside(request, reply):
@@ -356,7 +356,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 def _request(
     url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: RequestPolicy
 ) -> _HttpRequest:
-    # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+    # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot encode, from raising here.
     content = b"" if body is None else json.dumps(body).encode()
     made = _headers(headers)
     if body is None:

@@ -132,7 +132,7 @@ def is_final(kind: FaultKind, status: int | None) -> bool:
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
-# Most of these tell their kind by their class; `fault_kind` looks closer at two of them.
+# For most of these the class determines the kind; `fault_kind` inspects two of them further.
 FAULT_KINDS: dict[type[Exception], FaultKind] = {
     httpx2.ConnectTimeout: FaultKind.CONNECT_TIMEOUT,
     httpx2.PoolTimeout: FaultKind.CONNECT_TIMEOUT,
@@ -161,7 +161,7 @@ def fault_kind(exc: Exception) -> FaultKind:
     """Return the kind of an exception of the HTTP library, by its nearest known class."""
     if isinstance(exc, httpx2.ConnectError):
         return _connect_kind(exc)
-    # The library has one class for a lost connection and for a reply that is not HTTP.
+    # The library uses the same class for a lost connection and for a reply that is not HTTP.
     if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
         return FaultKind.DROPPED
     return next(FAULT_KINDS[cls] for cls in type(exc).__mro__ if cls in FAULT_KINDS)
@@ -193,7 +193,7 @@ def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
     """Format ``text`` for an error message: one line without secrets and control characters, cut to
     ``limit``."""
     redact = redactor(secrets)
-    # Twice: a control character may stand within a secret, and a secret may hold one.
+    # Twice: a control character may split a secret, and a secret may contain one.
     return one_line(redact(clean(redact(text))), limit)
 
 

@@ -143,7 +143,7 @@ class Limiter:
                 waited_s, pause_s = self.paused_s - paused_before, self.pause_s
                 if pause_s and waited_s + pause_s > left_s:
                     raise PauseTooLong(waited_s, pause_s, self.reason)
-                # Only the first in the queue watches the clock; who comes next is woken.
+                # Only the first in the queue watches the clock; it wakes the next one.
                 if pause_s and self._queue[0] is waiter:
                     await self._sleep(pause_s)
                 else:

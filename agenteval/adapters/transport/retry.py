@@ -68,7 +68,7 @@ class RetryPolicy:
         limit = self.max_wait_s if max_wait_s is None else max_wait_s
         jitter = self.jitter()
         if retry_after_s is not None:
-            # Jitter here too: all callers were told the same moment.
+            # Jitter here too, because all callers were given the same time.
             return None if waited_s + retry_after_s > limit else retry_after_s + self.base_s * jitter
         wait = min(self.max_backoff_s, self.base_s * 2 ** (attempt - 1)) * (1 + jitter) / 2
         return None if waited_s + wait > limit else wait
