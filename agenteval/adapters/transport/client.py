@@ -254,7 +254,7 @@ class Transport:
             request.url,
             content=request.content or None,
             headers=request.headers,
-            # Below the deadline, because the library closes its half-open socket only when it gives up itself.
+            # Below the deadline: only if the library itself gives up does it close its half-open socket.
             timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
             extensions={"trace": progress.trace},
         ) as response:
