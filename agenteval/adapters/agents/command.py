@@ -70,11 +70,11 @@ class CommandOptions(Value):
     """otlp: the spans that the agent exports show its calls."""
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    yield from observe_mistakes(own.get("observe"), "command")
-    command = own.get("command")
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(options.get("observe"), "command")
+    command = options.get("command")
     if isinstance(command, Mapping) and command:
-        yield from _run_mistakes(command.get("run"), own.get("keep"))
+        yield from _run_mistakes(command.get("run"), options.get("keep"))
     elif isinstance(command, str):
         yield Mistake(_IS_TEXT, f"write a list, such as {_as_list(command)}", ("command",))
     elif not command:
@@ -113,12 +113,14 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
     Raises ``AuthorError`` if the program does not exist."""
     observe = options.observe
     if observe is None:
-        return _started(agent, options, resources, {})
+        return _start_agents(agent, options, resources, {})
 
     from agenteval.adapters.agents.tracing import TracedAgents
 
     def made(address: str) -> AgentFactory:
-        return _started(agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_set(_OTLP_USUAL)})
+        return _start_agents(
+            agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_environment_values(_OTLP_USUAL)}
+        )
 
     def send(asked: Agent, traceparent: str) -> None:
         assert isinstance(asked, ProcessAgent | TextAgent)
@@ -136,24 +138,24 @@ _OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDUL
 """The settings that make spans arrive in a supported format, and soon."""
 
 
-def _set(names: Iterable[str]) -> dict[str, str]:
+def _environment_values(names: Iterable[str]) -> dict[str, str]:
     """Return those of the variables that the author has set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _started(
+def _start_agents(
     agent: AgentConfig, options: CommandOptions, resources: AgentResources, more: Mapping[str, str]
 ) -> ProcessAgents | TextAgents:
     root, env = resources.config.root, {**os.environ, **more}
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     if isinstance(options.command, TextProgramOptions):
         run, place = options.command, resources.place_of(agent, "command.run")
-        path = _path(agent.name, run.run[0], root, env, place)
-        text_program = TextProgram(_shown(run.run), path, run, root, env, place)
+        path = _require_program(agent.name, run.run[0], root, env, place)
+        text_program = TextProgram(_short_command(run.run), path, run, root, env, place)
         return TextAgents(text_program, timeout_s=agent.timeout_s, rate=rate, warn=resources.warn)
     name, *arguments = options.command
-    path = _path(agent.name, name, root, env, resources.place_of(agent, "command"))
-    program = Program(f"'{_shown(options.command)}'", (path, *arguments), root, env)
+    path = _require_program(agent.name, name, root, env, resources.place_of(agent, "command"))
+    program = Program(f"'{_short_command(options.command)}'", (path, *arguments), root, env)
     keep = should_reuse_process(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
         ProgramPool(program, keep=keep, warn=resources.warn),
@@ -162,11 +164,13 @@ def _started(
         rate=rate,
     )
     kind = "kept for one conversation after the other" if keep else "a process for each conversation"
-    agents.does = f"{_shown(options.command)}, {kind}, gets the latest user message and the messages so far"
+    agents.does = (
+        f"{_short_command(options.command)}, {kind}, gets the latest user message and the messages so far"
+    )
     return agents
 
 
-def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
+def _require_program(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
     """Return the path of a program. Raises ``AuthorError``."""
     found = find_program(name, root, env)
     if found is None:
@@ -180,7 +184,7 @@ def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place
     raise AuthorError(Problem(what, remedy, place))
 
 
-def _shown(command: tuple[str, ...]) -> str:
+def _short_command(command: tuple[str, ...]) -> str:
     name, *arguments = command
     return one_line(" ".join((os.path.basename(name), *arguments)), 60)
 

@@ -55,9 +55,9 @@ _RULE = (
     "standard output is for one JSON object a line, one for each request; log to standard error. A program"
     ' that prints its answer as text is named by command: {run: [PROGRAM, "${message}"]}'
 )
-_WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
-_KEPT = " (the process is kept: the line may belong to a conversation before)"
-_OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
+_WHOLE_CONVERSATION = "a process plays its whole conversation; let it read requests until its input ends"
+_KEPT_NOTE = " (the process is kept: the line may belong to a conversation before)"
+_ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
 class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
@@ -116,7 +116,7 @@ class Dialogue:
         self.fault: AgentevalError | None = None
         self.is_ending = False
         self._requests = 0
-        self._before = 0
+        self._earlier_requests = 0
         """The number of requests of earlier conversations."""
         self._has_answered = False
         """Whether the program has answered in the current conversation."""
@@ -124,13 +124,13 @@ class Dialogue:
         """Whether the program itself has ended; whatever it started may still run."""
         self._aftermath: Aftermath | None = None
         """The aftermath of the previous conversation, until it is known."""
-        self._left_at = 0.0
+        self._detached_at = 0.0
         """When the previous conversation ended, by the monotonic clock."""
         self._timeout_s = 0.0
         """The time limit of the current request."""
         self._is_charged = False
         """Whether an earlier conversation was charged with the fault."""
-        self._taking_up: asyncio.Future[None] | None = None
+        self._acceptance: asyncio.Future[None] | None = None
         self._closed: asyncio.Event | None = None
         """Set once our own worker has closed its conversation."""
         self._end: ProcessEnded | None = None
@@ -155,7 +155,7 @@ class Dialogue:
         with self._lock:
             self._loop = loop
         if self._end and not self.fault:
-            self.fault = AgentError(self._ended(self._end))
+            self.fault = AgentError(self._describe_end(self._end))
         if self.fault:
             await asyncio.sleep(0)  # lets earlier calls start, so that they are recorded
             raise self.fault
@@ -168,7 +168,7 @@ class Dialogue:
             if self._program.is_worker:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered, "mocked": sorted(tools.mocked)}
-            self._process.request(_line(request))
+            self._process.request(_encode(request))
             if is_next:
                 await self._hand_over()
             elif self._has_exited:
@@ -182,30 +182,30 @@ class Dialogue:
         """Wait until the program has read the first request of a conversation; from then on its time counts.
 
         Raises ``RequestNotAcceptedError``."""
-        self._taking_up = asyncio.get_running_loop().create_future()
+        self._acceptance = asyncio.get_running_loop().create_future()
         if self._has_exited:
             self._refuse()
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
-            await self._taking_up
+            await self._acceptance
             return
         what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
         self._conclude(remark=f"{self._program.who} {what}; it was kept for one conversation after the other")
         self.kill()
         raise RequestNotAcceptedError
 
-    def _take_up(self) -> None:
+    def _accept(self) -> None:
         if self._aftermath is None or self._has_exited or not self.awaits_answer:
             return
         self._conclude()
         self._has_answered = False
         self._calls.start_clock(self._timeout_s)
-        if self._taking_up and not self._taking_up.done():
-            self._taking_up.set_result(None)
+        if self._acceptance and not self._acceptance.done():
+            self._acceptance.set_result(None)
 
     def _refuse(self) -> None:
         """Leave the request to another process."""
-        if self._taking_up and not self._taking_up.done():
-            self._taking_up.set_exception(RequestNotAcceptedError())
+        if self._acceptance and not self._acceptance.done():
+            self._acceptance.set_exception(RequestNotAcceptedError())
         self._answer = None
 
     def _conclude(self, fault: AgentevalError | None = None, *, remark: str = "") -> None:
@@ -220,7 +220,7 @@ class Dialogue:
         """Wait long enough for a thread of the program to finish writing about the previous conversation."""
         if not self.is_worker:
             with pause_deadlines():
-                await anyio.sleep(max(0.0, self._left_at + QUIET_S - time.monotonic()))
+                await anyio.sleep(max(0.0, self._detached_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
         """Conclude that nothing went wrong so far, and that nobody waits any longer."""
@@ -266,7 +266,7 @@ class Dialogue:
     def idle_fault(self) -> AgentevalError | None:
         """The fault that broke the program while no request was open: a line, or a signal not ours."""
         if self.fault is None and self._end and self._end.is_by_signal:
-            return AgentError(self._ended(self._end))
+            return AgentError(self._describe_end(self._end))
         return self.fault
 
     @property
@@ -302,7 +302,7 @@ class Dialogue:
     def detach_conversation(self) -> Aftermath:
         """End the conversation: tool calls are not carried out any more."""
         self._calls.close()
-        self._before, self._left_at = self._requests, time.monotonic()
+        self._earlier_requests, self._detached_at = self._requests, time.monotonic()
         self._aftermath = aftermath = Aftermath()
         if self._end or self.fault:
             self._conclude(self.idle_fault, remark=self._odd_end)
@@ -318,44 +318,44 @@ class Dialogue:
         self._process.end()
 
     def send(self, value: Mapping[str, Any]) -> None:
-        self._process.send(_line(value))
+        self._process.send(_encode(value))
 
     # ── what it says ─────────────────────────────────────────────────────────────────────────────
 
-    def _receive(self, said: ProcessEvent) -> None:
+    def _receive(self, event: ProcessEvent) -> None:
         """Handle an event from one of the process's threads.
 
         An event before the first request is handled at once."""
         with self._lock:
             if self._loop is None and not self.greeting.done():
-                self._greet(said)
+                self._greet(event)
                 return
             if self._loop is None:
-                self._hear(said)
+                self._handle(event)
                 return
         try:
-            self._loop.call_soon_threadsafe(self._hear, said)
+            self._loop.call_soon_threadsafe(self._handle, event)
         except RuntimeError:  # the run is over, and its loop closed
             self._process.acknowledge_line()
 
-    def _greet(self, said: ProcessEvent) -> None:
+    def _greet(self, event: ProcessEvent) -> None:
         """Read the greeting. Anything before it was written before any code of ours ran."""
-        if isinstance(said, ProcessExited):
+        if isinstance(event, ProcessExited):
             self._process.kill()
             return
-        if isinstance(said, ProcessEnded):
-            self.fault = AgentError(f"{said}{self._process.quoted_log()}")
+        if isinstance(event, ProcessEnded):
+            self.fault = AgentError(f"{event}{self._process.quoted_log()}")
             self.greeting.set_exception(self.fault)
             return
         self._process.acknowledge_line()
         with suppress(_ProtocolViolation):
-            if isinstance(said, OutputLine):
-                self.greeting.set_result(_object(_text(said.data)))
+            if isinstance(event, OutputLine):
+                self.greeting.set_result(_parse_object(_decode(event.data)))
 
-    def _hear(self, said: ProcessEvent) -> None:
-        match said:
+    def _handle(self, event: ProcessEvent) -> None:
+        match event:
             case RequestAccepted():
-                self._take_up()
+                self._accept()
             case ProcessExited():
                 self._has_exited = True
                 if self._aftermath:
@@ -363,46 +363,46 @@ class Dialogue:
                 elif self.awaits_answer:  # only the program itself could answer
                     self._process.kill()
             case ProcessEnded():
-                self._hear_end(said)
+                self._handle_end(event)
             case _:
-                self._hear_line(said)
+                self._handle_line(event)
 
-    def _hear_end(self, end: ProcessEnded) -> None:
+    def _handle_end(self, end: ProcessEnded) -> None:
         self._end = end
         self._has_ended.set()
         if self._closed:
             self._closed.set()
         if self._aftermath:
-            by_signal = AgentError(self._ended(end)) if end.is_by_signal else None
+            by_signal = AgentError(self._describe_end(end)) if end.is_by_signal else None
             self._conclude(by_signal, remark=self._odd_end)
             self._refuse()
         elif self.awaits_answer and not self.fault:
-            self.fail(AgentError(self._ended(end)))
+            self.fail(AgentError(self._describe_end(end)))
 
-    def _hear_line(self, said: OutputLine | LineTooLong) -> None:
+    def _handle_line(self, line: OutputLine | LineTooLong) -> None:
         self._process.acknowledge_line()
         if self.fault:
             return
-        is_answer = self.awaits_answer and said.requests == self._requests
+        is_answer = self.awaits_answer and line.requests == self._requests
         try:
-            if isinstance(said, LineTooLong):
+            if isinstance(line, LineTooLong):
                 raise _ProtocolViolation(f"a line of more than {MAX_LINE // 2**20} MiB")
-            if text := _text(said.data).strip():
-                self._read(text, said.requests, is_answer=is_answer)
+            if text := _decode(line.data).strip():
+                self._read(text, line.requests, is_answer=is_answer)
         except _ProtocolViolation as unreadable:
-            self.fail(self._out_of_step(unreadable, is_answer=is_answer))
+            self.fail(self._protocol_fault(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
         """Handle a line of JSON that came after so many ``requests``."""
-        value = _object(text)
+        value = _parse_object(text)
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
-            if others := sorted(_OF_ANSWERS & value.keys()):
+            if others := sorted(_ANSWER_KEYS & value.keys()):
                 raise _ProtocolViolation(
                     f"tool_call and {others[0]}, a call and an answer, in one line", text
                 )
-            self._calls.hear(value["tool_call"], is_over=requests <= self._before)
+            self._calls.handle_call(value["tool_call"], is_over=requests <= self._earlier_requests)
         elif "tool_done" in value and self._program.is_worker:
-            self._calls.done(value["tool_done"])
+            self._calls.handle_result(value["tool_done"])
         elif "over" in value and self._closed:
             self._closed.set()
         elif is_answer and self._answer:
@@ -411,13 +411,13 @@ class Dialogue:
         else:
             raise _ProtocolViolation("a JSON object", text)
 
-    def _out_of_step(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
+    def _protocol_fault(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
         """Return the fault of a line that is not an answer.
 
         A line that nobody asked for is never one, whatever it contains: it is charged to the answer before
         it, if there is one."""
         who = self._program.who
-        rule = f"{_RULE}{_KEPT}" if self._before and not self._aftermath else _RULE
+        rule = f"{_RULE}{_KEPT_NOTE}" if self._earlier_requests and not self._aftermath else _RULE
         if is_answer:
             return AgentError(f"{who} wrote {unreadable.what} — {rule}", kind="protocol")
         if self._has_answered:
@@ -436,11 +436,11 @@ class Dialogue:
             self._answer.set_exception(self.fault)
         self._process.kill()
 
-    def _ended(self, ended: ProcessEnded) -> str:
+    def _describe_end(self, ended: ProcessEnded) -> str:
         what = f"{self._program.who} {ended}{self._process.quoted_log()}"
         if ended.code != 0:
             return what
-        return f"{what} — {_WHOLE if self._has_answered else _RULE}"
+        return f"{what} — {_WHOLE_CONVERSATION if self._has_answered else _RULE}"
 
 
 class _ProgramToolCalls:
@@ -449,16 +449,16 @@ class _ProgramToolCalls:
     def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
         self._dialogue = dialogue
         self._is_worker = is_worker
-        self._own: dict[Any, asyncio.Future[ToolResult]] = {}
+        self._worker_calls: dict[Any, asyncio.Future[ToolResult]] = {}
         """The calls that the worker carries out, by ID."""
-        self._own_tasks: set[asyncio.Task[None]] = set()
+        self._recording_tasks: set[asyncio.Task[None]] = set()
         self._tools: TurnTools | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._session: Any = None
         self._scope: anyio.CancelScope | None = None
         self._context: contextvars.Context | None = None
         self._batches = count(1)
-        self._named: dict[str, int] = {}
+        self._batch_numbers: dict[str, int] = {}
         self._began = self._tools_s = 0.0
         self._since = 0.0
         self._left_s = math.inf
@@ -467,7 +467,7 @@ class _ProgramToolCalls:
         """Begin a request. While one of its calls is carried out, the clock of ``scope`` stops."""
         self._session = session
         self._tools, self._scope, self._context = tools, scope, contextvars.copy_context()
-        self._named.clear()
+        self._batch_numbers.clear()
         self._began, self._tools_s = asyncio.get_running_loop().time(), 0.0
         if self._tasks:
             self._stop_clock()
@@ -487,15 +487,15 @@ class _ProgramToolCalls:
 
     def close(self) -> None:
         self._tools = None
-        for task in (*self._tasks, *self._own_tasks):
+        for task in (*self._tasks, *self._recording_tasks):
             task.cancel()
 
-    def hear(self, call: Any, *, is_over: bool) -> None:
+    def handle_call(self, call: Any, *, is_over: bool) -> None:
         """Handle a call. ``is_over``: it was made in an earlier conversation."""
         tools = None if is_over else self._tools
         session = call.get("session", self._session) if isinstance(call, Mapping) else self._session
         if tools is None or session != self._session:  # its conversation is over
-            self._result(call, {"over": True})
+            self._send_result(call, {"over": True})
             return
         function = call.get("function", call) if isinstance(call, Mapping) else {}
         function = function if isinstance(function, Mapping) else {}
@@ -507,38 +507,38 @@ class _ProgramToolCalls:
             return
         self._start(self._carry_out(call, tools, name, arguments, batch))
 
-    def done(self, told: Any) -> None:
+    def handle_result(self, outcome: Any) -> None:
         """Handle the result of a call that the worker has carried out."""
-        result = self._own.pop(told["id"], None)
+        result = self._worker_calls.pop(outcome["id"], None)
         if result is not None and not result.done():
-            value = chat.to_storable(told["result"])
-            result.set_result(ToolResult(value=value, is_error=bool(told["is_error"])))
+            value = chat.to_storable(outcome["result"])
+            result.set_result(ToolResult(value=value, is_error=bool(outcome["is_error"])))
 
     def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:
         """Record a call that the worker carries out; its time counts as the agent's."""
         done = asyncio.get_running_loop().create_future()
-        self._own[call["id"]] = done
+        self._worker_calls[call["id"]] = done
 
-        async def own() -> ToolResult:
-            self._result(call, {"go": True})
+        async def execute() -> ToolResult:
+            self._send_result(call, {"go": True})
             result: ToolResult = await done
             return result
 
         async def record() -> None:
             assert tools.record
-            result = await tools.record(call["name"], call["arguments"], batch, own)
-            self._result(call, {"result": result.value})
+            result = await tools.record(call["name"], call["arguments"], batch, execute)
+            self._send_result(call, {"result": result.value})
 
         task = asyncio.get_running_loop().create_task(record(), context=self._context)
-        self._own_tasks.add(task)
-        task.add_done_callback(self._own_tasks.discard)
+        self._recording_tasks.add(task)
+        task.add_done_callback(self._recording_tasks.discard)
         task.add_done_callback(self._report_task_fault)
 
-    def _batch(self, named: Any) -> int:
+    def _batch(self, label: Any) -> int:
         """Return the batch number: calls with the same batch were made at once, a call without one alone."""
-        if named is None:
+        if label is None:
             return next(self._batches)
-        return self._named.setdefault(json.dumps(named), next(self._batches))
+        return self._batch_numbers.setdefault(json.dumps(label), next(self._batches))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         if not self._tasks:
@@ -574,34 +574,34 @@ class _ProgramToolCalls:
         try:
             result = await carry_out(called, read if raw is None else raw, batch)
         except asyncio.CancelledError:
-            self._result(call, {"over": True})
+            self._send_result(call, {"over": True})
             raise
         failed = {"is_error": True} if self._is_worker and result.is_error else {}
-        self._result(call, {"result": result.value, **failed})
+        self._send_result(call, {"result": result.value, **failed})
 
-    def _result(self, call: Any, told: Mapping[str, Any]) -> None:
-        own = call.get("id") if isinstance(call, Mapping) else None
-        self._dialogue.send({"tool_result": {"id": own, **told}})
+    def _send_result(self, call: Any, outcome: Mapping[str, Any]) -> None:
+        call_id = call.get("id") if isinstance(call, Mapping) else None
+        self._dialogue.send({"tool_result": {"id": call_id, **outcome}})
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
+def _encode(value: Mapping[str, Any]) -> bytes:
     """Encode a line as ASCII, which contains no other line end and no lone surrogate."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
         raise _ProtocolViolation("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(
             text,
             object_pairs_hook=chat.keep_duplicate_keys,
-            parse_constant=_no_number,
+            parse_constant=_reject_constant,
             parse_float=finite_number,
         )
     except RecursionError:
@@ -615,5 +615,5 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _no_number(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(name)

@@ -62,7 +62,7 @@ _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_HEADER_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_LEAST_S = 0.1
+_MIN_TIMEOUT_S = 0.1
 
 
 _REFUSED = frozenset((400, 422))
@@ -119,7 +119,7 @@ class HttpOptions(Value):
 
     @property
     def template(self) -> Template:
-        headers = _sendable(self.headers)
+        headers = _clean_headers(self.headers)
         reply = self.reply or ReplyPaths()
         request = self.request or {}
         if reply.tool_calls and RESULT_NAMES.isdisjoint(names_in(request)):
@@ -148,11 +148,11 @@ _NAMES_OF_APIS = {
 }
 
 
-def _does(options: HttpOptions) -> str:
+def _describe_agent(options: HttpOptions) -> str:
     """Describe in one line how such an agent is called."""
     where = f"POST {quote(redact_url(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
-    calls = _way_of_calls(options)
+    calls = _describe_reported_calls(options)
     if options.form != "template":
         return f"{where}: the conversation, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
     names = options.template.names
@@ -166,7 +166,7 @@ def _does(options: HttpOptions) -> str:
     return f"{where}: {sent}, as `request` says{streamed}{job}{calls}"
 
 
-def _way_of_calls(options: HttpOptions) -> str:
+def _describe_reported_calls(options: HttpOptions) -> str:
     """Describe where its replies may show calls, according to the author."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
@@ -192,11 +192,11 @@ class HttpAgentContext:
         self.options = options
         self.endpoint = options.endpoint or ""
         self.transport = transport
-        self.headers = _sendable(options.headers)
+        self.headers = _clean_headers(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.notify = notify
         self._warn = warn
-        limits, key = transport.limits, _key(self.headers)
+        limits, key = transport.limits, _caller_key(self.headers)
         self.throttle = Throttle(
             limits.limiter(redact_url(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
             rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
@@ -205,12 +205,12 @@ class HttpAgentContext:
     def new_api(self) -> Api:
         """Create the API of one conversation."""
         options = self.options
-        form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
+        form, settings = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
             return TemplateApi(options.template, self.warn)
         if form == "responses":
-            return ResponsesApi(options.body, **given)
-        return MessagesApi(options.body, self.headers, **given) if form == "messages" else ChatApi(options)
+            return ResponsesApi(options.body, **settings)
+        return MessagesApi(options.body, self.headers, **settings) if form == "messages" else ChatApi(options)
 
     def warn(self, text: str) -> None:
         self._warn(f"agent '{self.config.name}': {text}")
@@ -252,8 +252,8 @@ class HttpAgents:
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
-        self.does = _does(options)
-        self._known = HttpAgentContext(
+        self.does = _describe_agent(options)
+        self._context = HttpAgentContext(
             config,
             options,
             transport=transport,
@@ -265,7 +265,7 @@ class HttpAgents:
 
     def make(self, sample: Sample) -> HttpAgent:
         """Create the agent of one sample."""
-        return HttpAgent(self._known, sample.key)
+        return HttpAgent(self._context, sample.key)
 
     async def aclose(self) -> None:
         """Do nothing: the transport may serve others too, and its creator closes it."""
@@ -274,11 +274,11 @@ class HttpAgents:
 class HttpAgent:
     """The agent of one conversation."""
 
-    def __init__(self, known: HttpAgentContext, key: SampleKey) -> None:
-        self._known = known
-        self._api = known.new_api()
-        self._rules = replace(
-            known.request_policy(key), classify=self._classified, error_in=self._api.error_in
+    def __init__(self, context: HttpAgentContext, key: SampleKey) -> None:
+        self._context = context
+        self._api = context.new_api()
+        self._policy = replace(
+            context.request_policy(key), classify=self._classify, error_in=self._api.error_in
         )
         self._last: HttpReply | None = None
         self.traceparent = ""
@@ -291,74 +291,74 @@ class HttpAgent:
         try:
             return await self._answer(self._api.build_request(messages, tools))
         except UnreadableResponseError as error:
-            told = self._described(f"the reply {error.what}", error.evidence)
-            raise AgentError(told, kind="protocol", seen=self._seen()) from error
+            message = self._describe(f"the reply {error.what}", error.evidence)
+            raise AgentError(message, kind="protocol", seen=self._read_last_reply()) from error
         except http_api.AgentFailure as error:
-            told = self._described(error.what, error.words)
-            raise AgentError(told, kind="exception", seen=self._seen()) from error
+            message = self._describe(error.what, error.words)
+            raise AgentError(message, kind="exception", seen=self._read_last_reply()) from error
         except AgentevalError as error:
-            error.seen = error.seen or self._seen()
+            error.seen = error.seen or self._read_last_reply()
             raise
 
-    def _seen(self) -> ReadReply | None:
+    def _read_last_reply(self) -> ReadReply | None:
         """Return what the last reply shows of the turn, although it is no complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None
         return None
 
-    def _classified(self, fault: HttpFault) -> AgentevalError:
+    def _classify(self, fault: HttpFault) -> AgentevalError:
         self._last = fault.reply
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: ApiRequest) -> ReadReply:
         """Send the request, and poll while the agent works on it. All of that counts as the agent's time."""
-        reply = await self._post(ask, self._rules)
+        reply = await self._post(ask, self._policy)
         spent_s = reply.latency_ms / 1000
         while True:
             answer = self._api.read(reply)
             if isinstance(answer, ReadReply):
                 return replace(answer, latency_ms=spent_s * 1000)
             spent_s += await self._wait(answer, reply, spent_s)
-            left_s = self._known.config.timeout_s - spent_s
-            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=is_retryable)
+            left_s = self._context.config.timeout_s - spent_s
+            rules = replace(self._policy, timeout_s=max(left_s, _MIN_TIMEOUT_S), may_repeat=is_retryable)
             reply = await self._post(answer.request, rules)
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
         """Wait before the next poll: as long as the author configured, and at least as long as the server
         asks."""
-        timeout_s = self._known.config.timeout_s
-        wait_s = max(later.after_s, self._known.transport.retry_after_s(reply) or 0.0)
+        timeout_s = self._context.config.timeout_s
+        wait_s = max(later.after_s, self._context.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
-            where = quote(redact_url(later.request.url or self._known.endpoint), self._known.secrets)
-            state = quote(later.state, self._known.secrets, _QUOTED)
+            where = quote(redact_url(later.request.url or self._context.endpoint), self._context.secrets)
+            state = quote(later.state, self._context.secrets, _QUOTED)
             what = f"{where}: the deadline of {timeout_s:g} s (`timeout_s`) has passed; the job is '{state}'"
             raise AgentError(what, kind="timeout")
-        await self._known.transport.pause(wait_s)
+        await self._context.transport.pause(wait_s)
         return wait_s
 
     async def _post(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
         try:
-            return await self._transported(ask, rules)
+            return await self._exchange(ask, rules)
         except _RefusedRequestError as refused:
-            ways = form_remedy(self._known.options, ask.body or {})
-            told = f"{refused} — {ways}" if ways else str(refused)
-            raise AgentError(told, kind=refused.kind) from refused
+            remedy = form_remedy(self._context.options, ask.body or {})
+            message = f"{refused} — {remedy}" if remedy else str(refused)
+            raise AgentError(message, kind=refused.kind) from refused
 
-    async def _transported(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
-        known = self._known
-        headers = known.headers if ask.headers is None else ask.headers
+    async def _exchange(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
+        context = self._context
+        headers = context.headers if ask.headers is None else ask.headers
         if self.traceparent:
             headers = {**headers, "traceparent": self.traceparent}
         self._last = None
-        url = ask.url or known.endpoint
-        self._last = await known.transport.exchange(url, ask.body, rules, headers=headers)
+        url = ask.url or context.endpoint
+        self._last = await context.transport.exchange(url, ask.body, rules, headers=headers)
         return self._last
 
-    def _described(self, what: str, evidence: str) -> str:
-        where = quote(redact_url(self._known.endpoint), self._known.secrets)
-        shown = quote(evidence, self._known.secrets, _QUOTED)
+    def _describe(self, what: str, evidence: str) -> str:
+        where = quote(redact_url(self._context.endpoint), self._context.secrets)
+        shown = quote(evidence, self._context.secrets, _QUOTED)
         return f"{where}: {what}" + (f": {shown}" if shown else "")
 
 
@@ -372,7 +372,9 @@ class ChatApi:
         return ApiRequest(request_body(self._options, messages, tools))
 
     def read(self, reply: HttpReply) -> ReadReply:
-        return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
+        return _drop_configured_messages(
+            read_reply(reply, observed=self._options.observed_messages), self._options
+        )
 
     def error_in(self, reply: HttpReply) -> Any:
         return http_api.find_model_api_error(reply)
@@ -382,11 +384,13 @@ class ChatApi:
         document = (
             parse_object(reply.text) if reply.events is None else assemble_partial_completion(reply.events)
         )
-        told = _observed(document, path) if path else []
+        observed = _observed_messages(document, path) if path else []
         with suppress(LookupError, TypeError, UnreadableResponseError, AgentError):
             message = _without_observed({**document["choices"][0]["message"]}, path)
-            return _without_given(replace(parse_agent_answer(message), messages=told), self._options)
-        return _without_given(ReadReply(messages=told), self._options)
+            return _drop_configured_messages(
+                replace(parse_agent_answer(message), messages=observed), self._options
+            )
+        return _drop_configured_messages(ReadReply(messages=observed), self._options)
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
@@ -415,15 +419,17 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
         ways.append("`send_tools: false` leaves tools out")
     if options.body:
         ways.append(f"`body` has {', '.join(options.body)}")
-    if own := _fields_of_its_own(body.get("messages")):
-        ways.append(f"its own messages had {quote(', '.join(own), (), 100)} and go back as they were")
+    if fields := _nonstandard_fields(body.get("messages")):
+        ways.append(f"its own messages had {quote(', '.join(fields), (), 100)} and go back as they were")
     return f"if it is the form: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
 
 
-def _fields_of_its_own(messages: Any) -> list[str]:
+def _nonstandard_fields(messages: Any) -> list[str]:
     """Return the non-standard fields of the agent's messages."""
-    told = [each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"]
-    return sorted({str(name) for each in told for name in each} - _STANDARD)
+    assistant_messages = [
+        each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"
+    ]
+    return sorted({str(name) for each in assistant_messages for name in each} - _STANDARD)
 
 
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
@@ -435,28 +441,35 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
         raise UnreadableResponseError(
             f"has status {reply.status} but is an error", to_json(document["error"])
         )
-    told = _observed(document, observed) if observed else []
+    messages = _observed_messages(document, observed) if observed else []
     usage = document.get("usage")
-    if told and "choices" not in document:
+    if messages and "choices" not in document:
         # The messages are the complete answer, so an agent with its own format needs no choices.
-        told = parse_agent_answers(told, document, remedy=_LIMIT)
-        return ReadReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+        messages = parse_agent_answers(messages, document, remedy=_LIMIT)
+        return ReadReply(messages=messages, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
     answer = parse_agent_answer(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
     around = unplaced_in_completion(document, (observed or "").partition(".")[0])
     answer = replace(answer, unplaced=(*answer.unplaced, *around))
     if answer.messages:  # in another format; the observed messages may contain it already
         (single,) = answer.messages
-        told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
-        return replace(answer, messages=told, latency_ms=reply.latency_ms)
-    return replace(answer, messages=told, latency_ms=reply.latency_ms)
+        messages = [
+            *messages,
+            *([] if messages and messages[-1].get("content") == single.get("content") else [single]),
+        ]
+        return replace(answer, messages=messages, latency_ms=reply.latency_ms)
+    return replace(answer, messages=messages, latency_ms=reply.latency_ms)
 
 
-def _without_given(reply: ReadReply, config: HttpOptions) -> ReadReply:
+def _drop_configured_messages(reply: ReadReply, config: HttpOptions) -> ReadReply:
     """Drop the configured body's messages from a reply that begins with them: it repeats its history."""
-    given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
-    told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
-    return replace(reply, messages=reply.messages[len(given) :]) if given and given == told else reply
+    configured = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
+    first = [(each.get("role"), each.get("content")) for each in reply.messages[: len(configured)]]
+    return (
+        replace(reply, messages=reply.messages[len(configured) :])
+        if configured and configured == first
+        else reply
+    )
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
@@ -489,7 +502,7 @@ def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str,
     return {name: value for name, value in message.items() if name != inner}
 
 
-def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
+def _observed_messages(document: Mapping[str, Any], path: str) -> list[Message]:
     value: Any = document
     for name in path.split("."):
         if isinstance(value, Mapping) and name in value:
@@ -531,8 +544,10 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
 
 
 def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
-    given = config.body.get("messages")
-    if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
+    messages = config.body.get("messages")
+    if messages is not None and not (
+        isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
+    ):
         what = f"{where}: `body.messages` is not a list of messages"
         yield "body.messages", Problem(what, "write - {role: …, content: …}")
     options = config.body.get("stream_options")
@@ -545,7 +560,7 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
         yield "body", Problem(f"{where}: `body` cannot be sent as JSON: {exc}")
 
 
-def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Strip header values of the white space that HTTP forbids around them.
 
     An ``Authorization`` without credentials (a local server's key is not set) is dropped, because some
@@ -558,7 +573,7 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _key(headers: Mapping[str, str]) -> str:
+def _caller_key(headers: Mapping[str, str]) -> str:
     """Return what distinguishes callers for a server."""
     return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
@@ -580,13 +595,13 @@ def _without_session(endpoint: str) -> str:
 _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yield mistakes without showing the address or a header's value, because they may contain a secret."""
-    yield from _endpoint_mistakes(own.get("endpoint"))
-    yield from _header_mistakes(own.get("headers"))
-    yield from option_mistakes(own)
-    yield from observe_mistakes(own.get("observe"), "http")
-    yield from _reports_twice(own)
+    yield from _endpoint_mistakes(options.get("endpoint"))
+    yield from _header_mistakes(options.get("headers"))
+    yield from option_mistakes(options)
+    yield from observe_mistakes(options.get("observe"), "http")
+    yield from _reports_twice(options)
 
 
 def _endpoint_mistakes(endpoint: Any) -> Iterator[Mistake]:
@@ -609,15 +624,15 @@ def _header_mistakes(headers: Any) -> Iterator[Mistake]:
             yield Mistake(what, "remove it; a variable read from a file may end in one", at)
 
 
-def _reports_twice(own: Mapping[str, Any]) -> Iterator[Mistake]:
+def _reports_twice(options: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yield a mistake if both spans and replies report the calls."""
-    reply = own.get("reply")
+    reply = options.get("reply")
     reported = {
-        "observed_messages": own.get("observed_messages"),
+        "observed_messages": options.get("observed_messages"),
         "reply.messages": isinstance(reply, Mapping) and reply.get("messages"),
     }
     key = next((key for key, path in reported.items() if path), "")
-    if own.get("observe") and key:
+    if options.get("observe") and key:
         yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
 
 

@@ -87,18 +87,18 @@ class McpAgent(AgentWrapper):
         self._sample = sample
         self._address = address
         self._only = only
-        self._has_it = False
+        self._has_turn = False
         self._batches = count(1)
         self._permits: dict[str, _Permitted] = {}
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        if self._only and not self._has_it:
+        if self._only and not self._has_turn:
             with pause_deadlines():
-                self._has_it = await self._only.acquire()
+                self._has_turn = await self._only.acquire()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         self._address.served = ServedTools(
             self._sample.scenario.tools,
-            _calls(context, self._batches),
+            _tool_caller(context, self._batches),
             _TurnRealCalls(context, self._batches, self._permits),
             tools.list_asked,
         )
@@ -106,15 +106,15 @@ class McpAgent(AgentWrapper):
             return await self._agent.reply(messages, tools)
 
     def end_conversation(self) -> None:
-        if self._only is None or self._has_it:
+        if self._only is None or self._has_turn:
             self._address.served = ServedTools()
         super().end_conversation()
-        if self._only and self._has_it:
-            self._has_it = False
+        if self._only and self._has_turn:
+            self._has_turn = False
             self._only.release()
 
 
-def _calls(context: Context, batches: Iterator[int]) -> CallTool:
+def _tool_caller(context: Context, batches: Iterator[int]) -> CallTool:
     """Return the function that calls a tool.
 
     Each call is a step of its own, because arrival times do not show which calls a model requested together.
@@ -124,9 +124,9 @@ def _calls(context: Context, batches: Iterator[int]) -> CallTool:
         batch = next(batches)
         if not context.passes_through(name):
             return await asyncio.wrap_future(context.request_call(name, args, batch))
-        own = PassthroughCall()  # the agent's own tool, which nothing here can carry out
-        own.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
-        return await asyncio.wrap_future(own.begin(context, name, args, batch))
+        passthrough = PassthroughCall()  # the agent's own tool, which nothing here can carry out
+        passthrough.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
+        return await asyncio.wrap_future(passthrough.begin(context, name, args, batch))
 
     return call
 
@@ -149,17 +149,17 @@ class _TurnRealCalls:
         batch = next(self._batches)
         if not self._context.passes_through(name):
             return await asyncio.wrap_future(self._context.request_known_call(name, args, batch))
-        own = PassthroughCall()
-        recorded = own.begin(self._context, name, args, batch)
-        await asyncio.wrap_future(own.go_ahead)
+        passthrough = PassthroughCall()
+        recorded = passthrough.begin(self._context, name, args, batch)
+        await asyncio.wrap_future(passthrough.go_ahead)
         permit = secrets.token_urlsafe(12)
-        self._permits[permit] = own, recorded
+        self._permits[permit] = passthrough, recorded
         return permit
 
     async def end(self, permit: str, answered: ToolAnswer) -> None:
         if permit not in self._permits:
             return
-        own, recorded = self._permits.pop(permit)
+        passthrough, recorded = self._permits.pop(permit)
         with suppress(InvalidStateError):  # nobody waits any more
-            own.done.set_result(answered)
+            passthrough.done.set_result(answered)
         await asyncio.wait([asyncio.wrap_future(recorded)])

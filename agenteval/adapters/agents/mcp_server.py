@@ -107,10 +107,10 @@ async def _call_result(found: ServedTools, params: types.CallToolRequestParams) 
     meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
     if found.real and OUTCOME in meta:
         outcome = ToolAnswer(args.get("value"), args.get("is_error") is True)
-        return await _recorded(found.real, str(meta[OUTCOME]), outcome)
+        return await _record_outcome(found.real, str(meta[OUTCOME]), outcome)
     try:
         if found.real and HAS_REAL in meta:
-            return await _begun(found.real, params.name, args)
+            return await _begin_call(found.real, params.name, args)
         return _result(await found.call(params.name, args))
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) and task.cancelling():
@@ -118,7 +118,7 @@ async def _call_result(found: ServedTools, params: types.CallToolRequestParams) 
         return _result(_OVER)
 
 
-async def _begun(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
+async def _begin_call(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
     """Return the scenario's answer, or the permit to call the real server."""
     import mcp_types as types
 
@@ -128,7 +128,7 @@ async def _begun(real: RealServerCalls, name: str, args: dict[str, Any]) -> type
     return types.CallToolResult(content=[], _meta={PERMIT: begun})
 
 
-async def _recorded(real: RealServerCalls, permit: str, outcome: ToolAnswer) -> types.CallToolResult:
+async def _record_outcome(real: RealServerCalls, permit: str, outcome: ToolAnswer) -> types.CallToolResult:
     import mcp_types as types
 
     await real.end(permit, outcome)

@@ -42,8 +42,10 @@ class _ModelApi:
         return find_model_api_error(reply)
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        document = _so_far(reply)
-        return _answer(_bare(document, self._answers), document.get(self._answers), document.get("usage"))
+        document = _partial_document(reply)
+        return _answer(
+            _without_ending(document, self._answers), document.get(self._answers), document.get("usage")
+        )
 
 
 class ResponsesApi(_ModelApi):
@@ -106,8 +108,8 @@ class MessagesApi(_ModelApi):
         self, body: Mapping[str, Any], headers: Mapping[str, str], *, send_tools: bool, streaming: bool
     ) -> None:
         self._body = body
-        given = {name.lower() for name in headers}
-        added = {} if "anthropic-version" in given else {"anthropic-version": "2023-06-01"}
+        names = {name.lower() for name in headers}
+        added = {} if "anthropic-version" in names else {"anthropic-version": "2023-06-01"}
         self._headers = {**headers, **added}
         self._send_tools = send_tools
         self._streaming = streaming
@@ -139,7 +141,7 @@ def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
             results = []
         if message.get("role") != "assistant":
             yield {"role": "user", "content": message.get("content") or ""}
-        elif content := list(map(_with_input, message.get(_RAW) or ())) or list(_of_assistant(message)):
+        elif content := list(map(_with_input, message.get(_RAW) or ())) or list(_assistant_blocks(message)):
             yield {"role": "assistant", "content": content}
     if results:
         yield {"role": "user", "content": results}
@@ -153,13 +155,13 @@ def _with_input(block: Any) -> Any:
     return {**block, "input": args or {}}
 
 
-def _of_assistant(message: Message) -> Iterator[Any]:
+def _assistant_blocks(message: Message) -> Iterator[Any]:
     if text := message.get("content"):
         yield {"type": "text", "text": text}
     for call in message.get("tool_calls") or ():
         function = _function(call)
-        given = json.loads(function["arguments"] or "{}")
-        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}
+        arguments = json.loads(function["arguments"] or "{}")
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
 
 
 def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,14 +186,14 @@ def _document(reply: HttpReply) -> dict[str, Any]:
         if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
             raise UnreadableResponseError("broke off with an error", to_json(error.get("error") or error))
         document = dict(assemble_response(pieces))
-    told = describe_response_error(document)
-    if document.get("type") == "error" or told:
-        raise UnreadableResponseError("is an error", to_json(document.get("error") or told))
-    made: dict[str, Any] = require_storable(document)
-    return made
+    failure = describe_response_error(document)
+    if document.get("type") == "error" or failure:
+        raise UnreadableResponseError("is an error", to_json(document.get("error") or failure))
+    storable: dict[str, Any] = require_storable(document)
+    return storable
 
 
-def _so_far(reply: HttpReply) -> Mapping[str, Any]:
+def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
     """Return what there is of an incomplete response. Raises ``UnreadableResponseError``."""
     if reply.events is None:
         return parse_object(reply.text)
@@ -202,7 +204,7 @@ def _so_far(reply: HttpReply) -> Mapping[str, Any]:
     return assemble_partial_response(pieces)
 
 
-def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
+def _without_ending(document: Mapping[str, Any], part: str) -> dict[str, Any]:
     """Return a response without the fields about its end."""
     if not document.get(part):
         raise UnreadableResponseError("tells of nothing that was done")

@@ -71,9 +71,9 @@ class Job:
             if is_one_of(status, self._options.done):
                 return None
             if is_one_of(status, self._options.failed):
-                raise AgentFailure(f"the job is '{as_text(status)}'", self._words(document))
+                raise AgentFailure(f"the job is '{as_text(status)}'", self._failure_text(document))
         refuse_errors(document, self._paths)
-        self._url = self._url or self._place(reply, document)
+        self._url = self._url or self._job_url(reply, document)
         state = "running" if status is MISSING else as_text(status)
         return PendingAnswer(ApiRequest(None, self._url, self._asked.headers), self._options.every_s, state)
 
@@ -84,16 +84,16 @@ class Job:
             return MISSING  # the reply that starts a job need not contain its state
         return value_at(document, path, "poll.status")
 
-    def _words(self, document: ReplyDocument) -> str:
+    def _failure_text(self, document: ReplyDocument) -> str:
         last = document.events[-1]
         paths = [self._paths.error.removesuffix("?")] if isinstance(self._paths.error, str) else []
-        told = (find_value(last, path) for path in (*paths, *_WORDS))
-        words = next((value for value in told if value is not MISSING and value), None)
+        candidates = (find_value(last, path) for path in (*paths, *_WORDS))
+        words = next((value for value in candidates if value is not MISSING and value), None)
         if isinstance(words, Mapping) and isinstance(words.get("message"), str):
             words = words["message"]
         return "" if words is None else as_text(words)
 
-    def _place(self, reply: HttpReply, document: ReplyDocument) -> str:
+    def _job_url(self, reply: HttpReply, document: ReplyDocument) -> str:
         options = self._options
         if options.job is None and options.url is None:
             found = reply.headers.get("operation-location") or reply.headers.get("location")

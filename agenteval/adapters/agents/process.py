@@ -147,7 +147,7 @@ class Process:
         self._reading = threading.Lock()
         self._requests = 0
         """The requests sent completely. It changes only while nothing is read or delivered (``_reading``)."""
-        self._is_heard_out = threading.Event()
+        self._is_read_out = threading.Event()
         """Set once its standard output has ended, or nobody waits for that."""
         self.over = threading.Event()
         """Set once the program and its process group have ended."""
@@ -199,7 +199,7 @@ class Process:
                 self._was_killed = self._was_killed or not self._has_exited()
                 _kill_tree(self.pid)
                 addresses.withdraw(self.pid)
-        self._is_heard_out.set()
+        self._is_read_out.set()
 
     def close_input(self) -> None:
         """Ask the program to end. Never blocks."""
@@ -217,8 +217,8 @@ class Process:
         an error."""
         data = b"".join(tuple(self._log))
         lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
-        told = [at for at, line in enumerate(lines) if _ERROR.search(line)]
-        begin = told[-1] if told else -_LAST_LINES
+        errors = [at for at, line in enumerate(lines) if _ERROR.search(line)]
+        begin = errors[-1] if errors else -_LAST_LINES
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
@@ -241,7 +241,7 @@ class Process:
                 self._on_event(line)
                 self._is_emitting = False
             _drain(out)
-        self._is_heard_out.set()
+        self._is_read_out.set()
         self._emit_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
 
     def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
@@ -290,10 +290,10 @@ class Process:
 
         self._wait_until(counted)
 
-    def _wait_until(self, happens: Callable[[], bool]) -> None:
+    def _wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until something ``happens`` or the program is over."""
         pause_s = _FIRST_PAUSE_S
-        while not happens() and not self.over.wait(pause_s):
+        while not condition() and not self.over.wait(pause_s):
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _wait(self) -> None:
@@ -301,14 +301,14 @@ class Process:
             # It is not reaped yet, so its PID is certainly still its own when its group is killed.
             with suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            self._hear_out()
+            self._read_rest()
             with self._lock:
                 _kill_tree(self.pid)
                 self._popen.wait()
                 self._is_reaped = True
         else:
             self._popen.wait()
-            self._hear_out()
+            self._read_rest()
             with self._lock:
                 self._is_reaped = True
         _unregister_process(self)
@@ -322,7 +322,7 @@ class Process:
                 self._emit_end(self._popen.returncode)
                 break
 
-    def _hear_out(self) -> None:
+    def _read_rest(self) -> None:
         """Read the output to its end after the program has exited, including what others write to it.
 
         If the program was killed, the rest is not waited for."""
@@ -330,11 +330,11 @@ class Process:
         if self._was_killed:
             return
         deadline = time.monotonic() + GRACE_S
-        while not self._emit_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
+        while not self._emit_exit() and not self._is_read_out.wait(_FIRST_PAUSE_S):
             if time.monotonic() > deadline:  # a process that it started never stops writing
                 self.was_held_open = True
                 return
-        self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
+        self.was_held_open = not self._is_read_out.wait(max(0.0, deadline - time.monotonic()))
 
     def _emit_exit(self) -> bool:
         """Deliver ``ProcessExited`` if everything that the program has written was delivered; return whether
@@ -385,24 +385,24 @@ def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineToo
     """Yield each line, including an unfinished one at the end, and nothing after one that is too long.
 
     A line begins with its first byte that is neither blank nor part of a byte order mark."""
-    held, began = bytearray(), None
+    buffer, began = bytearray(), None
     for chunk, requests in chunks:
         pieces = chunk.split(b"\n")
         for number, piece in enumerate(pieces, 1):
-            if began is None and not _is_nothing(bytes(held) + piece if len(held) < len(BOM) else piece):
+            if began is None and not _is_blank(bytes(buffer) + piece if len(buffer) < len(BOM) else piece):
                 began = requests
-            if len(held) + len(piece) > MAX_LINE:
+            if len(buffer) + len(piece) > MAX_LINE:
                 yield LineTooLong(began or 0)
                 return
-            held += piece
+            buffer += piece
             if number < len(pieces):
-                yield OutputLine(bytes(held), began or 0)
-                held, began = bytearray(), None
-    if held:
-        yield OutputLine(bytes(held), began or 0)
+                yield OutputLine(bytes(buffer), began or 0)
+                buffer, began = bytearray(), None
+    if buffer:
+        yield OutputLine(bytes(buffer), began or 0)
 
 
-def _is_nothing(begun: bytes) -> bool:
+def _is_blank(begun: bytes) -> bool:
     """Check whether the beginning of a line is still blank, or a byte order mark or part of one."""
     return BOM.startswith(begun) or not begun.removeprefix(BOM).strip()
 

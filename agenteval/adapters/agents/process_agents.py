@@ -255,13 +255,13 @@ class ProcessAgent:
     def __init__(self, agents: ProcessAgents, sample: Sample) -> None:
         self._agents = agents
         self._programs = agents.programs
-        self._read = agents.reader(sample)
-        self._more = agents.request_fields(sample)
+        self._parse = agents.reader(sample)
+        self._request_fields = agents.request_fields(sample)
         self._session = (
             uuid4().hex
         )  # unique across runs, because the agent may store what it knows of a session
         self._dialogue: Dialogue | None = None
-        self._left: tuple[Dialogue, Aftermath] | None = None
+        self._released: tuple[Dialogue, Aftermath] | None = None
         """The program that it used, and the outcome to wait for."""
         self.traceparent = ""
         """The span of the next requests, in W3C's format; empty if there is none."""
@@ -282,7 +282,7 @@ class ProcessAgent:
                 raise
         if dialogue.is_worker and answer.get("missed"):
             dialogue.kill()  # what was refused may be missing in later conversations
-        reply = self._read(answer)
+        reply = self._parse(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
     def _request(self, messages: list[Message], tools: TurnTools) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class ProcessAgent:
             "messages": messages,
             "tools": list(tools.schemas),
             **({"traceparent": self.traceparent} if self.traceparent else {}),
-            **self._more,
+            **self._request_fields,
         }
 
     async def after_last_answer(self) -> None:
@@ -303,20 +303,20 @@ class ProcessAgent:
     def end_conversation(self) -> None:
         dialogue, self._dialogue = self._dialogue, None
         if dialogue and (aftermath := self._programs.release(dialogue)):
-            self._left = dialogue, aftermath
+            self._released = dialogue, aftermath
 
     async def settle(self, none_follows: anyio.Event) -> None:
-        if self._left:
-            await self._programs.settle(*self._left, none_follows)
+        if self._released:
+            await self._programs.settle(*self._released, none_follows)
 
 
-def parse_program_error(told: Any, *, seen: ReadReply | None = None) -> AgentevalError:
+def parse_program_error(reported: Any, *, seen: ReadReply | None = None) -> AgentevalError:
     """Parse the error that a program reports: a text, or a mapping with ``message`` and ``kind``.
 
     ``seen``: what it reports in addition."""
-    if not isinstance(told, Mapping):
-        return AgentError(str(told), seen=seen)
-    message, kind = str(told.get("message") or "no message"), told.get("kind")
+    if not isinstance(reported, Mapping):
+        return AgentError(str(reported), seen=seen)
+    message, kind = str(reported.get("message") or "no message"), reported.get("kind")
     if kind == "infrastructure":
-        return InfrastructureError(message, seen=seen, is_final=told.get("final") is True)
+        return InfrastructureError(message, seen=seen, is_final=reported.get("final") is True)
     return AgentError(message, kind="timeout" if kind == "timeout" else "exception", seen=seen)

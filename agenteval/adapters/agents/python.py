@@ -187,7 +187,7 @@ class PythonAgents:
         self.rate = rate
         self.intercepts = intercepts
         self.warn = warn
-        self.heard = ObservedRequests(name, warn)
+        self.observed = ObservedRequests(name, warn)
         self.only = asyncio.Lock() if agent.is_one_at_a_time else None
         """Allows one conversation at a time; ``None`` if several may run at once."""
         self.closings: set[Future[None]] = set()
@@ -252,16 +252,16 @@ class PythonAgent:
                     reply = await self._answer(messages, context)
             except AgentevalError as error:
                 await ending.wait()
-                error.seen = self._with_heard(error.seen)
+                error.seen = self._add_observed(error.seen)
                 if isinstance(error, AgentError):
                     self._require_tracked(error.seen)  # the runner may be the cause, not the agent
                 raise
             await ending.wait()
-        heard = self._with_heard(reply)
-        self._require_tracked(heard)
-        return heard or reply
+        observed = self._add_observed(reply)
+        self._require_tracked(observed)
+        return observed or reply
 
-    def _with_heard(self, reply: ReadReply | None) -> ReadReply | None:
+    def _add_observed(self, reply: ReadReply | None) -> ReadReply | None:
         """Add the requests to its models to a reply, or to what there is of one."""
         world = self._played.world
         exchanges = model_requests.exchanges_to_json(world.take_exchanges())
@@ -273,7 +273,7 @@ class PythonAgent:
             world.has_hooked_calls,
             self._played.is_of_framework,
         )
-        return self._agents.heard.enrich_reply(reply, exchanges, known)
+        return self._agents.observed.enrich_reply(reply, exchanges, known)
 
     async def settle(self, _none_follows: anyio.Event) -> None:
         """Wait until it is known whether a thread of another conversation made calls of this one.
@@ -296,12 +296,12 @@ class PythonAgent:
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
-            return await self._asked(messages, context)
+            return await self._call_target(messages, context)
         finally:
             if context.has_listed_tools:
                 context.turn_tools.list_asked()
 
-    async def _asked(self, messages: list[Message], context: AgentContext) -> ReadReply:
+    async def _call_target(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
             value, elapsed_s = await time_user_code(
                 self._played.entry(),
@@ -311,12 +311,12 @@ class PythonAgent:
                 excused_s=context.tool_time,
             )
             with contain_exits():
-                reply = _bounded(value)
+                reply = _parse_bounded(value)
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:
             what = f"no answer within {self._agents.timeout_s:g} s"
-            raise AgentError(what, kind="timeout", seen=_seen_of(self._played.partial_answer)) from None
+            raise AgentError(what, kind="timeout", seen=_read_partial(self._played.partial_answer)) from None
         except Exception as error:
             raise classify_exception(error, self._played.partial_answer) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
@@ -356,8 +356,8 @@ def classify_exception(error: BaseException, partial: Any = None) -> AgentevalEr
     """Convert an exception of the agent's code to a run's error.
 
     ``partial``: the partial answer by then, if the exception does not contain it."""
-    fault, told = classify_error(error), get_partial_reply(error)
-    seen = _seen_of(partial if told is None else told)
+    fault, reported = classify_error(error), get_partial_reply(error)
+    seen = _read_partial(partial if reported is None else reported)
     if fault.kind == "author":
         return AuthorError(fault.text)
     if fault.kind == "infrastructure":
@@ -365,18 +365,18 @@ def classify_exception(error: BaseException, partial: Any = None) -> AgentevalEr
     return AgentError(fault.text, kind=fault.kind, seen=seen)
 
 
-def _bounded(value: Any) -> ReadReply:
+def _parse_bounded(value: Any) -> ReadReply:
     """Parse what was returned. Raises ``AgentError`` if it is larger than any other agent's reply may be."""
     if not is_too_large(value) and not is_too_large(reply := parse_reply(value)):
         return reply
     raise AgentError(f"the agent's reply is {TOO_LARGE_TEXT}", kind="protocol")
 
 
-def _seen_of(partial: Any) -> ReadReply | None:
+def _read_partial(partial: Any) -> ReadReply | None:
     if partial is None:
         return None
     with suppress(Exception), contain_exits():  # the objects are the author's
-        return read_or_none(lambda: _bounded(partial))
+        return read_or_none(lambda: _parse_bounded(partial))
     return None
 
 
@@ -419,34 +419,34 @@ class PythonOptions(Value):
         return (self.target.deps or "") if isinstance(self.target, ObjectOptions) else ""
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    yield from observe_mistakes(own.get("observe"), "python")
-    target = own.get("target")
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(options.get("observe"), "python")
+    target = options.get("target")
     if target == "":
         yield Mistake("the agent's target is empty", f"write {_EXAMPLE}", ("target",))
     elif not target:
         yield Mistake("an agent of type python needs target", f"write {_EXAMPLE}", ("target",))
     elif isinstance(target, str):
-        yield from _not_named("the target", target, "target")
+        yield from _name_mistakes("the target", target, "target")
     elif isinstance(target, Mapping):
-        yield from _not_named("the target's object", target.get("object"), "target", "object")
-        yield from _not_named("what makes the deps", target.get("deps"), "target", "deps")
-    yield from _intercept_mistakes(own)
-    if own.get("keep") is not None and not own.get("interpreter"):
+        yield from _name_mistakes("the target's object", target.get("object"), "target", "object")
+        yield from _name_mistakes("what makes the deps", target.get("deps"), "target", "deps")
+    yield from _intercept_mistakes(options)
+    if options.get("keep") is not None and not options.get("interpreter"):
         what = "keep is for an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))
 
 
-def _not_named(what: str, written: Any, *path: str) -> Iterator[Mistake]:
+def _name_mistakes(what: str, written: Any, *path: str) -> Iterator[Mistake]:
     if isinstance(written, str) and not all(written.rpartition(":")):
         remedy = "write file.py:name or package.module:name"
         yield Mistake(f"{what} does not name an attribute", remedy, path)
 
 
-def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    written = own.get("intercept")
+def _intercept_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    written = options.get("intercept")
     for name, target in (written if isinstance(written, Mapping) else {}).items():
-        yield from _not_named(f"the function of '{name}'", target, "intercept", name)
+        yield from _name_mistakes(f"the function of '{name}'", target, "intercept", name)
 
 
 def _intercepts(
@@ -468,9 +468,9 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     written, what = options.target_name, f"agent '{agent.name}'"
     hooks.install()
     set_non_agent_check(is_in_sample)
-    with _importing(agent, written, resources):
+    with _watching_imports(agent, written, resources):
         target = import_target(written, resources.config.root, what=what, place=place, finder=load_agent)
-        make_deps = _maker(agent, options, resources)
+        make_deps = _load_deps_factory(agent, options, resources)
         intercepts = _intercepts(agent, options, resources)
     return PythonAgents(
         target,
@@ -486,7 +486,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
 
 
 @contextmanager
-def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
+def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
     """Watch the imports inside the context.
 
     If an import runs the agent, warn, or mention it in the import's mistakes."""
@@ -506,7 +506,9 @@ def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> It
         resources.warn(f"agent '{agent.name}': {importing.import_warning}")
 
 
-def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
+def _load_deps_factory(
+    agent: AgentConfig, options: PythonOptions, resources: AgentResources
+) -> Callable[[], Any] | None:
     if not options.deps:
         return None
     place, what = resources.place_of(agent, "target.deps"), f"agent '{agent.name}': deps"

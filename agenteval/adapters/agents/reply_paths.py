@@ -84,14 +84,14 @@ def parse_document(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> R
     kind = reply.headers.get("content-type", "").lower()
     if streaming or any(name in kind for name in _JSON_LINES):
         return _lines(reply.text, paths)
-    return ReplyDocument((_value(reply.text, paths),))
+    return ReplyDocument((_parse_value(reply.text, paths),))
 
 
 def _is_text(paths: ReplyPaths) -> bool:
     return WHOLE_REPLY in (paths.text, paths.delta)
 
 
-def _value(text: str, paths: ReplyPaths) -> Any:
+def _parse_value(text: str, paths: ReplyPaths) -> Any:
     if not _is_text(paths):
         return parse_reply_json(text)
     try:
@@ -105,31 +105,33 @@ def _value(text: str, paths: ReplyPaths) -> Any:
 
 def _events(payloads: Sequence[str], paths: ReplyPaths) -> ReplyDocument:
     """Parse the events of a stream. An event's name becomes its key ``event``, unless it has that key."""
-    told = [payload for payload in payloads if not ends_stream(payload)]
+    contents = [payload for payload in payloads if not ends_stream(payload)]
     if _is_text(paths):
-        return ReplyDocument(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
+        return ReplyDocument(
+            tuple(_with_event_name(_parse_value(each, paths), each) for each in contents), is_stream=True
+        )
     return ReplyDocument(
-        tuple(_event(each) for each in told if each.strip() or _name_of(each)), is_stream=True
+        tuple(_event(each) for each in contents if each.strip() or _event_name(each)), is_stream=True
     )
 
 
 def _event(payload: str) -> Any:
     if not payload.strip():
-        return {_EVENT: _name_of(payload)}
+        return {_EVENT: _event_name(payload)}
     try:
-        return _named(parse_reply_json(payload), payload)
+        return _with_event_name(parse_reply_json(payload), payload)
     except UnreadableResponseError as error:
         raise UnreadableResponseError("is a stream with an event that is not JSON", payload) from error
 
 
-def _named(value: Any, payload: str) -> Any:
-    name = _name_of(payload)
+def _with_event_name(value: Any, payload: str) -> Any:
+    name = _event_name(payload)
     if isinstance(value, str):
         return Payload(value, name)
     return {_EVENT: name, **value} if name and isinstance(value, Mapping) else value
 
 
-def _name_of(payload: str) -> str:
+def _event_name(payload: str) -> str:
     return payload.event if isinstance(payload, Payload) else ""
 
 
@@ -160,10 +162,10 @@ def extract_session(
                 f"has no {name} for the session; its headers are", ", ".join(reply.headers)
             )
         return found or known
-    values = [value for value in _found(document, where) if value not in (None, "")]
+    values = [value for value in _values_at(document, where) if value not in (None, "")]
     if not values:
         if known is None and not where.endswith("?"):
-            raise _nothing("session", where, document, "if it comes with some replies alone")
+            raise _missing_path_error("session", where, document, "if it comes with some replies alone")
         return known
     if isinstance(values[-1], Mapping | list):
         raise UnreadableResponseError(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
@@ -215,7 +217,7 @@ def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
     for event in document.events:
         if not isinstance(event, Mapping) or is_signal(event):
             continue
-        is_named = any(_found(ReplyDocument((event,)), path) for path in named)
+        is_named = any(_values_at(ReplyDocument((event,)), path) for path in named)
         if not is_named and not any(_is_marked(event, mark) for mark in marks):
             yield make_unplaced(event, "an event that no path of `reply` leads to").phrase
 
@@ -286,9 +288,9 @@ def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
 
 def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
     if isinstance(by, str):
-        value = _find(event, by.removesuffix("?"))
+        value = _find_items(event, by.removesuffix("?"))
         return value is not MISSING and bool(value)
-    return bool(by) and all(is_one_of(_find(event, path), values) for path, values in by.items())
+    return bool(by) and all(is_one_of(_find_items(event, path), values) for path, values in by.items())
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
@@ -301,15 +303,15 @@ def _word(value: Any) -> str:
     return (value if isinstance(value, str) else json.dumps(value)).strip().casefold()
 
 
-def _found(document: ReplyDocument, path: str) -> list[Any]:
+def _values_at(document: ReplyDocument, path: str) -> list[Any]:
     """Return what is at a path, for each event that has it."""
     bare = path.removesuffix("?")
     if bare == WHOLE_REPLY:
         return list(document.events)
-    return [value for event in document.events if (value := _find(event, bare)) is not MISSING]
+    return [value for event in document.events if (value := _find_items(event, bare)) is not MISSING]
 
 
-def _find(value: Any, path: str) -> Any:
+def _find_items(value: Any, path: str) -> Any:
     """Find a value as ``find_value`` does, with ``*`` for every item of a list.
 
     A path with ``*`` gives a list of the values of those items that have one."""
@@ -322,17 +324,17 @@ def _find(value: Any, path: str) -> Any:
     if not isinstance(listed, list):
         return MISSING
     rest = after.rstrip(".")
-    items = [_find(item, rest) for item in listed] if rest else listed
+    items = [_find_items(item, rest) for item in listed] if rest else listed
     kept = [item for item in items if item is not MISSING]
     return kept if kept or not listed else MISSING
 
 
 def _text(document: ReplyDocument, paths: ReplyPaths, *, optional: bool) -> str | None:
-    whole = _texts(document, paths.text, "text", optional=optional or paths.delta is not None)
+    complete = _texts(document, paths.text, "text", optional=optional or paths.delta is not None)
     if paths.delta is None:
-        return _joined(whole, document, paths.text or "") if whole else None
-    if whole:
-        return whole[-1]
+        return _join_pieces(complete, document, paths.text or "") if complete else None
+    if complete:
+        return complete[-1]
     pieces = _texts(document, paths.delta, "delta", optional=optional)
     return "".join(pieces) if pieces else None
 
@@ -340,7 +342,7 @@ def _text(document: ReplyDocument, paths: ReplyPaths, *, optional: bool) -> str 
 def _texts(document: ReplyDocument, path: str | None, key: str, *, optional: bool) -> list[str]:
     if path is None:
         return []
-    values = _found(document, path) if optional else _required(document, path, key)
+    values = _values_at(document, path) if optional else _required(document, path, key)
     if document.is_stream and path == WHOLE_REPLY:
         values = [value for value in values if not isinstance(value, Mapping)]  # only texts are pieces
     return [_as_text(value, key, path) for value in values if value is not None]
@@ -358,7 +360,7 @@ def _as_text(value: Any, key: str, path: str) -> str:
     raise UnreadableResponseError(what, ", ".join(value) if isinstance(value, Mapping) else to_json(value))
 
 
-def _joined(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
+def _join_pieces(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
     """Join the pieces of a text. A last event of another type that repeats the whole text counts once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
@@ -377,27 +379,27 @@ def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
     """Yield the calls that a reply asks for; a call that several events contain counts once."""
     if paths.tool_calls is None:
         return
-    told: list[Any] = []
+    found: list[Any] = []
     for value in _required(document, paths.tool_calls, "tool_calls", _WHERE_NONE):
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
             raise UnreadableResponseError(what, to_json(value))
-        told += calls
-    yield from chat.sort_by_index(_whole_calls(told) if document.is_stream else told)
+        found += calls
+    yield from chat.sort_by_index(_merge_calls(found) if document.is_stream else found)
 
 
-def _whole_calls(told: Sequence[Any]) -> list[Any]:
+def _merge_calls(entries: Sequence[Any]) -> list[Any]:
     """Return the calls of a stream: assembled from pieces with an index, or the last version of each."""
-    if told and all(map(_is_piece, told)):
+    if entries and all(map(_is_piece, entries)):
         pieces = ToolCallAssembler()
-        for piece in told:
+        for piece in entries:
             pieces.add(piece)
         return pieces.build()
     calls: dict[Any, Any] = {}
-    for call in told:
-        own = call.get("id") if isinstance(call, Mapping) else None
-        calls[own if isinstance(own, str) and own else len(calls)] = call
+    for call in entries:
+        call_id = call.get("id") if isinstance(call, Mapping) else None
+        calls[call_id if isinstance(call_id, str) and call_id else len(calls)] = call
     return list(calls.values())
 
 
@@ -415,17 +417,17 @@ def _flat(value: Any, path: str) -> Any:
 
 
 def _messages(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
-    return parse_agent_answers(_reported(document, paths))
+    return parse_agent_answers(_reported_messages(document, paths))
 
 
-def _reported(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
+def _reported_messages(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
     if paths.messages is None:
         return []
-    told: list[Any] = []
+    entries: list[Any] = []
     for value in _required(document, paths.messages, "messages", _WHERE_NONE):
         is_one = document.is_stream and isinstance(value, Mapping)
-        told += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
-    return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
+        entries += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
+    return [message for at, each in enumerate(entries) for message in _as_messages(each, at)]
 
 
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
@@ -443,11 +445,11 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
-    given = next((item[key] for key in _ARGUMENTS if key in item), MISSING)
-    if name is None or given is MISSING:
+    arguments = next((item[key] for key in _ARGUMENTS if key in item), MISSING)
+    if name is None or arguments is MISSING:
         return [dict(item)]
     call_id = str(item.get("id") or item.get("tool_call_id") or f"reported_{at}")
-    call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": given}})
+    call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": arguments}})
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": call_id, "content": _result_in(item)}
     return [asked, result]
@@ -470,7 +472,7 @@ def _usage(document: ReplyDocument, paths: ReplyPaths) -> Any:
 _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
     "text": lambda document, paths: _text(document, paths, optional=True),
     "tool_calls": lambda document, paths: list(_calls(document, paths)),
-    "messages": lambda document, paths: _reported(document, paths),
+    "messages": lambda document, paths: _reported_messages(document, paths),
     "usage": _usage,
 }
 
@@ -490,20 +492,20 @@ def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> l
 
     Raises ``UnreadableResponseError`` if none has it, unless the path is optional. ``when``: the case in
     which to write it so."""
-    values = _found(document, path)
+    values = _values_at(document, path)
     if not values and not path.endswith("?"):
-        raise _nothing(key, path, document, when)
+        raise _missing_path_error(key, path, document, when)
     return values
 
 
-def _nothing(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
+def _missing_path_error(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
     remedy = f" (write `{path}?` {when})" if when else ""
-    told = dict.fromkeys(_there(event, path) for event in document.events)
+    contents = dict.fromkeys(_keys_along(event, path) for event in document.events)
     name = key if "." in key else f"reply.{key}"
-    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(told))
+    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(contents))
 
 
-def _there(value: Any, path: str) -> str:
+def _keys_along(value: Any, path: str) -> str:
     """List the keys that exist, as far as a path leads."""
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):

@@ -117,8 +117,8 @@ class TextAgents:
         names = self.program.names
         where = "as an argument" if "message" in names else "on standard input"
         before = {"session": "a session of our own", "messages_file": "a file of the messages so far"}
-        told = [words for name, words in before.items() if name in names]
-        more = f"with {' and '.join(told)}" if told else "by itself, without a session"
+        means = [words for name, words in before.items() if name in names]
+        more = f"with {' and '.join(means)}" if means else "by itself, without a session"
         return f"{self.program.shown}, a process for each turn, gets each message {where}, {more}"
 
     def make(self, sample: Sample) -> TextAgent:
@@ -229,7 +229,7 @@ class _TextProgramTurn:
         self._is_too_long = False
         self._began = loop.time()
         self.took_ms = 0.0
-        self.process = Process(command, cwd=cwd, env=env, on_event=self._hear, by_line=False)
+        self.process = Process(command, cwd=cwd, env=env, on_event=self._handle, by_line=False)
         self.process.listen()
         if stdin is not None:
             self.process.send(stdin)
@@ -264,17 +264,17 @@ class _TextProgramTurn:
             raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")
         return text.rstrip("\r\n")
 
-    def _hear(self, said: ProcessEvent) -> None:
+    def _handle(self, event: ProcessEvent) -> None:
         """Handle an event from one of the process's threads."""
-        match said:
+        match event:
             case OutputLine(data):
                 self._take(data)
                 self.process.acknowledge_line()
             case ProcessExited():
                 self._set(self.exited)
             case ProcessEnded():
-                self._end = said
-                if said.code is not None:
+                self._end = event
+                if event.code is not None:
                     self._set(self.exited)
                 self._set(self._ended)
 

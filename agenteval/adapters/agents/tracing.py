@@ -271,8 +271,8 @@ class TracedAgents:
     def does(self) -> str:
         """A description of how the agent is run."""
         where = f"its spans are read at http://127.0.0.1:{self.receiver.port}/v1/traces"
-        told = getattr(self._inner, "does", "")
-        return f"{told}; {where}" if told else where
+        inner = getattr(self._inner, "does", "")
+        return f"{inner}; {where}" if inner else where
 
     def make(self, sample: Sample) -> TracedAgent:
         return TracedAgent(self._inner.make(sample), self)
@@ -326,9 +326,9 @@ class TracedAgent(AgentWrapper):
             # Only an agent that answered has spans to wait for; a lost connection has none.
             has_answered = isinstance(error, AgentError) and error.kind != "timeout"
             spans = await self._agents.wait_for_spans(trace) if has_answered else None
-            came = self._agents.receiver.spans(trace) if spans is None else spans
-            told = self._with_spans(ReadReply.from_reply(error.seen or AgentReply()), came, messages)
-            error.seen = told if spans is not None else replace(told, unplaced=(NO_SPANS,))
+            received = self._agents.receiver.spans(trace) if spans is None else spans
+            partial = self._with_spans(ReadReply.from_reply(error.seen or AgentReply()), received, messages)
+            error.seen = partial if spans is not None else replace(partial, unplaced=(NO_SPANS,))
             raise
         spans = await self._agents.wait_for_spans(trace)
         if spans is None:

@@ -49,7 +49,7 @@ def announce(pid: int, url: str) -> None:
     An empty ``url`` is announced only where another agent's address would be found otherwise. If there is no
     private folder, nothing is announced, and a bridge reports that."""
     with _lock:
-        is_first = _begin_here()
+        is_first = _adopt_process()
         if not url and not _urls.get(os.getpid()):
             return
         _urls[pid] = url
@@ -81,7 +81,7 @@ def withdraw_all() -> None:
         withdraw(pid)
 
 
-def _begin_here() -> bool:
+def _adopt_process() -> bool:
     global _home
     if _home == os.getpid():
         return False

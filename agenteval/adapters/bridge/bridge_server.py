@@ -116,7 +116,7 @@ class _Bridge:
             declared = {tool.name: tool for tool in await self._run.list_tools()}
         except Exception as error:
             raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {innermost(error)}") from error
-        found = [_merged(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
+        found = [_merge_listing(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
         tools = (*found, *declared.values())
         return types.ListToolsResult(
             tools=[tool for tool in tools if not self._only or tool.name in self._only]
@@ -130,9 +130,9 @@ class _Bridge:
         except Exception as error:
             return _error_result(f"{_GONE}: {innermost(error)}")
         permit = (answer.meta or {}).get(PERMIT)
-        return answer if permit is None else await self._carried_out(permit, name, arguments)
+        return answer if permit is None else await self._call_real_tool(permit, name, arguments)
 
-    async def _carried_out(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
+    async def _call_real_tool(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
         """Call the real server's tool, and report the outcome to the run before the agent has the answer."""
         from mcp.shared.exceptions import MCPError
 
@@ -143,7 +143,7 @@ class _Bridge:
             raise
         except Exception as error:
             result = _error_result(innermost(error))
-        await self._report(permit, name, _value_of(result), is_error=bool(result.is_error))
+        await self._report(permit, name, _recorded_value(result), is_error=bool(result.is_error))
         return result
 
     async def _report(self, permit: str, name: str, value: Any, *, is_error: bool) -> None:
@@ -187,7 +187,7 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
     )
 
 
-def _merged(declared: Any, real: Any) -> Any:
+def _merge_listing(declared: Any, real: Any) -> Any:
     """Merge a tool's listing: the scenario's declaration comes first, the real server fills in the rest.
 
     No output schema is listed, because the scenario's answers need not have the form of the real ones."""
@@ -203,7 +203,7 @@ def _merged(declared: Any, real: Any) -> Any:
     )
 
 
-def _value_of(result: Any) -> Any:
+def _recorded_value(result: Any) -> Any:
     """Return what the agent gets, as it is recorded."""
     if result.structured_content is not None:
         return result.structured_content

@@ -40,7 +40,7 @@ class CachePrimingModel:
         self._known: dict[bytes, None] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        new = await self._admitted(tuple(_beginnings(request)))
+        new = await self._wait_for_prefix(tuple(_prefixes(request)))
         # No await in between: a prefix new to this request must be in progress for the next one.
         ended = anyio.Event()
         self._under_way |= dict.fromkeys(new, ended)
@@ -54,7 +54,7 @@ class CachePrimingModel:
                 del self._known[next(iter(self._known))]
             ended.set()
 
-    async def _admitted(self, beginnings: Sequence[bytes]) -> Sequence[bytes]:
+    async def _wait_for_prefix(self, beginnings: Sequence[bytes]) -> Sequence[bytes]:
         """Wait while a shorter prefix is in progress; return the prefixes that nobody has sent yet."""
         for place, name in enumerate(beginnings):
             if leader := self._under_way.get(name):
@@ -69,14 +69,14 @@ class CachePrimingModel:
         await self._model.aclose()
 
 
-def _beginnings(request: ModelRequest) -> Iterator[bytes]:
+def _prefixes(request: ModelRequest) -> Iterator[bytes]:
     """Yield an identifier for each prefix that is long enough, the shortest first."""
     digest = blake2b(request.system.encode("utf-8", "replace"), digest_size=16)
-    tokens, begun, told = _tokens(request.system), 0, 0
+    tokens, start, yielded = _tokens(request.system), 0, 0
     for end in request.shared:
-        more = request.prompt[begun:end]
+        more = request.prompt[start:end]
         digest.update(b"\0" + more.encode("utf-8", "replace"))
-        tokens, begun = tokens + _tokens(more), end
-        if tokens >= MIN_PREFIX_TOKENS and tokens - told >= STEP:
-            told = tokens
+        tokens, start = tokens + _tokens(more), end
+        if tokens >= MIN_PREFIX_TOKENS and tokens - yielded >= STEP:
+            yielded = tokens
             yield digest.digest()

@@ -53,17 +53,17 @@ class Capabilities:
     """The findings of a run."""
 
     def __init__(self) -> None:
-        self._memories: dict[tuple[str, str], CapabilityEntry] = {}
+        self._entries: dict[tuple[str, str], CapabilityEntry] = {}
 
     def entry_for(self, endpoint: str, model: str) -> CapabilityEntry:
         """Return the entry of a model at an endpoint (its URL without credentials)."""
-        return self._memories.setdefault((endpoint, model), CapabilityEntry())
+        return self._entries.setdefault((endpoint, model), CapabilityEntry())
 
     @property
     def discovered(self) -> Mapping[tuple[str, str], ServerCapabilities]:
         """The findings by endpoint and model; models that accepted everything are left out."""
         return {
-            place: memory.capabilities
-            for place, memory in self._memories.items()
-            if memory.capabilities != ServerCapabilities()
+            place: entry.capabilities
+            for place, entry in self._entries.items()
+            if entry.capabilities != ServerCapabilities()
         }

@@ -109,9 +109,9 @@ class CircuitBreakerModel:
         rubric = self._rubrics.setdefault(metric, RubricCircuit())
         what = f"{self._name} failed {FAILURES} times in a row on {metric}"
         async with rubric.trial():
-            asked = RubricCall(rubric, what)
-            asked.require_open()
-            token = CURRENT_RUBRIC_CALL.set(asked)
+            call = RubricCall(rubric, what)
+            call.require_open()
+            token = CURRENT_RUBRIC_CALL.set(call)
             try:
                 reply = await self._model.complete(request)
             except (AuthorError, RequestSkippedError):

@@ -47,7 +47,7 @@ _KEEPALIVE_S = 3.0
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 # In addition to the library's own: what the resolver raises for impossible host names, and what passes
 # through untranslated when TLS breaks in the middle of a connection.
-_FOREIGN = (
+_LIBRARY_ERRORS = (
     *(httpx2.HTTPError, httpx2.InvalidURL),
     *(UnicodeError, OverflowError),
     *(ssl.SSLError, anyio.EndOfStream),
@@ -83,7 +83,7 @@ class HttpClient:
         self._endpoint = endpoint
         self._now = now
         self._timeout_s = timeout_s
-        self._connections = Connections(_by_sdk(endpoint, sdk) if sdk else _posts(endpoint))
+        self._connections = Connections(_sdk_senders(endpoint, sdk) if sdk else _senders(endpoint))
 
     async def post(self, body: bytes) -> RawReply:
         """Send ``body`` and return the reply as it came. Raises ``FailedCall`` if there is none."""
@@ -97,7 +97,7 @@ class HttpClient:
             raise FailedCall(self._fault(FaultKind.TOO_LARGE, "")) from exc
         except SignInError as exc:
             raise FailedCall(self._fault(FaultKind.SIGN_IN, str(exc))) from exc
-        except _FOREIGN as exc:
+        except _LIBRARY_ERRORS as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
             self._connections.give_back(connection)
@@ -180,7 +180,7 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
         raise AuthorError(Problem(f"{endpoint.shown} is not a URL: {exc}", "check base_url")) from exc
 
 
-class _Post(Protocol):
+class _Sender(Protocol):
     """A sender of requests to one endpoint, one at a time."""
 
     async def post(self, body: bytes) -> RawReply: ...
@@ -188,7 +188,7 @@ class _Post(Protocol):
     async def aclose(self) -> None: ...
 
 
-class _ThroughClient:
+class _ClientSender:
     """A sender that uses the library's client, which supports proxies."""
 
     def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL) -> None:
@@ -206,14 +206,14 @@ class _ThroughClient:
         await self._client.aclose()
 
 
-def _by_sdk(endpoint: Endpoint, provider: str) -> Callable[[], _Post]:
+def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
     """Return a factory that always gives the same sender, because the package has a pool of its own."""
-    verify, trust_env = _surroundings(_url(endpoint))
+    verify, trust_env = _tls_settings(_url(endpoint))
     post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
     return lambda: post
 
 
-def _surroundings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
+def _tls_settings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
     """Return the certificates for a server, and whether the environment's settings apply to it.
 
     A plain-HTTP server on this machine needs neither: for it the environment could only set proxies, which
@@ -222,16 +222,16 @@ def _surroundings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
     return (empty_ssl_context() if is_here else certificates()), not is_here
 
 
-def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
+def _senders(endpoint: Endpoint) -> Callable[[], _Sender]:
     """Return a factory of identical senders to an endpoint."""
     url = _url(endpoint)
-    verify, trust_env = _surroundings(url)
+    verify, trust_env = _tls_settings(url)
 
     def client() -> httpx2.AsyncClient:
         return _client(endpoint, verify=verify, trust_env=trust_env)
 
     if not is_direct(url, trust_env=trust_env):
-        return lambda: _ThroughClient(client(), url)
+        return lambda: _ClientSender(client(), url)
     headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
     return lambda: Connection(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
 

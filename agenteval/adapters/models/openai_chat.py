@@ -73,8 +73,8 @@ class _Question:
             system, user = self.messages[:2]
             again = {"role": "user", "content": f"{user['content']}\n\n{note}"}
             return replace(self, messages=(system, again))
-        said = {"role": "assistant", "content": answer.text[:_QUOTED_TO_MODEL]}
-        return replace(self, messages=(*self.messages, said, {"role": "user", "content": note}))
+        answer_message = {"role": "assistant", "content": answer.text[:_QUOTED_TO_MODEL]}
+        return replace(self, messages=(*self.messages, answer_message, {"role": "user", "content": note}))
 
 
 class _RepairBudget:
@@ -123,8 +123,8 @@ class OpenAiChat:
         self._endpoint = resolve_endpoint(config, environ)
         limits = shared.limits or RateLimits(clock=retry.clock, sleep=retry.sleep)
         self._throttle = self._throttle_of(limits, shared.pool)
-        self._memory = shared.capabilities.entry_for(self._endpoint.shown, config.name)
-        self._notice = shared.notify
+        self._entry = shared.capabilities.entry_for(self._endpoint.shown, config.name)
+        self._notify = shared.notify
         self._retry = retry
         self._max_text = max_text
         self._client = HttpClient(
@@ -172,33 +172,33 @@ class OpenAiChat:
 
     async def _ask(self, question: _Question) -> CompletionAnswer:
         """Return the model's answer to the first form of the request that the server accepts."""
-        memory = self._memory
+        entry = self._entry
         while True:
-            await memory.wait_settled()
-            learned = memory.capabilities
-            sent = self._sent(question, learned)
+            await entry.wait_settled()
+            learned = entry.capabilities
+            sent = self._build(question, learned)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                found = self._adaption(failed, sent, learned)
-            async with memory.lock:
-                if memory.capabilities == learned:
-                    return await self._adapted(question, found)
+                found = self._adaptation(failed, sent, learned)
+            async with entry.lock:
+                if entry.capabilities == learned:
+                    return await self._adapt(question, found)
 
-    async def _adapted(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
+    async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
         """Find out what the server accepts, while all other callers of it wait."""
-        memory = self._memory
+        entry = self._entry
         while True:
             assert found is not None  # no other call finds out anything meanwhile
-            memory.capabilities = found.capabilities
+            entry.capabilities = found.capabilities
             self._notify_once(found.note)
-            sent = self._sent(question, memory.capabilities)
+            sent = self._build(question, entry.capabilities)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                found = self._adaption(failed, sent, memory.capabilities)
+                found = self._adaptation(failed, sent, entry.capabilities)
 
-    def _adaption(
+    def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
         """Return the change to make after a refusal; ``None`` if another call has found one meanwhile.
@@ -207,19 +207,19 @@ class OpenAiChat:
         cause = failed.cause
         if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
-            told = f"{self._config.model}: {describe(cause)}"
-            raise InfrastructureError(told, is_final=is_final(cause.kind, cause.status)) from failed
+            message = f"{self._config.model}: {describe(cause)}"
+            raise InfrastructureError(message, is_final=is_final(cause.kind, cause.status)) from failed
         if is_context_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
             raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
         found = find_adaptation(cause, sent.fields, learned)
-        if found is None and self._memory.capabilities == learned:
+        if found is None and self._entry.capabilities == learned:
             is_denied = cause.status in ACCESS_DENIED_STATUSES
             raise RefusedError(self._describe_refusal(cause, failed.tried), is_final=is_denied) from failed
         return found
 
-    def _sent(self, question: _Question, learned: ServerCapabilities) -> _Sent:
+    def _build(self, question: _Question, learned: ServerCapabilities) -> _Sent:
         config = self._config
         messages = _folded(question.messages) if learned.folds_system else question.messages
         fields: dict[str, Any] = {"model": config.name, "messages": messages}
@@ -255,27 +255,27 @@ class OpenAiChat:
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
         """Send until there is an answer. Raises ``FailedCall`` if another retry is of no use."""
-        patience = RetryBudget(self._retry, self._config.max_wait_s)
+        retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
             try:
-                return await self._try(sent, patience)
+                return await self._try(sent, retries)
             except PauseTooLong as pause:
-                patience.waited_s += pause.waited_s
-                raise RefusedError(self._too_long(pause, patience)) from pause
+                retries.waited_s += pause.waited_s
+                raise RefusedError(self._too_long(pause, retries)) from pause
             except FailedCall as failed:
                 cause, asked_s = failed.cause, failed.retry_after_s
                 faults.update((cause.kind,) if isinstance(cause, HttpFault) else ())
-                wait_s = patience.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
+                wait_s = retries.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
                 if wait_s is None:
-                    failed.tried = patience.summary
+                    failed.tried = retries.summary
                     raise
                 self._notify_retry(cause, wait_s)
-            await patience.wait(wait_s)
+            await retries.wait(wait_s)
 
-    async def _try(self, sent: _Sent, patience: RetryBudget) -> CompletionAnswer:
+    async def _try(self, sent: _Sent, retries: RetryBudget) -> CompletionAnswer:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
-        async with self._throttle.call(tokens=estimate, left_s=patience.left_s) as call:
+        async with self._throttle.call(tokens=estimate, left_s=retries.left_s) as call:
             http = await self._client.post(sent.body)
             if not http.is_success:
                 self._completion(http, call)  # raises while the call still holds its slot
@@ -332,15 +332,15 @@ class OpenAiChat:
     # ── words ────────────────────────────────────────────────────────────────────────────────────
 
     def _notify_once(self, note: str) -> None:
-        if note not in self._memory.noticed:
-            self._memory.noticed.add(note)
-            self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
+        if note not in self._entry.noticed:
+            self._entry.noticed.add(note)
+            self._notify(f"{self._config.model} at {self._endpoint.shown}: {note}")
 
     def _notify_retry(self, cause: ServerRefusal | HttpFault, wait_s: float) -> None:
         kind = f"HTTP status {cause.status}" if isinstance(cause, ServerRefusal) else str(cause.kind)
         what = self._quote(cause.text) if isinstance(cause, ServerRefusal) else cause.detail
         where = f"{self._config.model} at {self._endpoint.shown}"
-        self._notice(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
+        self._notify(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
 
     def _describe_refusal(self, refusal: ServerRefusal, tried: str = "") -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
@@ -355,9 +355,9 @@ class OpenAiChat:
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
         return f"{text} — {hint}" if hint else text
 
-    def _too_long(self, pause: PauseTooLong, patience: RetryBudget) -> str:
+    def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to wait for"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: it asks to wait for"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
@@ -365,10 +365,10 @@ class OpenAiChat:
         self, answer: CompletionAnswer, why: str, usage: Usage, *, is_flawed: bool = False
     ) -> UnreadableReplyError:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
-        said = f"it said: {raw}" if raw else "it said nothing"
+        quoted = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
-            said = "it thought, and said nothing"
-        how = f"finish_reason {answer.finish_reason or 'not given'}; {said}"
+            quoted = "it thought, and said nothing"
+        how = f"finish_reason {answer.finish_reason or 'not given'}; {quoted}"
         what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
         return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
 

@@ -52,8 +52,8 @@ class ModelPool:
             with pause_deadlines():
                 await self._limiter.acquire()
         try:
-            if asked := CURRENT_RUBRIC_CALL.get():
-                asked.send()
+            if rubric_call := CURRENT_RUBRIC_CALL.get():
+                rubric_call.send()
             if self._wider:
                 async with self._wider.slot():
                     yield

@@ -19,9 +19,9 @@ from agenteval.adapters.transport.error_patterns import (
 )
 
 BUDGET_PARAMETERS = ("max_tokens", "max_completion_tokens")
-_MOST = 64 * 2**10
+_MAX_ERROR_CHARS = 64 * 2**10
 """The number of characters of an error that are considered."""
-_OWN = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
+_CORE_FIELDS = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
 
 
 class ServerRefusal(NamedTuple):
@@ -43,7 +43,7 @@ def parse_refusal(status: int, body: Any) -> ServerRefusal:
         param, code = str(error.get("param") or ""), str(error.get("code"))
     else:
         text, param, code = error if isinstance(error, str) else json.dumps(error), "", ""
-    text = text[:_MOST]
+    text = text[:_MAX_ERROR_CHARS]
     if status < 400:
         status = _status_within(code, text)
     return ServerRefusal(status, text, param)
@@ -63,14 +63,14 @@ def _error_in(body: Any) -> Any:
     if isinstance(body, list) and body:
         return _error_in(body[0])
     if isinstance(body, dict):
-        inner = body.get("error") or _of_choice(body) or body.get("detail") or body.get("message")
+        inner = body.get("error") or _choice_error(body) or body.get("detail") or body.get("message")
         return (
             {"message": inner, "code": body.get("code")} if isinstance(inner, str | list) else inner or body
         )
     return body
 
 
-def _of_choice(body: Mapping[str, Any]) -> Any:
+def _choice_error(body: Mapping[str, Any]) -> Any:
     """Return the error in the choice of an answer that broke off."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -147,12 +147,12 @@ def find_adaptation(
     if refusal.status in (400, 422):
         rules = (
             *(_streamed, _without_budget, _with_budget, _without_parameter),
-            *(_lower_rung, _folded_system),
+            *(_lower_format, _folded_system),
         )
     elif refusal.status == 403:
         rules = (_without_parameter,)
     elif refusal.status >= 500 and _FORMAT_NAME.search(refusal.text):
-        rules = (_lower_rung,)
+        rules = (_lower_format,)
     return next((found for rule in rules if (found := rule(refusal, sent, learned))), None)
 
 
@@ -162,7 +162,7 @@ _UNKNOWN = re.compile(
 )
 
 
-def _names(refusal: ServerRefusal, name: str) -> bool:
+def _mentions(refusal: ServerRefusal, name: str) -> bool:
     """Check whether the server means this parameter.
 
     A name that is an ordinary word must be in quotes or at the end of a path."""
@@ -178,7 +178,7 @@ def _names(refusal: ServerRefusal, name: str) -> bool:
 def _without_budget(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    name = next((name for name in BUDGET_PARAMETERS if name in sent and _names(refusal, name)), None)
+    name = next((name for name in BUDGET_PARAMETERS if name in sent and _mentions(refusal, name)), None)
     if name is None or (_TOO_MUCH.search(refusal.text) and not _UNKNOWN.search(refusal.text)):
         return None
     refused = learned.refused | {name}
@@ -193,7 +193,7 @@ def _with_budget(
     is_missing = re.search(r"required|missing", refusal.text, re.IGNORECASE)
     if learned.needs_budget or not is_missing or any(name in sent for name in BUDGET_PARAMETERS):
         return None
-    if not any(_names(refusal, name) for name in BUDGET_PARAMETERS):
+    if not any(_mentions(refusal, name) for name in BUDGET_PARAMETERS):
         return None
     return RequestAdaptation(
         replace(learned, needs_budget=True), "a limit on output tokens is required, and sent"
@@ -203,7 +203,7 @@ def _with_budget(
 def _without_parameter(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    name = next((name for name in sent if name not in _OWN and _names(refusal, name)), None)
+    name = next((name for name in sent if name not in _CORE_FIELDS and _mentions(refusal, name)), None)
     if name is None or name in learned.refused:
         return None
     note = f"`{name}` is refused and no longer sent"
@@ -220,11 +220,11 @@ _FORMAT = re.compile(
 )
 
 
-def _lower_rung(
+def _lower_format(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
     below = learned.format_level.next_level
-    is_meant = _names(refusal, "response_format") or _FORMAT.search(refusal.text)
+    is_meant = _mentions(refusal, "response_format") or _FORMAT.search(refusal.text)
     if "response_format" not in sent or below is None or not is_meant:
         return None
     note = f"answers as {learned.format_level} are refused; requested as {below}"

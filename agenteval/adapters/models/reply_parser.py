@@ -48,14 +48,14 @@ def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -
 
     ``is_cut``: the model had more to say. A quotation may then be all that is there, so only an object with
     nothing around it is the answer. Raises ``InvalidReply``."""
-    said = strip_reasoning(text)
-    found = _answer(said, _verdict_keys(reply), alone=is_cut)
-    if is_cut and said != text.strip():
+    answer_text = strip_reasoning(text)
+    found = _find_answer(answer_text, _verdict_keys(reply), alone=is_cut)
+    if is_cut and answer_text != text.strip():
         raise InvalidReply("it is cut off")
     try:
         value = reply.model_validate(found, extra="ignore")
     except ValidationError as error:
-        raise InvalidReply(_explained(error)) from None
+        raise InvalidReply(_explain(error)) from None
     if not _is_finite(value.model_dump()):
         raise InvalidReply("a number is not finite")
     return value
@@ -83,7 +83,7 @@ def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
     return (needed - _WORDS) or frozenset(fields)
 
 
-def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
+def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     """Return the only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
@@ -97,7 +97,7 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
                 raise InvalidReply("the JSON is not valid; escape what a text of it quotes")
             if alone and _FENCE.sub("", part.text).strip():
                 raise InvalidReply("it is cut off")
-        elif (answer := _unwrapped(part.value, keys)) is not None:
+        elif (answer := _unwrap(part.value, keys)) is not None:
             if part.doubled:
                 raise InvalidReply(f"the key {part.doubled!r} stands twice in one object")
             answers[json.dumps(answer, sort_keys=True)] = answer
@@ -115,7 +115,7 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     return answer
 
 
-def _unwrapped(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
+def _unwrap(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
     """Return the answer that an object is, or only wraps; ``None`` if it is neither."""
     if keys & value.keys():
         return value
@@ -134,14 +134,14 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _explained(error: ValidationError) -> str:
+def _explain(error: ValidationError) -> str:
     """Explain the errors in our own words, because the next request holds them and must not change with the
     library."""
-    found = [(".".join(map(str, one["loc"])), _wrong(one)) for one in error.errors(include_url=False)]
+    found = [(".".join(map(str, one["loc"])), _explain_error(one)) for one in error.errors(include_url=False)]
     return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
 
 
-def _wrong(error: ErrorDetails) -> str:
+def _explain_error(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -187,7 +187,7 @@ def _parts(text: str) -> Iterator[_JsonPart]:
     """Yield the objects of a text, and finally everything around them.
 
     Raises ``InvalidReply`` if an object is cut off."""
-    whole = _loaded(text, text)
+    whole = _load(text, text)
     if whole:
         yield whole
         return
@@ -197,21 +197,17 @@ def _parts(text: str) -> Iterator[_JsonPart]:
         end = _end_of_object(text, at)
         if end is None:
             raise InvalidReply("the JSON is not complete")
-        yield _parsed(text[at:end])
+        yield _parse(text[at:end])
         begin = end
     yield _JsonPart("\n".join((*around, text[begin:])))
 
 
-def _parsed(text: str) -> _JsonPart:
+def _parse(text: str) -> _JsonPart:
     """Parse an object, tolerating comments and trailing commas; a text that is not one stays a text."""
-    return (
-        _loaded(text, text)
-        or _loaded(text, _BLANK.sub(lambda found: found[1] or "", text))
-        or _JsonPart(text)
-    )
+    return _load(text, text) or _load(text, _BLANK.sub(lambda found: found[1] or "", text)) or _JsonPart(text)
 
 
-def _loaded(text: str, written: str) -> _JsonPart | None:
+def _load(text: str, written: str) -> _JsonPart | None:
     doubled: list[str] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

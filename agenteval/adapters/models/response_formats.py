@@ -42,8 +42,8 @@ class FormatLevel(StrEnum):
 
     @property
     def next_level(self) -> FormatLevel | None:
-        rungs = list(FormatLevel)
-        below = rungs[rungs.index(self) + 1 :]
+        levels = list(FormatLevel)
+        below = levels[levels.index(self) + 1 :]
         return below[0] if below else None
 
 
@@ -56,14 +56,14 @@ _STRUCTURE = frozenset(
 )
 
 
-def response_format(reply: type[BaseModel], rung: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
+def response_format(reply: type[BaseModel], level: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
     """Return the field ``response_format`` of a request; ``None`` if it is left out."""
-    if rung is FormatLevel.PROMPT:
+    if level is FormatLevel.PROMPT:
         return None
-    if rung is FormatLevel.JSON:
+    if level is FormatLevel.JSON:
         return {"type": "json_object"}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", reply.__name__)[:64]
-    schema = schema_of(reply, bounds=rung is FormatLevel.STRICT, max_text=max_text)
+    schema = schema_of(reply, bounds=level is FormatLevel.STRICT, max_text=max_text)
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
@@ -73,14 +73,14 @@ def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | No
 
     As strict servers require, objects are closed, all their keys are required, and references are expanded.
     ``bounds``: include limits of numbers and texts. ``max_text``: the limit of texts whose type sets none."""
-    whole = reply.model_json_schema(schema_generator=_WithoutOurWords)
-    form = _Form(whole.get("$defs", {}), bounds, max_text if bounds else None)
-    schema: Schema = form.of(whole)
+    raw = reply.model_json_schema(schema_generator=_SchemaWithoutDocstrings)
+    rewriter = _SchemaRewriter(raw.get("$defs", {}), bounds, max_text if bounds else None)
+    schema: Schema = rewriter.rewrite(raw)
     schema.pop("$defs", None)
     return schema
 
 
-class _WithoutOurWords(GenerateJsonSchema):
+class _SchemaWithoutDocstrings(GenerateJsonSchema):
     """A generator that drops docstrings of agenteval's own classes, which are for readers of the code.
 
     Those of an author's classes are kept, because they are for the judge."""
@@ -106,23 +106,23 @@ def schema_instructions(reply: type[BaseModel]) -> str:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _SchemaRewriter:
     """A rewriter of pydantic's schemas."""
 
     definitions: Mapping[str, Any]
     bounds: bool
     max_text: int | None
 
-    def of(self, node: Any, within: tuple[str, ...] = ()) -> Any:
+    def rewrite(self, node: Any, within: tuple[str, ...] = ()) -> Any:
         """Return ``node`` rewritten; ``within`` are the references that led to it."""
         if isinstance(node, list):
-            return [self.of(item, within) for item in node]
+            return [self.rewrite(item, within) for item in node]
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return self._written_out(node, within)
+            return self._expand(node, within)
         formed = {
-            key: self._below(key, value, within)
+            key: self._rewrite_value(key, value, within)
             for key, value in node.items()
             if key not in _ANNOTATIONS and (self.bounds or key in _STRUCTURE)
         }
@@ -133,15 +133,15 @@ class _Form:
             formed["maxLength"] = self.max_text
         return formed
 
-    def _written_out(self, node: Schema, within: tuple[str, ...]) -> Any:
+    def _expand(self, node: Schema, within: tuple[str, ...]) -> Any:
         name = node["$ref"].rpartition("/")[2]
         if name in within:
             return {}  # a recursive type cannot be expanded: allow anything, which is checked later
-        beside = {key: value for key, value in node.items() if key != "$ref"}
-        return self.of({**self.definitions.get(name, {}), **beside}, (*within, name))
+        siblings = {key: value for key, value in node.items() if key != "$ref"}
+        return self.rewrite({**self.definitions.get(name, {}), **siblings}, (*within, name))
 
-    def _below(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
+    def _rewrite_value(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
         # Property names are the author's: one named "title" is not an annotation.
         if key == "properties":
-            return {name: self.of(item, within) for name, item in value.items()}
-        return value if key in ("enum", "const", "required", "$defs") else self.of(value, within)
+            return {name: self.rewrite(item, within) for name, item in value.items()}
+        return value if key in ("enum", "const", "required", "$defs") else self.rewrite(value, within)

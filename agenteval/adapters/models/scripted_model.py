@@ -73,49 +73,51 @@ class ScriptedModel:
     async def complete(self, request: ModelRequest) -> ModelReply:
         rule = next((rule for rule in self._rules if rule.matches(request.role, request.subject)), None)
         if rule is None:
-            raise AuthorError(_unanswered(request, self._path))
+            raise AuthorError(_no_match_problem(request, self._path))
         usage = Usage(calls=1)
-        return ModelReply(_value(rule, request), usage, self._name, scripted=True)
+        return ModelReply(_parse_reply(rule, request), usage, self._name, scripted=True)
 
     async def aclose(self) -> None:
         """Do nothing: no connection is open."""
 
 
-def _value(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
+def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
     raw = as_text(rule.reply)
     if not isinstance(rule.reply, str):
-        given = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
+        fields = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
         if "outcome" in request.reply.model_fields:
-            given = _with_outcome(given)
-        missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in given]
+            fields = _with_outcome(fields)
+        missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in fields]
         if missing:
             what = f"the reply has no {' and no '.join(f'`{name}`' for name in missing)}"
-            asked = f"{_described(request)} needs {', '.join(request.reply.model_fields)}"
+            asked = f"{_describe(request)} needs {', '.join(request.reply.model_fields)}"
             raise AuthorError(Problem(what, asked, rule.place))
-        raw = json.dumps(given, ensure_ascii=False)
+        raw = json.dumps(fields, ensure_ascii=False)
     try:
         value = parse_model_reply(raw, request.reply)
     except InvalidReply as unfit:
-        raise _unusable(rule, str(unfit), raw) from None
+        raise _unusable_error(rule, str(unfit), raw) from None
     if flaw := request.flaw_left_in(value, True):
-        raise _unusable(rule, flaw, raw, is_flawed=True)
+        raise _unusable_error(rule, flaw, raw, is_flawed=True)
     return value
 
 
-def _with_outcome(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_outcome(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Derive a goal's outcome from its short form: ``score: 1`` means reached, ``score: 0`` missed."""
-    if "outcome" in given or "score" not in given:
-        return given
-    score = given["score"]
+    if "outcome" in fields or "score" not in fields:
+        return fields
+    score = fields["score"]
     known = {1: REACHED, 0: MISSED, None: NOT_CLEAR}
-    return {**given, "outcome": known.get(score, score) if score is None or _is_number(score) else score}
+    return {**fields, "outcome": known.get(score, score) if score is None or _is_number(score) else score}
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unusable(rule: ScriptedRule, why: str, raw: str, *, is_flawed: bool = False) -> UnreadableReplyError:
+def _unusable_error(
+    rule: ScriptedRule, why: str, raw: str, *, is_flawed: bool = False
+) -> UnreadableReplyError:
     what = f"{rule.place}: the scripted reply cannot be used: {why}"
     return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed, is_final=True)
 
@@ -123,22 +125,22 @@ def _unusable(rule: ScriptedRule, why: str, raw: str, *, is_flawed: bool = False
 # ── no rule fits ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _unanswered(request: ModelRequest, path: str) -> Problem:
+def _no_match_problem(request: ModelRequest, path: str) -> Problem:
     conditions = {"role": request.role, "metric": request.subject.metric}
     when = ", ".join(f"{name}: {value}" for name, value in conditions.items() if value)
     reply = ", ".join(
         f"{name}: {_example(name, request.subject.metric)}" for name in request.reply.model_fields
     )
     remedy = f"add to its replies:\n  - when: {{{when}}}\n    reply: {{{reply}}}"
-    return Problem(f"no scripted reply matches the request ({_described(request)})", remedy, Place(path))
+    return Problem(f"no scripted reply matches the request ({_describe(request)})", remedy, Place(path))
 
 
-def _described(request: ModelRequest) -> str:
+def _describe(request: ModelRequest) -> str:
     about = request.subject
     turn = None if about.turn is None else str(about.turn)
     parts = {"role": request.role, "scenario": about.scenario, "turn": turn, "metric": about.metric}
-    told = [f"{name}: {value}" for name, value in parts.items() if value]
-    return ", ".join([*told, f'text: "{one_line(about.text, 120)}"'])
+    shown = [f"{name}: {value}" for name, value in parts.items() if value]
+    return ", ".join([*shown, f'text: "{one_line(about.text, 120)}"'])
 
 
 def _example(name: str, metric: str) -> str:
@@ -189,15 +191,15 @@ def _rules_in(data: bytes, shown: str) -> tuple[ScriptedRule, ...]:
     return rules
 
 
-def _rules(whole: Any, mark: Mark, problems: list[Problem]) -> Iterator[ScriptedRule]:
-    if not isinstance(whole, dict) or not isinstance(whole.get("replies"), list):
+def _rules(document: Any, mark: Mark, problems: list[Problem]) -> Iterator[ScriptedRule]:
+    if not isinstance(document, dict) or not isinstance(document.get("replies"), list):
         remedy = "write replies:, with entries of when: and reply:"
         problems.append(
             Problem("a scripted model is a list of replies", remedy, mark.find(("replies",)).place)
         )
         return
-    problems += _unknown(whole, ("replies",), mark)
-    for index, entry in enumerate(whole["replies"]):
+    problems += _unknown(document, ("replies",), mark)
+    for index, entry in enumerate(document["replies"]):
         below = mark.find(("replies", index))
         if not isinstance(entry, dict):
             problems.append(Problem("a reply is a mapping", "write {when: …, reply: …}", below.place))

@@ -67,7 +67,7 @@ class SdkPost:
         self._tokens = _Tokens() if provider == "azure" and not endpoint.key else None
         timeout = openai.Timeout(None, connect=connect_s)
         # The package takes headers from OPENAI_* variables, whatever the server.
-        hooks = {} if provider == "openai" else {"request": [_only_ours(endpoint, provider)]}
+        hooks = {} if provider == "openai" else {"request": [_header_filter(endpoint, provider)]}
         try:
             http = openai.DefaultAsyncHttpxClient(
                 verify=verify, trust_env=trust_env, follow_redirects=False, timeout=timeout, event_hooks=hooks
@@ -109,10 +109,10 @@ class SdkPost:
         except openai.APIStatusError as refused:
             content = refused.response.content[:MAX_ERROR_BODY]
             if self._tokens:
-                content = self._tokens.masked_in(content)
+                content = self._tokens.mask(content)
             return RawReply(refused.status_code, refused.response.headers.raw, content)
         except Exception as exc:
-            failed = _as_ours(exc)
+            failed = _to_own_error(exc)
         raise failed  # outside the handler, where its cause would become its own context
 
     async def aclose(self) -> None:
@@ -129,7 +129,7 @@ def _package() -> Any:
         raise AuthorError(Problem(what, "pip install 'openai>=1.55.3,<4'")) from exc
 
 
-def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
+def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
     """Return a hook that removes from a request what the environment added to it.
 
     Only the key that the configuration chose is sent."""
@@ -188,7 +188,7 @@ class _Tokens:
         self._last = str(token)
         return self._last
 
-    def masked_in(self, content: bytes) -> bytes:
+    def mask(self, content: bytes) -> bytes:
         """Mask the token in a server's words: no variable holds it, so nothing else masks it."""
         return content.replace(self._last.encode(), MASK.encode()) if self._last else content
 
@@ -196,17 +196,17 @@ class _Tokens:
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _as_ours(exc: Exception) -> Exception:
+def _to_own_error(exc: Exception) -> Exception:
     """Return the exception that our own HTTP library would have raised.
 
     The libraries that the package sends with have the same exceptions by the same names. The package wraps
     all of them."""
-    while _library(exc) == "openai" and isinstance(exc.__cause__, Exception):
+    while _package_of(exc) == "openai" and isinstance(exc.__cause__, Exception):
         exc = exc.__cause__
     ours = getattr(httpx2, type(exc).__name__, None)
-    if _library(exc) == "openai":
+    if _package_of(exc) == "openai":
         made: Exception = httpx2.LocalProtocolError(str(exc))
-    elif _library(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
+    elif _package_of(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
         made = httpx2.RequestError(str(exc)) if ours is httpx2.HTTPStatusError else ours(str(exc))
     else:
         return exc
@@ -214,5 +214,5 @@ def _as_ours(exc: Exception) -> Exception:
     return made
 
 
-def _library(exc: BaseException) -> str:
+def _package_of(exc: BaseException) -> str:
     return type(exc).__module__.partition(".")[0]

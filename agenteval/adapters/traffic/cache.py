@@ -23,7 +23,7 @@ class AnswerCache:
 
     def __init__(self, folder: Path, *, notify: Callable[[str], None], redact: Callable[[str], str]) -> None:
         self._folder = folder
-        self._notice = notify
+        self._notify = notify
         self._redact = redact
         self._is_broken = False
 
@@ -45,7 +45,7 @@ class AnswerCache:
         except OSError as error:
             if not self._is_broken:
                 self._is_broken = True
-                self._notice(f"the cache cannot be written: {error}; replies are not cached")
+                self._notify(f"the cache cannot be written: {error}; replies are not cached")
         return reply
 
     def failed(self, question: Question, error: Exception) -> None:

@@ -112,9 +112,9 @@ class _Secrets:
 
     def __init__(self, mask: Callable[[str], str], marked: MarkedSecrets) -> None:
         self._mask = mask
-        self._unmarked = _exchanging(marked.all)
-        self.hide = _exchanging(marked.all, cased=True)
-        self.restore = _exchanging(marked.by_placeholder, cased=True)
+        self._unmarked = _replacing(marked.all)
+        self.hide = _replacing(marked.all, cased=True)
+        self.restore = _replacing(marked.by_placeholder, cased=True)
 
     def hash_of(self, request: Any) -> str:
         """Return the hash of a request.
@@ -124,7 +124,7 @@ class _Secrets:
         return hash_of(_without_fences(self._mask(text)))[:_HASH]
 
 
-def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
+def _replacing(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
     """Return a function that replaces each text, and each of its encoded forms, by its counterpart.
 
     The same function with ``by`` inverted undoes the replacement."""
@@ -155,7 +155,7 @@ class CassetteRecorder:
         self._placeholders = Placeholders(each for each in secrets if each not in marked.all)
         self._secrets = _Secrets(make_masker(secrets, self._placeholders.values), marked)
         self._marked = marked.placeholders
-        self._notice = notify
+        self._notify = notify
         self._file: IO[str] | None = None
         self._header: CassetteHeader | None = None
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
@@ -222,7 +222,7 @@ class CassetteRecorder:
             self._file.flush()
         except OSError as error:
             self.close()
-            self._notice(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
+            self._notify(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -236,31 +236,31 @@ class CassettePlayer:
     ``secrets`` and ``marked`` are today's, the latter with the placeholders of the recording."""
 
     def __init__(
-        self, played: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+        self, cassette: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
     ) -> None:
-        self.path = played.path
-        self._header = played.header
+        self.path = cassette.path
+        self._header = cassette.header
         # The masks of `ReplayEnviron` are not secrets.
         known = [each for each in secrets if MASK not in each]
-        self._secrets = _Secrets(make_masker(known, played.header.stand_ins), marked)
+        self._secrets = _Secrets(make_masker(known, cassette.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
         self._answers: dict[tuple[CassettePosition, str, int], Mapping[str, Any]] = {}
         self._requests: dict[CassettePosition, list[Any]] = {}
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
-        for entry in played.entries:
+        for entry in cassette.entries:
             spot = CassettePosition(entry.sample, entry.role, entry.metric, entry.turn)
             self._answers.setdefault((spot, entry.hash, entry.n), entry.model_extra or {})
             self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: CassetteHeader) -> None:
         """Compare what is about to run with what was recorded, so that a miss can report the changes."""
-        self._changed = tuple(_changes(self._header, header))
+        self._changed = tuple(_describe_changes(self._header, header))
 
     def has_next(self, spot: CassettePosition, request: Any) -> bool:
         """Check whether the recording has one more answer to this request."""
-        return self._next(spot, request) in self._answers
+        return self._next_key(spot, request) in self._answers
 
-    def _next(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
+    def _next_key(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
         """Return the key of the request's next answer, in the recording's terms."""
         spot = spot._replace(sample=self._secrets.hide(spot.sample))
         digest = self._secrets.hash_of(request)
@@ -270,7 +270,7 @@ class CassettePlayer:
         """Return the recorded answer, with the known secrets in place of their placeholders.
 
         ``None`` if the request was not recorded, or fewer times."""
-        key = self._next(spot, request)
+        key = self._next_key(spot, request)
         self._asked[key[:2]] += 1
         answer = self._answers.get(key)
         as_it_is = answer is None or answer.get(_AS_IT_WAS)
@@ -284,7 +284,7 @@ class CassettePlayer:
         return found
 
     def _miss(self, spot: CassettePosition, request: Any) -> AuthorError:
-        spot, digest, _ = self._next(spot, request)
+        spot, digest, _ = self._next_key(spot, request)
         recorded = self._requests.get(spot, [])
         if (spot, digest, 0) in self._answers:
             why = "it was asked fewer times"
@@ -300,7 +300,7 @@ class CassettePlayer:
         return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
 
 
-def _changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
+def _describe_changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
     for kind, before, after in (
         ("scenario", then.scenarios, now.scenarios),
         ("prompt", then.prompts, now.prompts),

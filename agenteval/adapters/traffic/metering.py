@@ -95,7 +95,7 @@ class MeteredAgent(AgentWrapper):
         usage, failed = Usage(), True
         try:
             reply = self._with_cost(await self._agent.reply(messages, tools))
-            usage, failed = self._weighed(reply, messages), False
+            usage, failed = self._measure(reply, messages), False
             return reply
         finally:
             call.settle(usage, is_failed=failed)
@@ -118,10 +118,10 @@ class MeteredAgent(AgentWrapper):
         is_longer = len(listed) > len(known) and listed[: len(known)] == known
         return listed[len(known) :] if is_longer else listed
 
-    def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
+    def _measure(self, reply: AgentReply, messages: list[Message]) -> Usage:
         """Return the usage of a reply; if the reply reports none, an estimate from the texts that are new."""
-        told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
-        usage = read_usage(reply.usage) or sum_usage(filter(None, told))
+        reported = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
+        usage = read_usage(reply.usage) or sum_usage(filter(None, reported))
         if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind
             return price_usage(usage.model_copy(update={"unsplit": False}), self._price)
         if usage.is_spent or self._ledger is None or not self._ledger.needs_estimate("agent"):

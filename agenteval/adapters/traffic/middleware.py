@@ -147,7 +147,7 @@ class Traffic:
                 self._cached_answers,
             ),
         )
-        model = self._unasked(is_scripted=is_scripted) or wrap_layers(
+        model = self._substitute_model(is_scripted=is_scripted) or wrap_layers(
             make(),
             (is_judge, lambda model: CircuitBreakerModel(model, chosen.model, warn=self._warn)),
             (is_judge and not is_scripted, CachePrimingModel),
@@ -158,7 +158,7 @@ class Traffic:
         identity = "" if is_fixed else identity_of(chosen, base_url_override(chosen, os.environ))
         return StoreBackedModel(model, stores, identity)
 
-    def _unasked(self, *, is_scripted: bool) -> ChatModel | None:
+    def _substitute_model(self, *, is_scripted: bool) -> ChatModel | None:
         """Return the replacement of a model: a recording that answers, or a counter of the calls.
 
         ``None`` if the model is called."""
@@ -166,9 +166,9 @@ class Traffic:
             from agenteval.adapters.traffic.recording import ReplayedModel
 
             return ReplayedModel(self.player)
-        kept = self._recording.rejudged
-        is_counted = not self._recording.calls_models and (kept or not is_scripted)
-        return CountingModel((kept or RejudgedAnswers()).counts) if is_counted else None
+        rejudged = self._recording.rejudged
+        is_counted = not self._recording.calls_models and (rejudged or not is_scripted)
+        return CountingModel((rejudged or RejudgedAnswers()).counts) if is_counted else None
 
     def _metered(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
         price = price_of(chosen.model, self._config.prices)
@@ -187,9 +187,9 @@ class Traffic:
         folder = Path(self._config.root) / (
             CACHE_FOLDER if self._config.cache is True else str(self._config.cache)
         )
-        return AnswerCache(folder, notify=self._notify, redact=self._without_secrets())
+        return AnswerCache(folder, notify=self._notify, redact=self._redactor())
 
-    def _without_secrets(self) -> Callable[[str], str]:
+    def _redactor(self) -> Callable[[str], str]:
         marked, redact = self.marked.all, redactor(self._secrets)
         return lambda text: redact(replace_secrets(text, marked) if marked else text)
 
@@ -202,7 +202,7 @@ class Traffic:
         price = price_of(agent.name, self._config.prices)
 
         def metered(agents: AgentFactory) -> AgentFactory:
-            return _Wrapped(
+            return _WrappedAgents(
                 agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
             )
 
@@ -217,7 +217,7 @@ class Traffic:
 
         recorder = self.recorder
         assert recorder
-        return _Wrapped(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
+        return _WrappedAgents(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
         """Check the recording once everything is loaded and nothing was asked yet.
@@ -253,7 +253,7 @@ class Traffic:
             self.recorder.close()
 
 
-def find_marked_secrets(config: Config, played: Cassette | None) -> MarkedSecrets:
+def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecrets:
     """Return the secrets that the author marked.
 
     A replay takes those whose variable is not set from the recording; raises ``AuthorError`` if they are not
@@ -261,17 +261,17 @@ def find_marked_secrets(config: Config, played: Cassette | None) -> MarkedSecret
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
     if config.agent:
         agents[""] = config.agent.secrets
-    if played is None:
+    if cassette is None:
         return marked_secrets(agents)
     agents = {name: ["" if MASK in each else each for each in own] for name, own in agents.items()}
     for name, own in agents.items():
-        if "" in own and len(played.header.marked.get(name, ())) != len(own):
-            what = f"the recording {played.path.name} does not have the secrets of agent '{name}'"
+        if "" in own and len(cassette.header.marked.get(name, ())) != len(own):
+            what = f"the recording {cassette.path.name} does not have the secrets of agent '{name}'"
             raise AuthorError(Problem(what, "set the variables that they are made of, or record it again"))
-    return marked_secrets(agents, played.header.marked)
+    return marked_secrets(agents, cassette.header.marked)
 
 
-class _Wrapped:
+class _WrappedAgents:
     """An agent factory that wraps each agent."""
 
     def __init__(self, agents: AgentFactory, wrap: Callable[[Agent, Sample], Agent]) -> None:

@@ -25,16 +25,16 @@ class Placeholders:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         random = SystemRandom()
-        self._by_form = {form: _placeholder(form, random) for form in _least(secrets)}
+        self._by_form = {form: _placeholder(form, random) for form in _minimal_forms(secrets)}
         self.values = tuple(value for value in self._by_form.values() if value != MASK)
-        self._replaced = replacer(self._by_form)
+        self._replace = replacer(self._by_form)
 
     def substitute(self, value: Any) -> Any:
         """Return a JSON value with its secrets replaced."""
-        return mask_value(value, self._replaced)
+        return mask_value(value, self._replace)
 
 
-def _least(secrets: Iterable[str]) -> list[str]:
+def _minimal_forms(secrets: Iterable[str]) -> list[str]:
     """Return the forms that contain no other form: the first word of ``Bearer KEY`` is not a secret."""
     forms = secret_forms(secrets)
     return [form for form in forms if not any(other in form for other in forms if other != form)]
@@ -51,4 +51,4 @@ def _placeholder(form: str, random: Random) -> str:
 def make_masker(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:
     """Return a function that masks secrets and placeholders alike, so that a run's text and its replay's are
     equal."""
-    return masker(sorted({*_least(secrets), *placeholders}, key=len, reverse=True))
+    return masker(sorted({*_minimal_forms(secrets), *placeholders}, key=len, reverse=True))

@@ -55,20 +55,20 @@ class JournalAnswers:
     """An ``AnswerStore`` over another run's journal. ``note`` gets an event for each answer, whatever its
     source."""
 
-    def __init__(self, kept: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
-        self._kept = kept or RejudgedAnswers()
+    def __init__(self, rejudged: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
+        self._rejudged = rejudged or RejudgedAnswers()
         self._note = note
 
     def get(self, question: Question) -> ModelReply | None:
-        entry = self._kept.answers.get(question.hash)
+        entry = self._rejudged.answers.get(question.hash)
         if reply := usable_reply(entry, question.request):
-            self._kept.counts.reused[question.request.subject.metric] += 1
+            self._rejudged.counts.reused[question.request.subject.metric] += 1
             self._note(_event(question, reply))
         return reply
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
         if question.hash:
-            self._kept.counts.calls[question.request.subject.metric] += 1
+            self._rejudged.counts.calls[question.request.subject.metric] += 1
         self._note(_event(question, reply))
         return reply
 

@@ -94,7 +94,7 @@ def deserialize_error(fault: Mapping[str, Any]) -> Exception:
     error = _ERRORS[name](message)
     read = {field: fault[field] for field in _FIELDS if field in fault}
     read |= {"usage": Usage.model_validate(fault["usage"])} if fault.get("usage") else {}
-    read |= {"seen": _agents_reply(fault["seen"])} if fault.get("seen") else {}
+    read |= {"seen": _parse_reply(fault["seen"])} if fault.get("seen") else {}
     vars(error).update(read)
     return error
 
@@ -107,7 +107,7 @@ def _question(request: ModelRequest) -> dict[str, Any]:
     return {"system": request.system, "prompt": request.prompt, "reply": names}
 
 
-def _spot(request: ModelRequest) -> CassettePosition:
+def _position(request: ModelRequest) -> CassettePosition:
     key = None if request.role == "dedup" else current_sample_key()
     return position_of(key, request.role, request.subject.metric, request.subject.turn)
 
@@ -121,7 +121,7 @@ class CassetteAnswers:
 
     def get(self, question: Question) -> None:
         request = question.request
-        self._open[question] = self._recorder.ask(_spot(request), _question(request))
+        self._open[question] = self._recorder.ask(_position(request), _question(request))
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
         answer = {**reply_to_entry(reply), "usage": reply.usage.model_dump()}
@@ -141,7 +141,7 @@ class ReplayedModel:
         self._player = player
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        spot = _spot(request)
+        spot = _position(request)
         question = _question(request)
         answer = self._player.answer(spot, question)
         await checkpoint()
@@ -167,7 +167,7 @@ class ReplayedModel:
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+def _to_request(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
     """Copy what the agent is asked, because the agent may change its messages."""
     asked: dict[str, Any] = chat.jsonable({"messages": list(messages), "tools": list(tools.schemas)})
     return asked
@@ -185,11 +185,11 @@ class RecordingAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         spot = position_of(self._sample.key, "agent", turn=tools.turn)
-        note = self._recorder.ask(spot, _asked(messages, tools))
+        note = self._recorder.ask(spot, _to_request(messages, tools))
         # If it is cancelled (a call met a fault, or the run ends), there is no answer.
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
-            reply = await self._agent.reply(messages, self._noting(tools))
+            reply = await self._agent.reply(messages, self._with_recording(tools))
             answer = _reply_json(ReadReply.from_reply(reply))
         except Exception as error:
             answer = {"error": serialize_error(error)}
@@ -198,25 +198,25 @@ class RecordingAgent:
             answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
             self._calls, self._list_asked = [], False
             seen = note(answer)
-        return reply if seen is answer or "reply" not in seen else _agents_reply(seen["reply"])
+        return reply if seen is answer or "reply" not in seen else _parse_reply(seen["reply"])
 
-    def _noting(self, tools: TurnTools) -> TurnTools:
+    def _with_recording(self, tools: TurnTools) -> TurnTools:
         """Return the tools with recording: each call when it is made, and whether it finished."""
 
         def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
-                made = self._made(name, args, batch, **more)
+                made = self._log_call(name, args, batch, **more)
                 result = await ask(name, args, batch)
                 made["done"] = True
                 return result
 
             return call
 
-        async def record(name: str, args: Any, batch: int, own: AgentExecutedCall) -> ToolResult:
+        async def record(name: str, args: Any, batch: int, execute: AgentExecutedCall) -> ToolResult:
             """Record a call that the agent carries out itself, so that a replay uses the recorded result."""
-            made = self._made(name, args, batch, own=None)
+            made = self._log_call(name, args, batch, own=None)
             assert tools.record
-            result = await tools.record(name, args, batch, own)
+            result = await tools.record(name, args, batch, execute)
             made.update(done=True, own={"value": result.value, "is_error": result.is_error})
             return result
 
@@ -232,7 +232,7 @@ class RecordingAgent:
             list_asked=list_asked,
         )
 
-    def _made(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
+    def _log_call(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
         read, raw = chat.read_arguments(args)
         called = chat.replace_surrogates(name) if isinstance(name, str) else None
         made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False, **more}
@@ -295,7 +295,7 @@ def _reply_json(reply: ReadReply) -> dict[str, Any]:
     return {"reply": {**always, **{name: value for name, value in mostly_empty.items() if value}}}
 
 
-def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
+def _parse_reply(fields: Mapping[str, Any]) -> ReadReply:
     """Convert a recorded reply back. Keys that are no longer fields are ignored."""
     known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
@@ -345,29 +345,29 @@ class _ReplayedAgent:
         answer = self._player.find(position_of(self._sample.key, "agent"), what)
         if self._tools is None or answer is None:
             return
-        await _make(answer.get("calls") or (), self._tools, to_the_end=False)
+        await _repeat_calls(answer.get("calls") or (), self._tools, to_the_end=False)
         if fault := answer.get("error"):
             raise deserialize_error(fault)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         self._tools = tools
         spot = position_of(self._sample.key, "agent", turn=tools.turn)
-        answer = self._player.answer(spot, _asked(messages, tools))
+        answer = self._player.answer(spot, _to_request(messages, tools))
         await checkpoint()
         if answer.get("list_asked"):
             tools.list_asked()
         fault = answer.get("error")
         interrupted = fault is not None and fault.get("type") == _CANCELLED
-        await _make(answer.get("calls") or (), tools, to_the_end=interrupted)
+        await _repeat_calls(answer.get("calls") or (), tools, to_the_end=interrupted)
         if interrupted:
             what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
             raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
             raise deserialize_error(fault)
-        return _agents_reply(answer["reply"])
+        return _parse_reply(answer["reply"])
 
 
-async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
+async def _repeat_calls(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
     """Make the recorded calls through the tool world.
 
     Calls that did not finish in the recording are started and abandoned, unless one of them ended the reply.
@@ -375,7 +375,7 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
     async with anyio.create_task_group() as unfinished:
         for call in calls:
             arguments = call["args"] if call["raw"] is None else call["raw"]
-            ask = _asking(call, tools)
+            ask = _invoker(call, tools)
             if call["done"]:
                 await ask(call["name"], arguments, call["batch"])
             else:
@@ -385,18 +385,18 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
             unfinished.cancel_scope.cancel()
 
 
-def _asking(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
+def _invoker(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
     """Return the function that repeats a recorded call."""
     if "own" not in call or not tools.record:
         return (tools.call_known if call.get("known") else None) or tools.call
-    record, told = tools.record, call["own"]
+    record, recorded = tools.record, call["own"]
 
-    async def own() -> ToolResult:
-        if told is None:  # it never finished
+    async def recorded_result() -> ToolResult:
+        if recorded is None:  # it never finished
             await anyio.sleep_forever()
-        return ToolResult(value=told["value"], is_error=told["is_error"])
+        return ToolResult(value=recorded["value"], is_error=recorded["is_error"])
 
-    return lambda name, args, batch: record(name, args, batch, own)
+    return lambda name, args, batch: record(name, args, batch, recorded_result)
 
 
 async def _begin(ask: ToolInvoker, name: str, arguments: Any, batch: int) -> None:

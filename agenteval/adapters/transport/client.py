@@ -159,7 +159,7 @@ class Transport:
     def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
         self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
-        self._connections = Connections(_clients())
+        self._connections = Connections(_client_factory())
 
     async def exchange(
         self,
@@ -176,19 +176,19 @@ class Transport:
         request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
-        patience = RetryBudget(self._retry, rules.max_wait_s)
+        budget = RetryBudget(self._retry, rules.max_wait_s)
         while True:
             try:
-                return await self._admitted(request, rules.throttle, patience)
+                return await self._attempt_when_admitted(request, rules.throttle, budget)
             except PauseTooLong as pause:
                 fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
-                raise rules.classify(_tried(fault, patience, pause.waited_s)) from pause
+                raise rules.classify(_with_attempts(fault, budget, pause.waited_s)) from pause
             except _FailedAttempt as failed:
-                wait_s = self._next_wait_s(failed, rules, patience)
+                wait_s = self._next_wait_s(failed, rules, budget)
                 if wait_s is None:
-                    raise rules.classify(_tried(failed.fault, patience)) from failed.__cause__
-                _notify_retry(rules.on_retry, failed.fault, patience.failures, wait_s)
-            await patience.wait(wait_s)
+                    raise rules.classify(_with_attempts(failed.fault, budget)) from failed.__cause__
+                _notify_retry(rules.on_retry, failed.fault, budget.failures, wait_s)
+            await budget.wait(wait_s)
 
     def retry_after_s(self, reply: HttpReply) -> float | None:
         """Return the seconds that a reply asks to wait before the next request (``Retry-After``)."""
@@ -203,23 +203,21 @@ class Transport:
         """Close all connections; may be called twice."""
         await self._connections.aclose()
 
-    def _next_wait_s(
-        self, failed: _FailedAttempt, rules: RequestPolicy, patience: RetryBudget
-    ) -> float | None:
+    def _next_wait_s(self, failed: _FailedAttempt, rules: RequestPolicy, budget: RetryBudget) -> float | None:
         retries = self._retry.retries
         if rules.throttle and rules.throttle.limiter.has_answered:
             retries = self._retry.proven_retries
         if not rules.may_repeat(failed.fault, failed.retry_after_s):
             retries = 0
-        return patience.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
+        return budget.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
 
-    async def _admitted(
-        self, request: _HttpRequest, throttle: Throttle | None, patience: RetryBudget
+    async def _attempt_when_admitted(
+        self, request: _HttpRequest, throttle: Throttle | None, budget: RetryBudget
     ) -> HttpReply:
         """Make one attempt once the throttle admits it."""
         if throttle is None:
             return await self._attempt(request)
-        async with throttle.call(left_s=patience.left_s) as call:
+        async with throttle.call(left_s=budget.left_s) as call:
             try:
                 reply = await self._attempt(request)
             except _FailedAttempt as failed:
@@ -266,11 +264,11 @@ class Transport:
             progress.scope.deadline = math.inf  # the reply is complete; only cleanup follows
             await _drain(chunks)
         reply = _reply(response, progress.body, (progress.body.read_at - started) * 1000)
-        if refused := self._refused_inside(request, reply):
+        if refused := self._find_inner_error(request, reply):
             raise refused
         return reply
 
-    def _refused_inside(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
+    def _find_inner_error(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
         """Return the failure if a success reply holds an error with a status of its own, else ``None``."""
         error = request.error_in(reply)
         status = find_error_status(error) if error else None
@@ -312,9 +310,9 @@ def _reason(fault: HttpFault) -> str:
     return describe(fault).removeprefix(f"{fault.where}: ")
 
 
-def _tried(fault: HttpFault, patience: RetryBudget, waited_s: float = 0.0) -> HttpFault:
-    patience.waited_s += waited_s
-    return fault._replace(tried=patience.summary)
+def _with_attempts(fault: HttpFault, budget: RetryBudget, waited_s: float = 0.0) -> HttpFault:
+    budget.waited_s += waited_s
+    return fault._replace(tried=budget.summary)
 
 
 def _notify_retry(
@@ -365,13 +363,13 @@ def _request(
     return _HttpRequest(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
 
 
-def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:
+def _headers(extra: Mapping[str, str] | None) -> httpx2.Headers:
     headers = httpx2.Headers({"content-type": "application/json", "accept": "application/json"})
-    headers.update(given or {})
+    headers.update(extra or {})
     return headers
 
 
-def _clients() -> Callable[[], httpx2.AsyncClient]:
+def _client_factory() -> Callable[[], httpx2.AsyncClient]:
     """Return a factory of identical clients."""
     this_machine = ("localhost", "127.0.0.1", "[::1]")
     verify = certificates()

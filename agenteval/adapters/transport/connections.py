@@ -116,7 +116,7 @@ class Connection:
             finally:
                 await reply.aclose()
         except _CORE as exc:
-            raise _of_the_client(exc) from exc
+            raise _to_client_error(exc) from exc
         return RawReply(reply.status, reply.headers, data)
 
     async def aclose(self) -> None:
@@ -187,10 +187,10 @@ _CORE = (
 )
 
 
-def _of_the_client(exc: Exception) -> Exception:
+def _to_client_error(exc: Exception) -> Exception:
     """Convert an exception of the library's lower layer to the upper layer's exception of the same name."""
-    made: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
-    return made
+    converted: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
+    return converted
 
 
 def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:

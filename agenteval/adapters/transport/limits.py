@@ -196,17 +196,17 @@ class Rate:
         """Wait until a call of ``tokens`` may be sent, and reserve its place."""
         with pause_deadlines():
             async with self._lock:
-                return await self._place(tokens)
+                return await self._reserve(tokens)
 
-    async def _place(self, tokens: int) -> RateReservation:
+    async def _reserve(self, tokens: int) -> RateReservation:
         while (wait_s := self._wait_s(tokens)) > 0:
             if wait_s < math.inf:
                 await self._sleep(wait_s)
             else:
                 await self._until_changed()
-        booking = RateReservation(self, tokens)
-        self._unsent.add(booking)
-        return booking
+        reservation = RateReservation(self, tokens)
+        self._unsent.add(reservation)
+        return reservation
 
     async def _until_changed(self) -> None:
         self._changed = anyio.Event()
@@ -226,14 +226,14 @@ class Rate:
             return 0.0
         return self._sent[0].at + _MINUTE_S - now if self._sent else math.inf
 
-    def _send(self, booking: RateReservation) -> None:
-        self._unsent.discard(booking)
-        booking.at = self._clock()
-        self._sent.append(booking)
+    def _send(self, reservation: RateReservation) -> None:
+        self._unsent.discard(reservation)
+        reservation.at = self._clock()
+        self._sent.append(reservation)
         self._changed.set()
 
-    def _give_up(self, booking: RateReservation) -> None:
-        self._unsent.discard(booking)
+    def _cancel(self, reservation: RateReservation) -> None:
+        self._unsent.discard(reservation)
         self._changed.set()
 
 
@@ -250,7 +250,7 @@ class RateReservation:
 
     def cancelled(self) -> None:
         """Give up the place of a call that will not be sent; do nothing if it was sent."""
-        self._rate._give_up(self)
+        self._rate._cancel(self)
 
 
 class Slots(Protocol):
@@ -262,16 +262,16 @@ class Slots(Protocol):
 class Permit:
     """An admitted call, to which its outcome is reported."""
 
-    def __init__(self, limiter: Limiter, era: int, booking: RateReservation | None) -> None:
+    def __init__(self, limiter: Limiter, era: int, reservation: RateReservation | None) -> None:
         self._limiter = limiter
         self._era = era
-        self._booking = booking
+        self._reservation = reservation
 
     def record_success(self, tokens: int | None = None) -> None:
         """Record that the call succeeded. ``tokens``: what it really cost."""
         self._limiter.record_success()
-        if self._booking and tokens is not None:
-            self._booking.tokens = tokens
+        if self._reservation and tokens is not None:
+            self._reservation.tokens = tokens
 
     def record_throttled(self, asked_s: float | None, reason: str = "") -> None:
         self._limiter.record_throttled(self._era, asked_s, reason)
@@ -291,7 +291,7 @@ class Throttle:
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
         """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.acquire``."""
-        booking = await self._rate.reserve(tokens) if self._rate else None
+        reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
             while True:
@@ -300,15 +300,15 @@ class Throttle:
                     async with self._slots.slot() if self._slots else nullcontext():
                         # A pause may have begun while this call waited for its slot.
                         if limiter.is_open:
-                            if booking:
-                                booking.sent()
-                            yield Permit(limiter, era, booking)
+                            if reservation:
+                                reservation.sent()
+                            yield Permit(limiter, era, reservation)
                             return
                 finally:
                     limiter.release()
         finally:
-            if booking:
-                booking.cancelled()
+            if reservation:
+                reservation.cancelled()
 
 
 class RateLimits:
