@@ -82,7 +82,7 @@ def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(what, f"write {_EXAMPLE}", ("command",))
 
 
-_IS_TEXT = "the command is a text; its words may be more than they seem"
+_IS_TEXT = "the command is a string, and its split into words is ambiguous"
 
 
 def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
@@ -94,7 +94,7 @@ def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
     elif isinstance(run, list | tuple) and any(names_in(run[0])):
         yield Mistake("the program itself is the same in each turn", "name it first, then ${…}", (*at, 0))
     if keep is not None:
-        what = "keep is for a program that answers in JSON lines; a text program has a process for each turn"
+        what = "keep applies only to programs that answer in JSON lines; a text program runs once per turn"
         yield Mistake(what, "remove it", ("keep",))
 
 
@@ -163,7 +163,7 @@ def _start_agents(
         timeout_s=agent.timeout_s,
         rate=rate,
     )
-    kind = "kept for one conversation after the other" if keep else "a process for each conversation"
+    kind = "kept to play one conversation after another" if keep else "a process for each conversation"
     agents.does = (
         f"{_short_command(options.command)}, {kind}, gets the latest user message and the messages so far"
     )

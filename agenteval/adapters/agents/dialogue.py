@@ -52,11 +52,11 @@ QUIET_S = 0.1
 one of the next conversation."""
 _SHOWN = 200
 _RULE = (
-    "standard output is for one JSON object a line, one for each request; log to standard error. A program"
+    "standard output is for one JSON object per line, one per request; log to standard error. A program"
     ' that prints its answer as text is named by command: {run: [PROGRAM, "${message}"]}'
 )
 _WHOLE_CONVERSATION = "a process plays its whole conversation; let it read requests until its input ends"
-_KEPT_NOTE = " (the process is kept: the line may belong to a conversation before)"
+_KEPT_NOTE = " (the process is kept: the line may belong to an earlier conversation)"
 _ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
@@ -189,7 +189,7 @@ class Dialogue:
             await self._acceptance
             return
         what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
-        self._conclude(remark=f"{self._program.who} {what}; it was kept for one conversation after the other")
+        self._conclude(remark=f"{self._program.who} {what}; it was kept to play several conversations")
         self.kill()
         raise RequestNotAcceptedError
 
@@ -251,8 +251,9 @@ class Dialogue:
             self.kill()
             what = f"did not end within {GRACE_S:g} s of the end of its input, and was ended"
             if self._has_exited:
-                what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
-            return f"{self._program.who} {what}; each conversation waits so long for it"
+                why = f"a process that it started kept its output open for {GRACE_S:g} s more"
+                what = f"ended, but {why}, and was ended"
+            return f"{self._program.who} {what}; each conversation waits that long for it"
         return self._odd_end
 
     @property

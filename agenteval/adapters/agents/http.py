@@ -158,8 +158,8 @@ def _describe_agent(options: HttpOptions) -> str:
     names = options.template.names
     sent = "the conversation" if "messages" in names else "each message"
     if "session" in names:
-        whose = "the server's" if options.template.reply.session else "our own"
-        sent += f", with a session of {whose}"
+        whose = "the server's" if options.template.reply.session else "agenteval's"
+        sent += f", with {whose} session"
     elif "messages" not in names:
         sent += " by itself, without a session"
     job = ", as a job" if options.poll else ""
@@ -420,8 +420,8 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
     if options.body:
         ways.append(f"`body` has {', '.join(options.body)}")
     if fields := _nonstandard_fields(body.get("messages")):
-        ways.append(f"its own messages had {quote(', '.join(fields), (), 100)} and go back as they were")
-    return f"if it is the form: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
+        ways.append(f"its own messages had {quote(', '.join(fields), (), 100)} and were sent back unchanged")
+    return f"if the form is the reason: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
 
 
 def _nonstandard_fields(messages: Any) -> list[str]:
@@ -537,7 +537,7 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
             what = f"{where}: '{name}' cannot be the name of a header"
             yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
-            what = f"{where}: header '{name}' holds a line break or a character that is not ASCII"
+            what = f"{where}: header '{name}' contains a line break or a non-ASCII character"
             remedy = "does its variable contain more than the value?"
             yield f"headers.{name}", Problem(what, remedy)
     yield from _body_problems(config, where)
@@ -633,7 +633,7 @@ def _reports_twice(options: Mapping[str, Any]) -> Iterator[Mistake]:
     }
     key = next((key for key, path in reported.items() if path), "")
     if options.get("observe") and key:
-        yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
+        yield Mistake(f"`observe` and `{key}` both report the calls", "keep one of them", ("observe",))
 
 
 def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> AgentFactory:
@@ -664,7 +664,7 @@ def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentR
     if is_named and not agent.mcp:
         what = "${mcp_url} has no value: no MCP server is started for this agent"
         raise AuthorError(
-            Problem(what, "write mcp: true beside request", resources.place_of(agent, "request"))
+            Problem(what, "write mcp: true next to request", resources.place_of(agent, "request"))
         )
 
 

@@ -75,14 +75,14 @@ def _request_mistakes(
 ) -> Iterator[Mistake]:
     names = set(names_in(request))
     if names.isdisjoint(("message", "messages")):
-        what = "`request` has neither ${message} nor ${messages}: the agent would hear nothing"
+        what = "`request` has neither ${message} nor ${messages}: the agent would receive no message"
         yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
     if reply.get("tool_calls") and RESULT_NAMES.isdisjoint(names) and "tool_results" in request:
-        what = "`reply.tool_calls` are answered, and `request` has no place for the results"
+        what = "`reply.tool_calls` are answered, but `request` has no place for the results"
         remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
-        what = "`request` has ${tool_results}, and `reply` says nowhere that tools are asked for"
+        what = "`request` has ${tool_results}, but `reply` does not say where tools are asked for"
         yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
 
 
@@ -118,11 +118,11 @@ def _session_mistakes(
 ) -> Iterator[Mistake]:
     outside = list(_texts_with_session(options))
     if reply.get("session") and not outside and "session" not in names_in(request):
-        what = "`reply.session` is read, and no request has ${session}"
+        what = "`reply.session` is read, but no request has ${session}"
         yield Mistake(what, 'add session: "${session}" to request', ("reply", "session"))
     if reply.get("session") and any(key == "endpoint" for key, _ in outside):
         what = "the endpoint has ${session}, which is not known before the first reply"
-        yield Mistake(what, "drop reply.session: then agenteval makes the id", ("endpoint",))
+        yield Mistake(what, "drop reply.session: agenteval then creates the ID", ("endpoint",))
 
 
 def _texts_with_session(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:

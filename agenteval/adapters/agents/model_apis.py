@@ -207,7 +207,7 @@ def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
 def _without_ending(document: Mapping[str, Any], part: str) -> dict[str, Any]:
     """Return a response without the fields about its end."""
     if not document.get(part):
-        raise UnreadableResponseError("tells of nothing that was done")
+        raise UnreadableResponseError("contains no output")
     return {"role": "assistant", part: document[part]}
 
 

@@ -27,7 +27,7 @@ _WHY_NOT = {
     ("http", "openai"): "observe: openai sees the client of a Python agent that agenteval starts",
     ("command", "openai"): "observe: openai sees the client of a Python agent: name its target",
     ("python", "otlp"): (
-        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to take up"
+        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to use"
     ),
 }
 
@@ -53,7 +53,7 @@ def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
     known = _FITS.get(kind, ())
     remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else ""
     if kind == "python":
-        remedy = "remove it: what a Python agent asks its models is heard anyway"
+        remedy = "remove it: the model requests of a Python agent are observed anyway"
     if how not in ("otlp", "openai"):
         yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
     elif how not in known:

@@ -99,7 +99,7 @@ class ProgramPool:
 
     def _drop(self, dialogue: Dialogue) -> None:
         if fault := dialogue.unattributed_fault:
-            self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
+            self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
         if not dialogue.has_exited:
             dialogue.kill()
 
@@ -181,7 +181,7 @@ class ProgramPool:
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
             if fault := dialogue.unattributed_fault:
-                self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
+                self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:

@@ -433,7 +433,7 @@ def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _name_mistakes("what makes the deps", target.get("deps"), "target", "deps")
     yield from _intercept_mistakes(options)
     if options.get("keep") is not None and not options.get("interpreter"):
-        what = "keep is for an agent in processes of its own"
+        what = "keep applies only to an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))
 
 

@@ -37,7 +37,7 @@ _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final",
 _NAMES = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
 _RESULTS = ("result", "output", "response", "observation")
-_WHERE_NONE = "if it is left out where there are none"
+_WHERE_NONE = "if replies without any leave it out"
 
 
 class SessionPlace(Value):
@@ -165,7 +165,7 @@ def extract_session(
     values = [value for value in _values_at(document, where) if value not in (None, "")]
     if not values:
         if known is None and not where.endswith("?"):
-            raise _missing_path_error("session", where, document, "if it comes with some replies alone")
+            raise _missing_path_error("session", where, document, "if only some replies have it")
         return known
     if isinstance(values[-1], Mapping | list):
         raise UnreadableResponseError(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))

@@ -116,7 +116,7 @@ class TextAgents:
         """A description of how the agent is run."""
         names = self.program.names
         where = "as an argument" if "message" in names else "on standard input"
-        before = {"session": "a session of our own", "messages_file": "a file of the messages so far"}
+        before = {"session": "agenteval's session", "messages_file": "a file of the messages so far"}
         means = [words for name, words in before.items() if name in names]
         more = f"with {' and '.join(means)}" if means else "by itself, without a session"
         return f"{self.program.shown}, a process for each turn, gets each message {where}, {more}"
@@ -152,7 +152,7 @@ class TextAgent:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
-                "gets each message without what came before it: `run` has neither ${session} nor"
+                "gets each message without the conversation before it: `run` has neither ${session} nor"
                 " ${messages_file}"
             )
         message = chat.replace_surrogates(str(latest_user_content(messages, "")))
@@ -174,14 +174,15 @@ class TextAgent:
         finally:
             turn.process.kill()
         if turn.process.was_held_open:
-            what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
-            self._agents.warn(f"{what}; each turn waits so long for it")
+            why = f"a process that it started kept its output open for {GRACE_S:g} s more"
+            what = f"ended, but {why}, and was ended"
+            self._agents.warn(f"{what}; each turn waits that long for it")
         return parse_reply(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 
     async def _start(self, command: Sequence[str], message: str) -> _TextProgramTurn:
         program, by_argument = self._agents.program, "message" in self._agents.program.names
         if by_argument and "\0" in message:
-            program.refuse("the message holds the character NUL, which no argument can", _BY_STDIN)
+            program.refuse("the message contains the character NUL, which no argument can", _BY_STDIN)
         loop = asyncio.get_running_loop()
 
         def start() -> _TextProgramTurn:
@@ -196,7 +197,9 @@ class TextAgent:
                 program.refuse(f"the message has {size:,} bytes, too many for an argument", _BY_STDIN)
             if error.errno in _CANNOT_START:
                 why = error.strerror or str(error)
-                program.refuse(f"it cannot be started: {why}", "does its first line (#!…) name what runs it?")
+                program.refuse(
+                    f"it cannot be started: {why}", "does its first line (#!…) name the program that runs it?"
+                )
             raise InfrastructureError(f"{program.who} cannot be started: {error}") from error
 
     def _environment(self) -> dict[str, str]:
@@ -258,7 +261,7 @@ class _TextProgramTurn:
             text = without_escapes(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             shown = one_line(data[max(0, error.start - 20) :][:_SHOWN].decode("utf-8", "replace"), _SHOWN)
-            what = f"{who} printed what is not UTF-8, at byte {error.start:,}: {shown}"
+            what = f"{who} printed output that is not UTF-8, at byte {error.start:,}: {shown}"
             raise AgentError(what, kind="protocol") from None
         if not text.strip():
             raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")

@@ -106,7 +106,7 @@ class SpanReceiver:
             spans, traces = sum(unknown.values()), len(unknown)
             of = f"{traces} trace{'' if traces == 1 else 's'}"
             what = f"{spans} spans of {of} belong to no request of this run"
-            yield f"{what}; does the agent take up the header traceparent?"
+            yield f"{what}; does the agent propagate the header traceparent?"
         for what, times in faults.items():
             yield f"{times} exports of spans were refused: {what}"
 
@@ -161,7 +161,7 @@ def _server(
                     return
                 if kind not in (_JSON, _PROTOBUF):
                     raise _ExportRefusedError(
-                        415, f"the type is {kind or 'not said'}, not {_PROTOBUF} or {_JSON}"
+                        415, f"the type is {kind or 'not given'}, not {_PROTOBUF} or {_JSON}"
                     )
                 take(spans_of_json(data) if kind == _JSON else spans_of_protobuf(data))
             except NotOtlpError as error:
@@ -307,7 +307,7 @@ class TracedAgents:
                 await asyncio.sleep(_SETTLE_S)
 
 
-NO_SPANS = "the spans of the turn did not all come"
+NO_SPANS = "spans of the turn that did not arrive"
 
 
 class TracedAgent(AgentWrapper):
@@ -332,8 +332,8 @@ class TracedAgent(AgentWrapper):
             raise
         spans = await self._agents.wait_for_spans(trace)
         if spans is None:
-            what = "only a part of its spans" if self._agents.receiver.spans(trace) else "no span"
-            self._agents.warn(f"{what} of a request came in time; its calls are not observed")
+            what = "only some spans" if self._agents.receiver.spans(trace) else "no span"
+            self._agents.warn(f"{what} of a request arrived in time; its calls are not observed")
             return replace(reply, unplaced=(*reply.unplaced, NO_SPANS))
         return self._with_spans(reply, spans, messages)
 
@@ -344,7 +344,7 @@ class TracedAgent(AgentWrapper):
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not tell the arguments of {names}: checks of them stay open"
+            what = f"its spans do not contain the arguments of {names}: checks of them remain open"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
         usage = turn.usage if reply.usage is None else reply.usage

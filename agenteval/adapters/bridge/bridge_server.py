@@ -20,7 +20,7 @@ _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
 """Effectively no limit: the run limits a call's duration, and the agent its own wait."""
 _ANY = {"type": "object"}
-_GONE = "agenteval's run does not answer any more, so no tool does"
+_GONE = "agenteval's run no longer answers, so no tool can be called"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
@@ -89,7 +89,7 @@ class _RunClient:
                 pass
         except Exception as error:
             what = f"the run at {self._url} does not answer: {innermost(error)}"
-            remedy = "is it over? a bridge serves one conversation of a run that goes on"
+            remedy = "is it over? a bridge serves one conversation of a run in progress"
             raise AuthorError(Problem(what, remedy)) from error
 
     async def list_tools(self) -> Sequence[Any]:

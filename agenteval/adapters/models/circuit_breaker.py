@@ -78,7 +78,7 @@ class RubricCall:
         ``RequestSkippedError`` for a call that was never sent, ``InfrastructureError`` for one that was sent
         before."""
         if self.rubric.closed_for and self._is_sent:
-            raise InfrastructureError(f"not tried again: {self._what}: {self.rubric.closed_for}")
+            raise InfrastructureError(f"not retried: {self._what}: {self.rubric.closed_for}")
         if self.rubric.closed_for:
             raise RequestSkippedError(f"not asked: {self._what}: {self.rubric.closed_for}")
 
@@ -120,7 +120,7 @@ class CircuitBreakerModel:
                 if isinstance(error, UnreadableReplyError) and error.is_flawed:
                     rubric.record_success()
                 elif rubric.record_failure(error):
-                    self._warn(f"{what}, and is not asked for it any more: {rubric.closed_for}")
+                    self._warn(f"{what}, and is no longer asked for it: {rubric.closed_for}")
                 raise
             finally:
                 CURRENT_RUBRIC_CALL.reset(token)

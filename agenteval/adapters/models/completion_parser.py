@@ -52,7 +52,7 @@ def parse_completion(
     usage = _usage(reply.get("usage"), sent=sent, got=text)
     refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")
     if isinstance(refusal, str) and refusal.strip():
-        what = f"{where}: the model would not answer: {quote(refusal)}"
+        what = f"{where}: the model refused to answer: {quote(refusal)}"
         raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
     if is_content_filter(reason):
         what = f"{where}: the provider's content filter cut the answer"

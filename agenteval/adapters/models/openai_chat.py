@@ -357,7 +357,7 @@ class OpenAiChat:
 
     def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {retries.waited_s:.1f} s: it asks to wait for"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait for"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
@@ -367,7 +367,7 @@ class OpenAiChat:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
         quoted = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
-            quoted = "it thought, and said nothing"
+            quoted = "it reasoned, and said nothing"
         how = f"finish_reason {answer.finish_reason or 'not given'}; {quoted}"
         what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
         return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)

@@ -183,7 +183,9 @@ def _without_budget(
         return None
     refused = learned.refused | {name}
     other = next((other for other in BUDGET_PARAMETERS if other not in refused), None)
-    note = f"`{name}` is refused; " + (f"`{other}` is sent instead" if other else "no limit is sent any more")
+    note = f"`{name}` is refused; " + (
+        f"`{other}` is sent instead" if other else "no limit is sent from now on"
+    )
     return RequestAdaptation(replace(learned, refused=refused), note)
 
 
@@ -196,7 +198,7 @@ def _with_budget(
     if not any(_mentions(refusal, name) for name in BUDGET_PARAMETERS):
         return None
     return RequestAdaptation(
-        replace(learned, needs_budget=True), "a limit on output tokens is required, and sent"
+        replace(learned, needs_budget=True), "a limit on output tokens is required and now sent"
     )
 
 
@@ -256,5 +258,5 @@ def _streamed(
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
     return RequestAdaptation(
-        replace(learned, streams=True), "only streams are answered; a stream is requested"
+        replace(learned, streams=True), "the server answers only in streams; a stream is requested"
     )

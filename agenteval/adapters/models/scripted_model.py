@@ -250,7 +250,7 @@ def _wrong_conditions(when: Mapping[str, Any], mark: Mark) -> Iterator[Problem]:
 def _wrong_reply(entry: Mapping[str, Any], role: Any, mark: Mark) -> Iterator[Problem]:
     reply, at = entry.get("reply"), mark.find(("reply",))
     if not isinstance(reply, dict | str):
-        remedy = "write {evidence: …, reason: …, score: 4}, or a text as a model might say it"
+        remedy = "write {evidence: …, reason: …, score: 4}, or a text as a model might write it"
         yield Problem("'reply' is missing" if reply is None else "'reply' is a mapping", remedy, at.place)
     elif role == "judge" and isinstance(reply, dict):
         for name in ("evidence", "reason"):

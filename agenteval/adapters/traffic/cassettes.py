@@ -292,7 +292,7 @@ class CassettePlayer:
             now = mask_value(request, self._secrets.hide)
             why = max((_difference(then, now) for then in recorded), key=lambda each: each.after).text
         elif spot.sample and all(spot.sample != each.sample for each in self._requests):
-            why = "nothing of this conversation was recorded"
+            why = "this conversation was not recorded"
         else:
             why = "nothing was asked there"
         changed = f"; changed since the recording: {', '.join(self._changed)}" if self._changed else ""
@@ -325,11 +325,11 @@ def _difference(recorded: Any, now: Any) -> _Difference:
     before, after = list(_lines(recorded)), list(_lines(now))
     for number, (name, text) in enumerate(after):
         if number >= len(before):
-            return _Difference(f"there is more in {name}: {_quoted(text)}", number)
+            return _Difference(f"{name} has more: {_quoted(text)}", number)
         then = before[number][1]
         if _without_fences(then) != _without_fences(text):
             return _Difference(f"in {name}, {_quoted(text)} replaces {_quoted(then)}", number)
-    return _Difference("it was longer then", len(after))
+    return _Difference("the recorded one was longer", len(after))
 
 
 def _lines(request: Any) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,7 @@ def parse_recording_options(record: str | None, replay: str | None) -> Recording
     set."""
     if record and replay:
         what = "--record and --replay cannot both be given"
-        raise AuthorError(Problem(what, "a replay asks nothing that could be recorded"))
+        raise AuthorError(Problem(what, "a replay sends no request that could be recorded"))
     return RecordingOptions(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
@@ -267,7 +267,7 @@ def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecr
     for name, own in agents.items():
         if "" in own and len(cassette.header.marked.get(name, ())) != len(own):
             what = f"the recording {cassette.path.name} does not have the secrets of agent '{name}'"
-            raise AuthorError(Problem(what, "set the variables that they are made of, or record it again"))
+            raise AuthorError(Problem(what, "set the variables that contain them, or record again"))
     return marked_secrets(agents, cassette.header.marked)
 
 

@@ -76,7 +76,7 @@ _SENTENCES = {
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
     FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
-    FaultKind.SIGN_IN: ("no token of Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
+    FaultKind.SIGN_IN: ("no token from Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
     FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {

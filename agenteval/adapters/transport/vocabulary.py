@@ -23,13 +23,13 @@ async def fetch_vocabulary() -> Path:
     Raises ``AuthorError`` if tiktoken's cache is disabled, ``InfrastructureError`` if the download fails."""
     path = tokens.vocabulary_path()
     if path is None:
-        what = "tiktoken is told to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
+        what = "tiktoken is set to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
         raise AuthorError(Problem(what, "name a folder there, or unset it"))
     try:
         with anyio.fail_after(_DEADLINE_S):
             data = await _fetched()
         if not tokens.is_vocabulary(data):
-            raise InfrastructureError(f"{tokens.VOCABULARY} sends something else than the vocabulary")
+            raise InfrastructureError(f"{tokens.VOCABULARY} sent something other than the vocabulary")
         _keep(path, data)
     except (httpx2.HTTPError, TooLargeError, TimeoutError, OSError) as exc:
         why = str(exc) or type(exc).__name__
