@@ -5,7 +5,7 @@
     to the program      {"session", "turn", "message", "messages", "tools"}                a request
                         {"tool_result": {"id", "result"}}                                  a call's result
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
-                        (to and from our own worker, also what ``agentside/targets/worker.py`` documents)
+                        (to and from agenteval's worker, also what ``agentside/targets/worker.py`` documents)
                         anything else                                              the request's answer
 
 A line that no request asked for puts everything after it out of step, so the program is ended at once."""
@@ -78,7 +78,7 @@ class Program:
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     is_worker: bool = False
-    """True for our own worker, whose first line states whether it is ready, before any request."""
+    """True for agenteval's worker, whose first line states whether it is ready, before any request."""
 
 
 class RequestNotAcceptedError(Exception):
@@ -132,7 +132,7 @@ class Dialogue:
         """Whether an earlier conversation was charged with the fault."""
         self._acceptance: asyncio.Future[None] | None = None
         self._closed: asyncio.Event | None = None
-        """Set once our own worker has closed its conversation."""
+        """Set once agenteval's worker has closed its conversation."""
         self._end: ProcessEnded | None = None
         self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
@@ -227,7 +227,8 @@ class Dialogue:
         self._conclude()
 
     async def close_conversation(self) -> None:
-        """Close the conversation after its last answer: our own worker's code may break it even now.
+        """Close the conversation in agenteval's worker after its last answer; the agent's code may break it
+        even now.
 
         No other program can be asked to do that."""
         if self._program.is_worker:
@@ -241,7 +242,8 @@ class Dialogue:
         ``GRACE_S``.
 
         Returns a sentence on anything odd about its end that is no fault; empty if there is nothing. Raises
-        ``AgentError`` for a line that no request asked for, and for an end by a signal that is not ours."""
+        ``AgentError`` for a line that no request asked for, and for an end by a signal that agenteval did not
+        send."""
         self._process.close_input()
         with anyio.move_on_after(GRACE_S):
             await self._has_ended.wait()
@@ -265,7 +267,7 @@ class Dialogue:
 
     @property
     def idle_fault(self) -> AgentevalError | None:
-        """The fault that broke the program while no request was open: a line, or a signal not ours."""
+        """The fault that broke the program while no request was open: a line, or a foreign signal."""
         if self.fault is None and self._end and self._end.is_by_signal:
             return AgentError(self._describe_end(self._end))
         return self.fault
@@ -277,7 +279,7 @@ class Dialogue:
 
     @property
     def is_worker(self) -> bool:
-        """True for our own worker."""
+        """True for agenteval's worker."""
         return self._program.is_worker
 
     @property
@@ -321,7 +323,7 @@ class Dialogue:
     def send(self, value: Mapping[str, Any]) -> None:
         self._process.send(_encode(value))
 
-    # ── what it says ─────────────────────────────────────────────────────────────────────────────
+    # ── events of the process ────────────────────────────────────────────────────────────────────
 
     def _receive(self, event: ProcessEvent) -> None:
         """Handle an event from one of the process's threads.
@@ -340,7 +342,7 @@ class Dialogue:
             self._process.acknowledge_line()
 
     def _greet(self, event: ProcessEvent) -> None:
-        """Read the greeting. Anything before it was written before any code of ours ran."""
+        """Read the greeting. Anything before it was written before any code of agenteval ran."""
         if isinstance(event, ProcessExited):
             self._process.kill()
             return

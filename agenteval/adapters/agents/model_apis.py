@@ -34,9 +34,10 @@ _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
 class _ModelApi:
-    """The common part of both APIs. ``_answers``: the key of a response that contains its output."""
+    """The common part of both APIs."""
 
     _answers: ClassVar[str]
+    """The key of a response that contains its output."""
 
     def error_in(self, reply: HttpReply) -> Any:
         return find_model_api_error(reply)
@@ -169,7 +170,7 @@ def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}}
 
 
-# ── what both have in common ─────────────────────────────────────────────────────────────────────
+# ── the common part ──────────────────────────────────────────────────────────────────────────────
 
 
 def _function(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class ProcessEnded:
 
     @property
     def is_by_signal(self) -> bool:
-        """True if a signal that is not ours ended the program."""
+        """True if a signal that agenteval did not send ended the program."""
         return not self.by_us and self.code is not None and self.code < 0
 
     def __str__(self) -> str:
@@ -451,17 +451,16 @@ def _kill_tree(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-# ── nothing is left running ──────────────────────────────────────────────────────────────────────
+# ── no process is left running ───────────────────────────────────────────────────────────────────
 
 _alive: set[Process] = set()
 _home = 0
 
 
 def _register_process(process: Process) -> None:
-    """Register a program to be ended with this process, however that ends.
+    """Register a program to be killed with this process, however that ends.
 
-    The exception is a signal that cannot be handled: then the program's input is closed, which tells it to
-    end."""
+    The exception is a signal that cannot be handled: then the program only sees its input close."""
     global _home
     if _home != os.getpid():
         _home = os.getpid()

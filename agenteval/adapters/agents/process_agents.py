@@ -118,7 +118,7 @@ class ProgramPool:
         """Wait until it is known what a kept program did after its conversation.
 
         That is known once another conversation has begun with it, or it has ended. If no conversation
-        follows, a command is asked to end; our own worker, which has closed the conversation, continues.
+        follows, a command is asked to end; agenteval's worker, which has closed the conversation, continues.
         Raises ``AgentError`` if the program broke."""
         await _first_of(aftermath.known, none_follows)
         if not aftermath.known.is_set() and dialogue in self._idle:

@@ -476,7 +476,7 @@ _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
     "usage": _usage,
 }
 
-# ── what is said of a path that names nothing ────────────────────────────────────────────────────
+# ── paths that lead to nothing ───────────────────────────────────────────────────────────────────
 
 
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:

@@ -34,7 +34,7 @@ def make_model(
     if config.provider in PROVIDERS.built_in:
         make: Callable[..., ChatModel] = load_target(str(provider.make))
         return make(config, role=role, shared=shared, environ=environ, root=root, jitter=jitter)
-    own = {"options": provider.options.model_validate(config.extra)} if provider.options else {}
+    options = {"options": provider.options.model_validate(config.extra)} if provider.options else {}
     make = load_target(provider.make) if isinstance(provider.make, str) else provider.make
-    made: ChatModel = make(config, role=role, pool=shared.pool, environ=environ, root=root, **own)
+    made: ChatModel = make(config, role=role, pool=shared.pool, environ=environ, root=root, **options)
     return made

@@ -242,7 +242,7 @@ class OpenAiChat:
         names = (first, *(name for name in BUDGET_PARAMETERS if name != first))
         return next((name for name in names if name not in learned.refused), None)
 
-    # ── one request, until it passes or cannot ───────────────────────────────────────────────────
+    # ── sending one request ──────────────────────────────────────────────────────────────────────
 
     def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
         """Build the throttle: models at one address with one key share its limits; the rate is the model's
@@ -329,7 +329,7 @@ class OpenAiChat:
             case _:
                 return retries
 
-    # ── words ────────────────────────────────────────────────────────────────────────────────────
+    # ── messages ─────────────────────────────────────────────────────────────────────────────────
 
     def _notify_once(self, note: str) -> None:
         if note not in self._entry.noticed:

@@ -90,7 +90,7 @@ def _words(error: Mapping[str, Any]) -> Iterator[str]:
             yield f"({key}: {error[key]})"
 
 
-# ── what can pass by itself ──────────────────────────────────────────────────────────────────────
+# ── transient refusals ───────────────────────────────────────────────────────────────────────────
 
 _PASSING = frozenset((408, 409, 425, 429))
 
@@ -121,7 +121,7 @@ def is_context_overflow(refusal: ServerRefusal) -> bool:
     )
 
 
-# ── what can be changed ──────────────────────────────────────────────────────────────────────────
+# ── adapting requests ────────────────────────────────────────────────────────────────────────────
 
 
 class RequestAdaptation(NamedTuple):

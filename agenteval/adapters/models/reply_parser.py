@@ -34,8 +34,8 @@ _WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "jso
 """The keys under which some models put everything they were asked for."""
 
 
-class InvalidReply(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
-    """Raised if the text holds no answer of the requested type; the message tells the model why."""
+class InvalidReply(ValueError):  # noqa: N818  # a parsing result for the model, not for people
+    """Raised if the text holds no answer of the requested type; the message explains why to the model."""
 
 
 def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -> ReplyT:
@@ -135,8 +135,9 @@ def _is_finite(value: Any) -> bool:
 
 
 def _explain(error: ValidationError) -> str:
-    """Explain the errors in our own words, because the next request holds them and must not change with the
-    library."""
+    """Explain the errors in agenteval's words.
+
+    The next request contains them, and must not change with a release of the library."""
     found = [(".".join(map(str, one["loc"])), _explain_error(one)) for one in error.errors(include_url=False)]
     return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
 

@@ -122,7 +122,7 @@ def _unusable_error(
     return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed, is_final=True)
 
 
-# ── no rule fits ─────────────────────────────────────────────────────────────────────────────────
+# ── no rule matches ──────────────────────────────────────────────────────────────────────────────
 
 
 def _no_match_problem(request: ModelRequest, path: str) -> Problem:

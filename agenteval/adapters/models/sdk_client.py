@@ -1,9 +1,9 @@
 """Send requests with the ``openai`` package: for its addresses and sign-in for Azure, and where the
-configuration asks.
+configuration asks for it.
 
-It replaces a connection of our own: it takes a request's body and returns status, headers and body. Retries,
-limits, deadlines, budgets, adaptation to refusals and the evaluation of answers happen above it, for both
-alike. Releases 1.55 to 3.x are known to work; the older ones send with ``httpx``, which need not be
+It replaces agenteval's ``Connection``: it takes a request's body and returns status, headers and body.
+Retries, limits, deadlines, budgets, adaptation to refusals and the evaluation of answers happen above it, for
+both alike. Releases 1.55 to 3.x are known to work; the older ones send with ``httpx``, which need not be
 installed, so nothing here names the library that the package sends with."""
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class SdkPost:
     async def post(self, body: bytes) -> RawReply:
         """Send ``body`` and return the reply, of whatever status.
 
-        Raises ``SignInError``, ``TooLargeError``, and otherwise the exceptions of our own HTTP library."""
+        Raises ``SignInError``, ``TooLargeError``, and otherwise the exceptions of agenteval's HTTP library.
+        """
         openai = _package()
         fields = _sendable(body)
         ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
@@ -197,7 +198,7 @@ class _Tokens:
 
 
 def _to_own_error(exc: Exception) -> Exception:
-    """Return the exception that our own HTTP library would have raised.
+    """Return the exception that agenteval's HTTP library would have raised.
 
     The libraries that the package sends with have the same exceptions by the same names. The package wraps
     all of them."""

@@ -263,9 +263,9 @@ def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecr
         agents[""] = config.agent.secrets
     if cassette is None:
         return marked_secrets(agents)
-    agents = {name: ["" if MASK in each else each for each in own] for name, own in agents.items()}
-    for name, own in agents.items():
-        if "" in own and len(cassette.header.marked.get(name, ())) != len(own):
+    agents = {name: ["" if MASK in each else each for each in values] for name, values in agents.items()}
+    for name, values in agents.items():
+        if "" in values and len(cassette.header.marked.get(name, ())) != len(values):
             what = f"the recording {cassette.path.name} does not have the secrets of agent '{name}'"
             raise AuthorError(Problem(what, "set the variables that contain them, or record again"))
     return marked_secrets(agents, cassette.header.marked)

@@ -50,7 +50,7 @@ from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResul
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
-# ── what went wrong, as JSON and back ────────────────────────────────────────────────────────────
+# ── errors as JSON ───────────────────────────────────────────────────────────────────────────────
 
 _CANCELLED = "Cancelled"
 _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
