@@ -1,1 +1,1 @@
-"""The outside: agents, models, the network, recordings."""
+"""Connect the package to the outside: agents, models, the network, recordings."""

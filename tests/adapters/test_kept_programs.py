@@ -12,7 +12,7 @@ from agenteval.adapters.agents.process_agents import ProgramPool
 
 
 def test_a_program_that_was_idle_for_long_is_not_waited_for() -> None:
-    long_ago: Any = SimpleNamespace(is_worker=False, _left_at=-1000.0)
+    long_ago: Any = SimpleNamespace(is_worker=False, _detached_at=-1000.0)
     anyio.run(Dialogue.wait_quiet_period, long_ago)
 
 

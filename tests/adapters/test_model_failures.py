@@ -66,7 +66,7 @@ BAD = {
         "finish_reason length",
         2,
     ),
-    "thinks for ever": ((thinks_too_long(10**9),), UnreadableReplyError, "it thought, and said nothing", 2),
+    "thinks for ever": ((thinks_too_long(10**9),), UnreadableReplyError, "it reasoned, and said nothing", 2),
     "thinks, and a larger budget is refused": (
         (refuses("max_tokens", "max_tokens is too large: 4000. At most 2048."), thinks_too_long(4000)),
         UnreadableReplyError,

@@ -312,7 +312,7 @@ ENDINGS = {
     "none of a child's": (
         "__import__('subprocess').Popen(['sleep', '600'])",
         "",
-        "ended, but what it had started held its output for 0.5 s more, and was ended",
+        "ended, but a process that it started kept its output open for 0.5 s more, and was ended",
     ),
 }
 

@@ -35,7 +35,7 @@ def test_it_is_put_where_tiktoken_looks(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("behaviour", "told"),
     [
-        (respond("Sign in to this network"), "something else"),
+        (respond("Sign in to this network"), "something other"),
         (respond("", status=404), "404"),
         (respond("", status=302, headers={"Location": "http://elsewhere/"}), "302"),
         (chunked([DATA[:3]], end="drop"), "cannot be fetched"),

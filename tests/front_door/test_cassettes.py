@@ -327,7 +327,7 @@ def test_a_changed_prompt_names_the_judge_and_the_line(recorded: Project) -> Non
 def test_what_was_never_asked_is_a_miss(recorded: Project) -> None:
     assert replay(recorded, "--epochs", "2").code == 2
     told = recorded.results()["summary"]["author_errors"]
-    assert "epoch 2, turn 1): nothing of this conversation was recorded" in told[0]
+    assert "epoch 2, turn 1): this conversation was not recorded" in told[0]
     assert replay(recorded, "--metric", "faithfulness").code == 2
     told = recorded.results()["summary"]["author_errors"]
     assert "judge of faithfulness (a · bot · epoch 1, turn 1): nothing was asked there" in told[0]

@@ -73,7 +73,7 @@ def test_a_judge_that_never_answers_is_asked_a_few_times(project: Project) -> No
         assert "helpfulness" in why
         assert "out of order" in why
         told = [n["text"] for n in project.results()["summary"]["notices"] if n["level"] == "warning"]
-        assert [text for text in told if "is not asked for it any more" in text] == told
+        assert [text for text in told if "is no longer asked for it" in text] == told
         assert len(told) == 1
         assert done.out.rstrip().splitlines()[-1].endswith(f"judges not asked {turns - FAILURES} times")
         # A resumed run asks them, and those that were asked stay as they are.

@@ -145,12 +145,12 @@ def test_a_program_that_ends_is_the_agents_failure_with_its_last_words(project: 
     ("line", "place", "says"),
     [
         ("command: [no-such, x]", "2:20", "agent 'bot': no such program: 'no-such'"),
-        ("command: node bot.js", "2:20", "the command is a text; its words may be more than they seem"),
+        ("command: node bot.js", "2:20", "the command is a string, and its split into words is ambiguous"),
         ("command: []", "2:20", "the agent's command is empty — write command: [node, bot.js]"),
         ("type: command", "2:1", "an agent of type command needs command"),
         ("command: [sh], target: 'a.py:b'", "", "the agent has both a target and a command"),
         ("command: [sh], interpreter: python3", "", "an agent of type command has no 'interpreter'"),
-        ("target: 'a.py:b', keep: true", "", "keep is for an agent in processes of its own"),
+        ("target: 'a.py:b', keep: true", "", "keep applies only to an agent in processes of its own"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_at_their_place(line: str, place: str, says: str, project: Project) -> None:

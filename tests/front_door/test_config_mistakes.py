@@ -271,7 +271,7 @@ def test_a_mistake_is_told_at_its_column(project, config, told):
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("headers: {A: 'é'}", "agenteval.yaml:1:50: agent 'b': header 'A' holds a line break"),
+        ("headers: {A: 'é'}", "agenteval.yaml:1:50: agent 'b': header 'A' contains a line break"),
         ("body: {messages: x}", "agenteval.yaml:1:47: agent 'b': `body.messages` is not a list"),
         (
             "body: {stream_options: x}",

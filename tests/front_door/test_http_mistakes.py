@@ -21,13 +21,13 @@ MISTAKES = {
     f"{REQUEST}, {REPLY}, observed_messages: a": "write reply: {messages: …}",
     f"{REQUEST}, {REPLY}, api: messages": "`api` does not go with `request`",
     'request: {m: "${message}", tool_results: []}, reply: {text: t, tool_calls: c}': (
-        "`reply.tool_calls` are answered, and `request` has no place for the results — write tool_results:"
+        "`reply.tool_calls` are answered, but `request` has no place for the results — write tool_results:"
         ' "${tool_results}", or send the conversation with "${messages}"'
     ),
     f'request: {{m: "${{message}}", r: "${{tool_results}}"}}, {REPLY}': "add tool_calls: PATH to reply",
     f"{REQUEST}, reply: {{text: '$.data[0].text'}}": "is not a dotted path — write for example data.0.text",
     f"{REQUEST}, reply: {{text: 'a..b'}}": "'a..b' is not a dotted path",
-    f"{REQUEST}, reply: {{text: t, session: s}}": "`reply.session` is read, and no request has ${session}",
+    f"{REQUEST}, reply: {{text: t, session: s}}": "`reply.session` is read, but no request has ${session}",
     f"{REQUEST}, reply: {{text: t, session: {{header: a, cookie: b}}}}": "expected one of header and cookie",
     f"{REQUEST}, {REPLY}, poll: {{job: id}}": "`poll` does not say where the state of the job is",
     f"{REQUEST}, {REPLY}, poll: {{status: s, url: '/${{job}}'}}": "`poll.job` is missing — add job: PATH",
@@ -63,7 +63,7 @@ def test_a_session_in_an_endpoint_must_be_ours(project: Project) -> None:
     )
     done = project.call("validate", "x.yaml")
     assert done.code == 2
-    assert "drop reply.session: then agenteval makes the id" in done.err
+    assert "drop reply.session: agenteval then creates the ID" in done.err
 
 
 def test_what_an_api_has_not_is_refused_where_the_address_names_it(project: Project) -> None:

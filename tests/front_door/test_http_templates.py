@@ -409,7 +409,7 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "a misspelt path to calls": (
         'request: {m: "${messages}"}, reply: {text: t, tool_calls: call}',
         [okay({"t": "hello", "calls": []})],
-        "`reply.tool_calls: call` (write `call?` if it is left out where there are none); there is: t, calls",
+        "`reply.tool_calls: call` (write `call?` if replies without any leave it out); there is: t, calls",
     ),
     "no trace": (
         'request: {m: "${message}"}, reply: {text: t, messages: trace}',
@@ -419,7 +419,7 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "no session": (
         'request: {m: "${message}", s: "${session}"}, reply: {text: t, session: sid}',
         [okay({"t": "hello"})],
-        "`reply.session: sid` (write `sid?` if it comes with some replies alone); there is: t",
+        "`reply.session: sid` (write `sid?` if only some replies have it); there is: t",
     ),
     "not JSON": (PLAIN, [respond("hello")], "is not JSON"),
     "a web page as text": (
@@ -561,10 +561,10 @@ DOES = {
         " (set calls: all if agenteval is its only way to tools)"
     ),
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
-        f"each message, with a session of our own, as `request` says; it reports calls at t; {FOUND_OUT}"
+        f"each message, with agenteval's session, as `request` says; it reports calls at t; {FOUND_OUT}"
     ),
     'streaming: true, request: {m: "${messages}${session}"}, reply: {text: t, tool_calls: c, session: s}': (
-        "the conversation, with a session of the server's, as `request` says, streamed;"
+        "the conversation, with the server's session, as `request` says, streamed;"
         f" it asks for tools at c; {FOUND_OUT}"
     ),
     f"calls: unseen, {POLLED}}}": (
@@ -697,4 +697,4 @@ def test_a_session_that_is_not_there_says_how_it_may_be_absent(project: Project)
         project.scenarios(SAYS_HI)
         done = project.run()
     assert done.code == 1
-    assert "(write `x.id?` if it comes with some replies alone)" in " ".join(done.out.split())
+    assert "(write `x.id?` if only some replies have it)" in " ".join(done.out.split())

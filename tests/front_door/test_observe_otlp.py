@@ -122,8 +122,8 @@ def test_a_turn_without_spans_leaves_the_conversation_unobserved_and_says_why(pr
     suite = "{id: a, turns: [Hi, Hi], expect: {tool_calls: {forbidden: [{name: delete}]}}}"
     done = play(project, port, traced(port, "genai"), untraced, suite=suite, wait_s=0.5)
     assert done.code == 3, done.all
-    assert "the spans of the turn did not all come" in json.dumps(project.sample()["checks"])
-    assert "no span of a request came in time; its calls are not observed" in done.all
+    assert "spans of the turn that did not arrive" in json.dumps(project.sample()["checks"])
+    assert "no span of a request arrived in time; its calls are not observed" in done.all
     declared = f"{suite[:-1]}, tools: {{delete: {{returns: ok}}}}}}"
     assert play(project, port, traced(port, "genai"), untraced, suite=declared, wait_s=0.5).code == 3
 
@@ -216,7 +216,7 @@ def test_a_call_that_the_scenario_answers_and_a_span_tells_of_counts_once(projec
         ("endpoint: http://127.0.0.1:9/, observe: spans", "observe: 'spans' is not known"),
         (
             "endpoint: http://127.0.0.1:9/, observe: otlp, observed_messages: a.b",
-            "`observe` and `observed_messages` both tell of the calls",
+            "`observe` and `observed_messages` both report the calls",
         ),
     ],
 )
@@ -255,13 +255,11 @@ def test_arguments_that_no_span_tells_and_spans_that_are_missing_leave_it_unobse
 
     done = play(project, port, sends(lambda _: True), suite=suite)
     assert done.code == 3, done.all
-    assert "its spans do not tell the arguments of 'get_order'" in done.all
+    assert "its spans do not contain the arguments of 'get_order'" in done.all
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true" in done.all
     missing = sends(lambda span: "invoke_agent" not in span["name"])
     done = play(project, port, missing, suite=suite, wait_s=0.5)
-    assert (done.code, "only a part of its spans of a request came in time" in done.all) == (3, True), (
-        done.all
-    )
+    assert (done.code, "only some spans of a request arrived in time" in done.all) == (3, True), done.all
 
 
 BOT = """

@@ -162,7 +162,7 @@ def test_without_a_session_the_run_warns_of_several_turns(project: Project) -> N
     project.scenarios("id: a\nturns: [x, y]\nexpect: {output: {contains: [done]}}\n")
     done = project.run()
     assert done.code == 0
-    assert done.err.count("gets each message without what came before it") == 1
+    assert done.err.count("gets each message without the conversation before it") == 1
 
 
 # ── failures of the agent ────────────────────────────────────────────────────────────────────────
@@ -179,7 +179,7 @@ def test_without_a_session_the_run_warns_of_several_turns(project: Project) -> N
         ("printf ' \\n\\033[0m\\n'", "'sh bot.sh ${message}' ended and printed nothing"),
         ("echo done; kill -SEGV $$", "'sh bot.sh ${message}' was ended by SIGSEGV; it printed: done"),
         ("printf 'done \\377\\n'",
-         "'sh bot.sh ${message}' printed what is not UTF-8, at byte 5: done \ufffd"),
+         "'sh bot.sh ${message}' printed output that is not UTF-8, at byte 5: done \ufffd"),
         ("echo done; exec >&-; sleep 1.5; exit 3",
          "'sh bot.sh ${message}' ended with exit code 3; it printed: done"),
         ("yes done", "'sh bot.sh ${message}' printed more than 10 MiB"),
@@ -233,7 +233,7 @@ def test_a_child_that_outlives_its_program_is_ended(out: str, project: Project) 
     done = project.run()
     assert done.code == 0, done.all
     assert project.sample()["turns"][0]["agent"] == "done"
-    assert ("what it had started held its output" in done.err) == (not out)
+    assert ("a process that it started kept its output open" in done.err) == (not out)
     pids = [int((project.root / "pids").read_text("utf-8"))]
     wait_until(lambda: not alive(pids))
 
@@ -269,7 +269,7 @@ def test_a_message_arrives_as_it_is(name: str, message: str, project: Project) -
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        ("a\0b", "the message holds the character NUL, which no argument can"),
+        ("a\0b", "the message contains the character NUL, which no argument can"),
         ("x" * 200_000, "the message has 200,000 bytes, too many for an argument"),
     ],
 )
@@ -328,7 +328,7 @@ def test_colours_are_no_part_of_the_answer(printed: str, needle: str, code: int,
         ("command: {rum: [sh]}", "2:30", "unknown key 'rum' — did you mean 'run'?"),
         ("command: {run: [sh, '${mesage}']}", "2:40", "did you mean 'message', which agenteval fills in?"),
         ("command: {run: ['${message}']}", "2:36", "the program itself is the same in each turn"),
-        ("command: {run: [sh]}, keep: true", "", "a text program has a process for each turn — remove it"),
+        ("command: {run: [sh]}, keep: true", "", "a text program runs once per turn — remove it"),
         ("type: http, command: {run: [sh]}", "", "an agent of type http has no 'command'"),
     ],
 )  # fmt: skip
@@ -348,7 +348,7 @@ def test_a_program_that_the_system_cannot_start_is_the_authors_mistake(project: 
     project.scenarios(ONE)
     done = project.run()
     assert done.code == 2
-    assert "does its first line (#!…) name what runs it?" in " ".join(done.all.split())
+    assert "does its first line (#!…) name the program that runs it?" in " ".join(done.all.split())
 
 
 def test_variables_and_literal_names_in_run(project: Project) -> None:

@@ -404,7 +404,7 @@ ROWS: tuple[Row, ...] = (
         bot(reasoning="hm", sig="x"),
         then=lambda s: (
             "'messages.1.reasoning' is unsupported" in s.failure
-            and "its own messages had reasoning, sig and go back as they were" in s.failure
+            and "its own messages had reasoning, sig and were sent back unchanged" in s.failure
         ),
         fails=True,
     ),

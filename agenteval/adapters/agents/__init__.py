@@ -1,7 +1,6 @@
-"""The agents under test: each kind is one ``AgentAdapter``, with options of its own.
+"""The agents under test: each type is one ``AgentAdapter`` with its own options.
 
-To add one: its module here, with an ``ADAPTER``; a line in ``AGENTS``; its test.
-"""
+To add one: a module here with an ``ADAPTER``, a line in ``AGENTS``, and a test."""
 
 from __future__ import annotations
 
@@ -22,27 +21,27 @@ if TYPE_CHECKING:
 
 
 class AgentResources(Protocol):
-    """What the parts of a run share, as an adapter meets it."""
+    """The shared resources of a run, as an adapter sees them."""
 
     @property
     def config(self) -> Config: ...
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Texts that nothing may show."""
+        """The texts that nothing may show."""
 
     @property
     def declared_tools(self) -> Collection[str]:
         """The tools that any scenario of the suite declares."""
 
     def tell(self, text: str, key: SampleKey | None = None) -> None:
-        """A notice, of one sample if it has a ``key``."""
+        """Show a notice; one about a single sample has its ``key``."""
 
     def warn(self, text: str) -> None:
-        """A notice that concerns the verdict; the same text is one."""
+        """Show a notice that concerns the verdict; the same text is shown once."""
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
-        """Where a key of an agent is written."""
+        """Return the place where a key of an agent is written."""
 
     def limits(self) -> RateLimits: ...
 
@@ -50,7 +49,7 @@ class AgentResources(Protocol):
 
 
 def _of_plugin(found: Any) -> AgentAdapter:
-    """An adapter; or the function that makes the agents, of an adapter without options."""
+    """Return a plugin's adapter, or build one without options from a function that makes the agents."""
     if isinstance(found, AgentAdapter):
         if not (isinstance(found.options, type) and issubclass(found.options, BaseModel)):
             raise TypeError("its options are not a pydantic model")

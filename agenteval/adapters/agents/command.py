@@ -1,5 +1,5 @@
-"""An agent that is a command: any program, in any language, that reads and writes lines of JSON, or that
-prints its answer as text."""
+"""An agent that is a command: any program, in any language, that exchanges JSON lines or prints its answer as
+text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _form(command: Any) -> str:
 
 
 class CommandOptions(Value):
-    """What an author writes of an agent that is a command, beside what is asked of every agent."""
+    """The options of an agent that is a command, in addition to those of every agent."""
 
     command: Annotated[
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
@@ -65,16 +65,16 @@ class CommandOptions(Value):
     ] = ()
     """Program and its arguments, which speaks JSON lines; {run: […]} prints its answer as text."""
     keep: bool | None = None
-    """Whether a process plays one conversation after the other."""
+    """Whether one process plays several conversations, one after another."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    yield from observe_mistakes(own.get("observe"), "command")
-    command = own.get("command")
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(options.get("observe"), "command")
+    command = options.get("command")
     if isinstance(command, Mapping) and command:
-        yield from _run_mistakes(command.get("run"), own.get("keep"))
+        yield from _run_mistakes(command.get("run"), options.get("keep"))
     elif isinstance(command, str):
         yield Mistake(_IS_TEXT, f"write a list, such as {_as_list(command)}", ("command",))
     elif not command:
@@ -82,7 +82,7 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(what, f"write {_EXAMPLE}", ("command",))
 
 
-_IS_TEXT = "the command is a text; its words may be more than they seem"
+_IS_TEXT = "the command is a string, and its split into words is ambiguous"
 
 
 def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
@@ -94,12 +94,12 @@ def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
     elif isinstance(run, list | tuple) and any(names_in(run[0])):
         yield Mistake("the program itself is the same in each turn", "name it first, then ${…}", (*at, 0))
     if keep is not None:
-        what = "keep is for a program that answers in JSON lines; a text program has a process for each turn"
+        what = "keep applies only to programs that answer in JSON lines; a text program runs once per turn"
         yield Mistake(what, "remove it", ("keep",))
 
 
 def _as_list(command: str) -> str:
-    """How a command is written as a list."""
+    """Format a command as a list."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -108,16 +108,19 @@ def _as_list(command: str) -> str:
 
 
 def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
-    """The agents of a run that are a command, started in the configuration's folder. Raises ``AuthorError``
-    for a program that is not there."""
+    """Create the agents of a run that are a command, started in the configuration's folder.
+
+    Raises ``AuthorError`` if the program does not exist."""
     observe = options.observe
     if observe is None:
-        return _started(agent, options, resources, {})
+        return _start_agents(agent, options, resources, {})
 
     from agenteval.adapters.agents.tracing import TracedAgents
 
     def made(address: str) -> AgentFactory:
-        return _started(agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_set(_OTLP_USUAL)})
+        return _start_agents(
+            agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_environment_values(_OTLP_USUAL)}
+        )
 
     def send(asked: Agent, traceparent: str) -> None:
         assert isinstance(asked, ProcessAgent | TextAgent)
@@ -132,27 +135,27 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
 
 _OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDULE_DELAY": "200"}
-"""How spans come in a form that is taken, and soon."""
+"""The settings that make spans arrive in a supported format, and soon."""
 
 
-def _set(names: Iterable[str]) -> dict[str, str]:
-    """Those of the variables that the author has set."""
+def _environment_values(names: Iterable[str]) -> dict[str, str]:
+    """Return those of the variables that the author has set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _started(
+def _start_agents(
     agent: AgentConfig, options: CommandOptions, resources: AgentResources, more: Mapping[str, str]
 ) -> ProcessAgents | TextAgents:
     root, env = resources.config.root, {**os.environ, **more}
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     if isinstance(options.command, TextProgramOptions):
         run, place = options.command, resources.place_of(agent, "command.run")
-        path = _path(agent.name, run.run[0], root, env, place)
-        text_program = TextProgram(_shown(run.run), path, run, root, env, place)
+        path = _require_program(agent.name, run.run[0], root, env, place)
+        text_program = TextProgram(_short_command(run.run), path, run, root, env, place)
         return TextAgents(text_program, timeout_s=agent.timeout_s, rate=rate, warn=resources.warn)
     name, *arguments = options.command
-    path = _path(agent.name, name, root, env, resources.place_of(agent, "command"))
-    program = Program(f"'{_shown(options.command)}'", (path, *arguments), root, env)
+    path = _require_program(agent.name, name, root, env, resources.place_of(agent, "command"))
+    program = Program(f"'{_short_command(options.command)}'", (path, *arguments), root, env)
     keep = should_reuse_process(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
         ProgramPool(program, keep=keep, warn=resources.warn),
@@ -160,13 +163,15 @@ def _started(
         timeout_s=agent.timeout_s,
         rate=rate,
     )
-    kind = "kept for one conversation after the other" if keep else "a process for each conversation"
-    agents.does = f"{_shown(options.command)}, {kind}, gets the latest user message and the messages so far"
+    kind = "kept to play one conversation after another" if keep else "a process for each conversation"
+    agents.does = (
+        f"{_short_command(options.command)}, {kind}, gets the latest user message and the messages so far"
+    )
     return agents
 
 
-def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
-    """Where a program is. Raises ``AuthorError``."""
+def _require_program(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
+    """Return the path of a program. Raises ``AuthorError``."""
     found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
@@ -179,13 +184,13 @@ def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place
     raise AuthorError(Problem(what, remedy, place))
 
 
-def _shown(command: tuple[str, ...]) -> str:
+def _short_command(command: tuple[str, ...]) -> str:
     name, *arguments = command
     return one_line(" ".join((os.path.basename(name), *arguments)), 60)
 
 
 def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
+    """Parse an answer line: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
         raise parse_program_error(answer["error"], seen=read_or_none(lambda: parse_program_answer(rest)))
@@ -209,7 +214,7 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
 
 
 def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
-    """A part of an answer; ``None`` if it has none. Raises ``AgentError`` for one of another type."""
+    """Return a part of an answer; ``None`` if it has none. Raises ``AgentError`` if its type is wrong."""
     value = answer.get(name)
     if value is None or isinstance(value, kind):
         return value

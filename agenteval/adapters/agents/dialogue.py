@@ -1,15 +1,14 @@
-"""JSON lines with a program: one request, one answer, and between them calls of tools.
+"""Exchange JSON lines with a program: one request, one answer, and tool calls between them.
 
 ::
 
     to the program      {"session", "turn", "message", "messages", "tools"}                a request
-                        {"tool_result": {"id", "result"}}                                  what a call gave
+                        {"tool_result": {"id", "result"}}                                  a call's result
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
-                        (to our own worker and from it, what ``agentside/targets/worker.py`` says, besides)
+                        (to and from agenteval's worker, also what ``agentside/targets/worker.py`` documents)
                         anything else                                              the request's answer
 
-A line that no request asked for puts all that follows out of step: the program is ended there and then.
-"""
+A line that no request asked for puts everything after it out of step, so the program is ended at once."""
 
 from __future__ import annotations
 
@@ -49,20 +48,20 @@ from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
 QUIET_S = 0.1
-"""So long a command is left alone after a conversation, at least: a line that comes later cannot be told from
-one of the next."""
+"""The least seconds for which a command is left alone after a conversation: a later line cannot be told from
+one of the next conversation."""
 _SHOWN = 200
 _RULE = (
-    "standard output is for one JSON object a line, one for each request; log to standard error. A program"
+    "standard output is for one JSON object per line, one per request; log to standard error. A program"
     ' that prints its answer as text is named by command: {run: [PROGRAM, "${message}"]}'
 )
-_WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
-_KEPT = " (the process is kept: the line may belong to a conversation before)"
-_OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
+_WHOLE_CONVERSATION = "a process plays its whole conversation; let it read requests until its input ends"
+_KEPT_NOTE = " (the process is kept: the line may belong to an earlier conversation)"
+_ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
 class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
-    """A line that is not of the protocol. ``what`` completes "it wrote …"; ``text`` is the line."""
+    """Raised for a line that violates the protocol. ``what`` completes "it wrote …"; ``text`` is the line."""
 
     def __init__(self, what: str, text: str = "") -> None:
         self.shown = one_line(text, _SHOWN) if text else what
@@ -71,24 +70,27 @@ class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError w
 
 @dataclass(frozen=True)
 class Program:
-    """How a program is started. ``who``: what messages call it. ``is_worker``: it is our own worker, whose
-    first line says whether it is ready, before anything is asked."""
+    """How to start a program."""
 
     who: str
+    """The program's name in messages."""
     command: Sequence[str]
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     is_worker: bool = False
+    """True for agenteval's worker, whose first line states whether it is ready, before any request."""
 
 
 class RequestNotAcceptedError(Exception):
-    """The program ended, or broke, after the last answer of the conversation before: the request is for
-    another process."""
+    """Raised if the program ended or broke after the previous conversation's last answer.
+
+    The request must go to another process."""
 
 
 class Aftermath:
-    """What a program did after the last answer of a conversation, once that is known. ``fault``: it broke;
-    ``remark``: what else is odd about it, in a sentence."""
+    """What a program did after the last answer of a conversation, once that is known.
+
+    ``fault``: it broke; ``remark``: a sentence on anything else that is odd."""
 
     def __init__(self) -> None:
         self.known = asyncio.Event()
@@ -97,14 +99,14 @@ class Aftermath:
 
 
 class Dialogue:
-    """A program that runs, and the conversation that it is in. Raises ``OSError`` if it cannot be started.
+    """A running program and its current conversation. Raises ``OSError`` if the program cannot be started.
 
-    Made in any thread; from the first question on it is that event loop's. What breaks it is kept as
-    ``fault``, and raised by the question that goes on or comes next; then nothing more can be asked.
+    It is created in any thread; from the first request on, it belongs to that request's event loop. What
+    breaks it is kept as ``fault`` and raised by the current or the next request; after that, nothing more can
+    be asked.
 
-    Between two conversations what it does belongs to the one that is over, until it has read the first
-    request of the next: only then the ``Aftermath`` of the former is known.
-    """
+    Anything the program does between two conversations belongs to the earlier one, until it has read the
+    first request of the next: only then is the earlier one's ``Aftermath`` known."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -114,23 +116,23 @@ class Dialogue:
         self.fault: AgentevalError | None = None
         self.is_ending = False
         self._requests = 0
-        self._before = 0
-        """Requests of conversations that are over."""
+        self._earlier_requests = 0
+        """The number of requests of earlier conversations."""
         self._has_answered = False
-        """In the conversation that goes on."""
+        """Whether the program has answered in the current conversation."""
         self._has_exited = False
-        """The program itself; what it started may go on."""
+        """Whether the program itself has ended; whatever it started may still run."""
         self._aftermath: Aftermath | None = None
-        """That of the conversation before, as long as it is not known."""
-        self._left_at = 0.0
-        """When it was left, by the monotonic clock."""
+        """The aftermath of the previous conversation, until it is known."""
+        self._detached_at = 0.0
+        """When the previous conversation ended, by the monotonic clock."""
         self._timeout_s = 0.0
-        """Of the question that goes on."""
+        """The time limit of the current request."""
         self._is_charged = False
-        """A conversation that is over was charged with what broke it."""
-        self._taking_up: asyncio.Future[None] | None = None
+        """Whether an earlier conversation was charged with the fault."""
+        self._acceptance: asyncio.Future[None] | None = None
         self._closed: asyncio.Event | None = None
-        """Set once our own worker has closed its conversation."""
+        """Set once agenteval's worker has closed its conversation."""
         self._end: ProcessEnded | None = None
         self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
@@ -143,19 +145,19 @@ class Dialogue:
     async def ask(
         self, request: Mapping[str, Any], tools: TurnTools, *, timeout_s: float
     ) -> tuple[dict[str, Any], float]:
-        """The answer, and how many seconds the program took for it: that of the tools is not its own.
+        """Send a request; return the answer and the program's seconds for it, without those of the tools.
 
-        Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read, and
-        ``AfterAnswerError`` where the one before was followed by a line that no request asked for. Raises
-        ``RequestNotAcceptedError`` where it broke after a conversation before, or ended. Whoever is cancelled
-        here has to ``kill`` it: the program is still at work on what nobody waits for."""
+        Raises ``AgentError`` if there is no readable answer within ``timeout_s``, ``AfterAnswerError`` if a
+        line that no request asked for followed the previous answer, and ``RequestNotAcceptedError`` if the
+        program broke or ended after an earlier conversation. A caller that is cancelled here must ``kill``
+        it, because the program is still working on an answer that nobody awaits."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
         if self._end and not self.fault:
-            self.fault = AgentError(self._ended(self._end))
+            self.fault = AgentError(self._describe_end(self._end))
         if self.fault:
-            await asyncio.sleep(0)  # calls that came before it are begun, and so are recorded
+            await asyncio.sleep(0)  # lets earlier calls start, so that they are recorded
             raise self.fault
         self._answer = loop.create_future()
         self._requests += 1
@@ -166,7 +168,7 @@ class Dialogue:
             if self._program.is_worker:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered, "mocked": sorted(tools.mocked)}
-            self._process.request(_line(request))
+            self._process.request(_encode(request))
             if is_next:
                 await self._hand_over()
             elif self._has_exited:
@@ -177,36 +179,37 @@ class Dialogue:
         raise AgentError(f"no answer within {timeout_s:g} s{self._process.quoted_log()}", kind="timeout")
 
     async def _hand_over(self) -> None:
-        """Wait until it has read the first request of a conversation: from then on it is in it, and its time
-        counts. Raises ``RequestNotAcceptedError``."""
-        self._taking_up = asyncio.get_running_loop().create_future()
+        """Wait until the program has read the first request of a conversation; from then on its time counts.
+
+        Raises ``RequestNotAcceptedError``."""
+        self._acceptance = asyncio.get_running_loop().create_future()
         if self._has_exited:
             self._refuse()
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
-            await self._taking_up
+            await self._acceptance
             return
         what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
-        self._conclude(remark=f"{self._program.who} {what}; it was kept for one conversation after the other")
+        self._conclude(remark=f"{self._program.who} {what}; it was kept to play several conversations")
         self.kill()
         raise RequestNotAcceptedError
 
-    def _take_up(self) -> None:
+    def _accept(self) -> None:
         if self._aftermath is None or self._has_exited or not self.awaits_answer:
             return
         self._conclude()
         self._has_answered = False
         self._calls.start_clock(self._timeout_s)
-        if self._taking_up and not self._taking_up.done():
-            self._taking_up.set_result(None)
+        if self._acceptance and not self._acceptance.done():
+            self._acceptance.set_result(None)
 
     def _refuse(self) -> None:
-        """What was asked is for another process."""
-        if self._taking_up and not self._taking_up.done():
-            self._taking_up.set_exception(RequestNotAcceptedError())
+        """Leave the request to another process."""
+        if self._acceptance and not self._acceptance.done():
+            self._acceptance.set_exception(RequestNotAcceptedError())
         self._answer = None
 
     def _conclude(self, fault: AgentevalError | None = None, *, remark: str = "") -> None:
-        """It is known what became of the conversation before."""
+        """Publish the outcome of the previous conversation."""
         aftermath, self._aftermath = self._aftermath, None
         if aftermath:
             self._is_charged = fault is not None
@@ -214,18 +217,20 @@ class Dialogue:
             aftermath.known.set()
 
     async def wait_quiet_period(self) -> None:
-        """Wait until it has had the time for what a thread of it still writes of the conversation before."""
+        """Wait long enough for a thread of the program to finish writing about the previous conversation."""
         if not self.is_worker:
             with pause_deadlines():
-                await anyio.sleep(max(0.0, self._left_at + QUIET_S - time.monotonic()))
+                await anyio.sleep(max(0.0, self._detached_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
-        """Nothing was wrong by now, and nobody waits any longer."""
+        """Conclude that nothing went wrong so far, and that nobody waits any longer."""
         self._conclude()
 
     async def close_conversation(self) -> None:
-        """The last answer was given: our own worker closes the conversation, whose code may break it even
-        now. That cannot be asked of any other program."""
+        """Close the conversation in agenteval's worker after its last answer; the agent's code may break it
+        even now.
+
+        No other program can be asked to do that."""
         if self._program.is_worker:
             self._closed = asyncio.Event()
             self.send({"over": True})
@@ -233,12 +238,12 @@ class Dialogue:
                 await self._closed.wait()
 
     async def finish(self) -> str:
-        """The last answer was given: closes its input, and reads what it still writes until it ends, which
-        may take ``GRACE_S``. What is odd about its end and no fault, in a sentence; empty if nothing is.
+        """Close the program's input after the last answer, and read what it writes until it ends, for up to
+        ``GRACE_S``.
 
-        Raises ``AgentError`` for a line that no request asked for, and for an end by a signal that is not
-        ours.
-        """
+        Returns a sentence on anything odd about its end that is no fault; empty if there is nothing. Raises
+        ``AgentError`` for a line that no request asked for, and for an end by a signal that agenteval did not
+        send."""
         self._process.close_input()
         with anyio.move_on_after(GRACE_S):
             await self._has_ended.wait()
@@ -248,58 +253,59 @@ class Dialogue:
             self.kill()
             what = f"did not end within {GRACE_S:g} s of the end of its input, and was ended"
             if self._has_exited:
-                what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
-            return f"{self._program.who} {what}; each conversation waits so long for it"
+                why = f"a process that it started kept its output open for {GRACE_S:g} s more"
+                what = f"ended, but {why}, and was ended"
+            return f"{self._program.who} {what}; each conversation waits that long for it"
         return self._odd_end
 
     @property
     def _odd_end(self) -> str:
-        """What is odd about its end, if it has come, and no fault."""
+        """A remark on an odd end of the program that is no fault; empty if there is none."""
         if self._end is None or self._end.by_us or self._end.is_by_signal or not self._end.code:
             return ""
         return f"{self._program.who} {self._end} after its last answer{self._process.quoted_log()}"
 
     @property
     def idle_fault(self) -> AgentevalError | None:
-        """What broke it while nothing was asked: a line, or a signal that is not ours."""
+        """The fault that broke the program while no request was open: a line, or a foreign signal."""
         if self.fault is None and self._end and self._end.is_by_signal:
-            return AgentError(self._ended(self._end))
+            return AgentError(self._describe_end(self._end))
         return self.fault
 
     @property
     def is_usable(self) -> bool:
-        """Whether another conversation may begin with it."""
+        """True if another conversation may begin with this program."""
         return not (self.fault or self._has_exited or self._end or self.is_over or self.awaits_answer)
 
     @property
     def is_worker(self) -> bool:
-        """Whether it is our own worker."""
+        """True for agenteval's worker."""
         return self._program.is_worker
 
     @property
     def unattributed_fault(self) -> AgentevalError | None:
-        """What broke it while there was no conversation to be charged with it."""
+        """The fault that broke the program while no conversation could be charged with it."""
         return None if self._aftermath or self._is_charged else self.idle_fault
 
     @property
     def has_exited(self) -> bool:
-        """Whether the program itself has ended."""
+        """True if the program itself has ended."""
         return self._has_exited or self.is_over
 
     @property
     def is_over(self) -> bool:
-        """Whether the program has ended, and all that it started."""
+        """True if the program and everything it started have ended."""
         return self._process.over.is_set()
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a question waits for its answer."""
+        """True if a request waits for its answer."""
         return self._answer is not None and not self._answer.done()
 
     def detach_conversation(self) -> Aftermath:
-        """The conversation is over: what is called from now on is not carried out."""
+        """End the conversation: tool calls are not carried out any more."""
         self._calls.close()
-        self._before, self._left_at = self._requests, time.monotonic()
+        self._earlier_requests, self._detached_at = self._requests, time.monotonic()
         self._aftermath = aftermath = Aftermath()
         if self._end or self.fault:
             self._conclude(self.idle_fault, remark=self._odd_end)
@@ -311,93 +317,95 @@ class Dialogue:
         self._process.kill()
 
     def end(self) -> None:
-        """Lets it come to its end. Blocks; see ``Process.end``."""
+        """Ask the program to end. Blocks; see ``Process.end``."""
         self._process.end()
 
     def send(self, value: Mapping[str, Any]) -> None:
-        self._process.send(_line(value))
+        self._process.send(_encode(value))
 
-    # ── what it says ─────────────────────────────────────────────────────────────────────────────
+    # ── events of the process ────────────────────────────────────────────────────────────────────
 
-    def _receive(self, said: ProcessEvent) -> None:
-        """From a thread. What comes before anything is asked is dealt with at once."""
+    def _receive(self, event: ProcessEvent) -> None:
+        """Handle an event from one of the process's threads.
+
+        An event before the first request is handled at once."""
         with self._lock:
             if self._loop is None and not self.greeting.done():
-                self._greet(said)
+                self._greet(event)
                 return
             if self._loop is None:
-                self._hear(said)
+                self._handle(event)
                 return
         try:
-            self._loop.call_soon_threadsafe(self._hear, said)
+            self._loop.call_soon_threadsafe(self._handle, event)
         except RuntimeError:  # the run is over, and its loop closed
             self._process.acknowledge_line()
 
-    def _greet(self, said: ProcessEvent) -> None:
-        """What stands in front of the greeting was written before anything of ours ran."""
-        if isinstance(said, ProcessExited):
+    def _greet(self, event: ProcessEvent) -> None:
+        """Read the greeting. Anything before it was written before any code of agenteval ran."""
+        if isinstance(event, ProcessExited):
             self._process.kill()
             return
-        if isinstance(said, ProcessEnded):
-            self.fault = AgentError(f"{said}{self._process.quoted_log()}")
+        if isinstance(event, ProcessEnded):
+            self.fault = AgentError(f"{event}{self._process.quoted_log()}")
             self.greeting.set_exception(self.fault)
             return
         self._process.acknowledge_line()
         with suppress(_ProtocolViolation):
-            if isinstance(said, OutputLine):
-                self.greeting.set_result(_object(_text(said.data)))
+            if isinstance(event, OutputLine):
+                self.greeting.set_result(_parse_object(_decode(event.data)))
 
-    def _hear(self, said: ProcessEvent) -> None:
-        match said:
+    def _handle(self, event: ProcessEvent) -> None:
+        match event:
             case RequestAccepted():
-                self._take_up()
+                self._accept()
             case ProcessExited():
                 self._has_exited = True
                 if self._aftermath:
                     self._refuse()
-                elif self.awaits_answer:  # nobody but the program itself could answer
+                elif self.awaits_answer:  # only the program itself could answer
                     self._process.kill()
             case ProcessEnded():
-                self._hear_end(said)
+                self._handle_end(event)
             case _:
-                self._hear_line(said)
+                self._handle_line(event)
 
-    def _hear_end(self, end: ProcessEnded) -> None:
+    def _handle_end(self, end: ProcessEnded) -> None:
         self._end = end
         self._has_ended.set()
         if self._closed:
             self._closed.set()
         if self._aftermath:
-            by_signal = AgentError(self._ended(end)) if end.is_by_signal else None
+            by_signal = AgentError(self._describe_end(end)) if end.is_by_signal else None
             self._conclude(by_signal, remark=self._odd_end)
             self._refuse()
         elif self.awaits_answer and not self.fault:
-            self.fail(AgentError(self._ended(end)))
+            self.fail(AgentError(self._describe_end(end)))
 
-    def _hear_line(self, said: OutputLine | LineTooLong) -> None:
+    def _handle_line(self, line: OutputLine | LineTooLong) -> None:
         self._process.acknowledge_line()
         if self.fault:
             return
-        is_answer = self.awaits_answer and said.requests == self._requests
+        is_answer = self.awaits_answer and line.requests == self._requests
         try:
-            if isinstance(said, LineTooLong):
+            if isinstance(line, LineTooLong):
                 raise _ProtocolViolation(f"a line of more than {MAX_LINE // 2**20} MiB")
-            if text := _text(said.data).strip():
-                self._read(text, said.requests, is_answer=is_answer)
+            if text := _decode(line.data).strip():
+                self._read(text, line.requests, is_answer=is_answer)
         except _ProtocolViolation as unreadable:
-            self.fail(self._out_of_step(unreadable, is_answer=is_answer))
+            self.fail(self._protocol_fault(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
-        """A line of JSON that came after so many ``requests``."""
-        value = _object(text)
+        """Handle a line of JSON that came after so many ``requests``."""
+        value = _parse_object(text)
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
-            if others := sorted(_OF_ANSWERS & value.keys()):
+            if others := sorted(_ANSWER_KEYS & value.keys()):
                 raise _ProtocolViolation(
                     f"tool_call and {others[0]}, a call and an answer, in one line", text
                 )
-            self._calls.hear(value["tool_call"], is_over=requests <= self._before)
+            self._calls.handle_call(value["tool_call"], is_over=requests <= self._earlier_requests)
         elif "tool_done" in value and self._program.is_worker:
-            self._calls.done(value["tool_done"])
+            self._calls.handle_result(value["tool_done"])
         elif "over" in value and self._closed:
             self._closed.set()
         elif is_answer and self._answer:
@@ -406,11 +414,13 @@ class Dialogue:
         else:
             raise _ProtocolViolation("a JSON object", text)
 
-    def _out_of_step(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
-        """The fault of a line that is not an answer. One that nobody asked for is none whatever it holds: it
-        is charged to the answer before it, if there is one."""
+    def _protocol_fault(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
+        """Return the fault of a line that is not an answer.
+
+        A line that nobody asked for is never one, whatever it contains: it is charged to the answer before
+        it, if there is one."""
         who = self._program.who
-        rule = f"{_RULE}{_KEPT}" if self._before and not self._aftermath else _RULE
+        rule = f"{_RULE}{_KEPT_NOTE}" if self._earlier_requests and not self._aftermath else _RULE
         if is_answer:
             return AgentError(f"{who} wrote {unreadable.what} — {rule}", kind="protocol")
         if self._has_answered:
@@ -420,7 +430,7 @@ class Dialogue:
         return AgentError(f"{what} — {_RULE}", kind="protocol")
 
     def fail(self, fault: AgentevalError) -> None:
-        """It cannot go on."""
+        """Break off with a fault."""
         self.fault = self.fault or fault
         if self._aftermath:
             self._conclude(self.fault)
@@ -429,50 +439,50 @@ class Dialogue:
             self._answer.set_exception(self.fault)
         self._process.kill()
 
-    def _ended(self, ended: ProcessEnded) -> str:
+    def _describe_end(self, ended: ProcessEnded) -> str:
         what = f"{self._program.who} {ended}{self._process.quoted_log()}"
         if ended.code != 0:
             return what
-        return f"{what} — {_WHOLE if self._has_answered else _RULE}"
+        return f"{what} — {_WHOLE_CONVERSATION if self._has_answered else _RULE}"
 
 
 class _ProgramToolCalls:
-    """The calls of tools that come while a program computes, or after it."""
+    """The tool calls that arrive while a program computes, or after it."""
 
     def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
         self._dialogue = dialogue
         self._is_worker = is_worker
-        self._own: dict[Any, asyncio.Future[ToolResult]] = {}
-        """Calls that the worker carries out, by their ids."""
-        self._own_tasks: set[asyncio.Task[None]] = set()
+        self._worker_calls: dict[Any, asyncio.Future[ToolResult]] = {}
+        """The calls that the worker carries out, by ID."""
+        self._recording_tasks: set[asyncio.Task[None]] = set()
         self._tools: TurnTools | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._session: Any = None
         self._scope: anyio.CancelScope | None = None
         self._context: contextvars.Context | None = None
         self._batches = count(1)
-        self._named: dict[str, int] = {}
+        self._batch_numbers: dict[str, int] = {}
         self._began = self._tools_s = 0.0
         self._since = 0.0
         self._left_s = math.inf
 
     def begin(self, tools: TurnTools, scope: anyio.CancelScope, *, session: Any) -> None:
-        """A question is asked. While one of its calls is carried out, the time of ``scope`` stands still."""
+        """Begin a request. While one of its calls is carried out, the clock of ``scope`` stops."""
         self._session = session
         self._tools, self._scope, self._context = tools, scope, contextvars.copy_context()
-        self._named.clear()
+        self._batch_numbers.clear()
         self._began, self._tools_s = asyncio.get_running_loop().time(), 0.0
         if self._tasks:
             self._stop_clock()
 
     def start_clock(self, timeout_s: float) -> None:
-        """The program has the question only now."""
+        """Restart the clock, because the program has the request only now."""
         self._began = asyncio.get_running_loop().time()
         if self._scope:
             self._scope.deadline = self._began + timeout_s
 
     def end(self) -> float:
-        """It is answered. How long the program took."""
+        """End a request and return the program's seconds for it."""
         now = asyncio.get_running_loop().time()
         waited = now - self._since if self._tasks else 0.0
         self._scope = None
@@ -480,15 +490,15 @@ class _ProgramToolCalls:
 
     def close(self) -> None:
         self._tools = None
-        for task in (*self._tasks, *self._own_tasks):
+        for task in (*self._tasks, *self._recording_tasks):
             task.cancel()
 
-    def hear(self, call: Any, *, is_over: bool) -> None:
-        """``is_over``: it was made in a conversation before."""
+    def handle_call(self, call: Any, *, is_over: bool) -> None:
+        """Handle a call. ``is_over``: it was made in an earlier conversation."""
         tools = None if is_over else self._tools
         session = call.get("session", self._session) if isinstance(call, Mapping) else self._session
         if tools is None or session != self._session:  # its conversation is over
-            self._result(call, {"over": True})
+            self._send_result(call, {"over": True})
             return
         function = call.get("function", call) if isinstance(call, Mapping) else {}
         function = function if isinstance(function, Mapping) else {}
@@ -500,38 +510,38 @@ class _ProgramToolCalls:
             return
         self._start(self._carry_out(call, tools, name, arguments, batch))
 
-    def done(self, told: Any) -> None:
-        """The worker has carried out a call."""
-        result = self._own.pop(told["id"], None)
+    def handle_result(self, outcome: Any) -> None:
+        """Handle the result of a call that the worker has carried out."""
+        result = self._worker_calls.pop(outcome["id"], None)
         if result is not None and not result.done():
-            value = chat.to_storable(told["result"])
-            result.set_result(ToolResult(value=value, is_error=bool(told["is_error"])))
+            value = chat.to_storable(outcome["result"])
+            result.set_result(ToolResult(value=value, is_error=bool(outcome["is_error"])))
 
     def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:
-        """A call that the worker carries out: its time is the agent's."""
+        """Record a call that the worker carries out; its time counts as the agent's."""
         done = asyncio.get_running_loop().create_future()
-        self._own[call["id"]] = done
+        self._worker_calls[call["id"]] = done
 
-        async def own() -> ToolResult:
-            self._result(call, {"go": True})
+        async def execute() -> ToolResult:
+            self._send_result(call, {"go": True})
             result: ToolResult = await done
             return result
 
         async def record() -> None:
             assert tools.record
-            result = await tools.record(call["name"], call["arguments"], batch, own)
-            self._result(call, {"result": result.value})
+            result = await tools.record(call["name"], call["arguments"], batch, execute)
+            self._send_result(call, {"result": result.value})
 
         task = asyncio.get_running_loop().create_task(record(), context=self._context)
-        self._own_tasks.add(task)
-        task.add_done_callback(self._own_tasks.discard)
+        self._recording_tasks.add(task)
+        task.add_done_callback(self._recording_tasks.discard)
         task.add_done_callback(self._report_task_fault)
 
-    def _batch(self, named: Any) -> int:
-        """Calls that name the same batch were made at the same time; one that names none, alone."""
-        if named is None:
+    def _batch(self, label: Any) -> int:
+        """Return the batch number: calls with the same batch were made at once, a call without one alone."""
+        if label is None:
             return next(self._batches)
-        return self._named.setdefault(json.dumps(named), next(self._batches))
+        return self._batch_numbers.setdefault(json.dumps(label), next(self._batches))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         if not self._tasks:
@@ -567,34 +577,34 @@ class _ProgramToolCalls:
         try:
             result = await carry_out(called, read if raw is None else raw, batch)
         except asyncio.CancelledError:
-            self._result(call, {"over": True})
+            self._send_result(call, {"over": True})
             raise
         failed = {"is_error": True} if self._is_worker and result.is_error else {}
-        self._result(call, {"result": result.value, **failed})
+        self._send_result(call, {"result": result.value, **failed})
 
-    def _result(self, call: Any, told: Mapping[str, Any]) -> None:
-        own = call.get("id") if isinstance(call, Mapping) else None
-        self._dialogue.send({"tool_result": {"id": own, **told}})
+    def _send_result(self, call: Any, outcome: Mapping[str, Any]) -> None:
+        call_id = call.get("id") if isinstance(call, Mapping) else None
+        self._dialogue.send({"tool_result": {"id": call_id, **outcome}})
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
-    """ASCII alone: no line end is in it but its own, and half of a surrogate pair cannot break it."""
+def _encode(value: Mapping[str, Any]) -> bytes:
+    """Encode a line as ASCII, which contains no other line end and no lone surrogate."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
         raise _ProtocolViolation("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(
             text,
             object_pairs_hook=chat.keep_duplicate_keys,
-            parse_constant=_no_number,
+            parse_constant=_reject_constant,
             parse_float=finite_number,
         )
     except RecursionError:
@@ -608,5 +618,5 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _no_number(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(name)

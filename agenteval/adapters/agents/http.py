@@ -1,4 +1,4 @@
-"""Agents behind a URL: chat completions unless something else is said, streamed or not."""
+"""Agents behind a URL: chat completions unless configured otherwise, streamed or not."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_HEADER_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_LEAST_S = 0.1
+_MIN_TIMEOUT_S = 0.1
 
 
 _REFUSED = frozenset((400, 422))
-"""Statuses of a request that the server did not take on."""
+"""The statuses of a request that the server did not accept."""
 _STANDARD = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "refusal"))
 
 
 class _RefusedRequestError(AgentError):
-    """The server would not take the request."""
+    """Raised if the server does not accept the request."""
 
     def __init__(self, fault: HttpFault) -> None:
         super().__init__(describe(fault), kind="http_status")
@@ -85,14 +85,14 @@ def _ignore_notice(text: str, key: SampleKey | None) -> None:
 
 
 class HttpOptions(Value):
-    """What an author writes of an agent behind a URL, beside what is asked of every agent."""
+    """The options of an agent behind a URL, in addition to those of every agent."""
 
     endpoint: str | None = None
     """Complete address, such as http://localhost:3000/v1/chat/completions."""
     headers: dict[str, Text] = {}
     """Headers of each request."""
     api: ApiName | None = None
-    """API that the agent speaks; without it the address tells."""
+    """API that the agent speaks; by default inferred from the address."""
     body: dict[str, Any] = {}
     """Keys merged into each request; body.messages go before the conversation."""
     request: dict[str, Any] | None = None
@@ -100,15 +100,15 @@ class HttpOptions(Value):
     reply: ReplyPaths | None = None
     """Dotted paths into the reply of such an API."""
     poll: PollOptions | None = None
-    """How an answer that takes several requests is followed."""
+    """How to poll for an answer that takes several requests."""
     streaming: bool = False
     """Whether replies are streamed as server-sent events."""
     send_tools: bool = True
-    """Whether requests hold the scenario's tools that have parameters."""
+    """Whether requests include the scenario's tools that have parameters."""
     observed_messages: str | None = None
-    """Path in the reply of the messages of an agent that runs its own tools."""
+    """Path of the messages in the reply of an agent that runs its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Seconds that one request may wait for retries and pauses in all."""
+    """Total seconds that one request may wait for retries and pauses."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
@@ -119,7 +119,7 @@ class HttpOptions(Value):
 
     @property
     def template(self) -> Template:
-        headers = _sendable(self.headers)
+        headers = _clean_headers(self.headers)
         reply = self.reply or ReplyPaths()
         request = self.request or {}
         if reply.tool_calls and RESULT_NAMES.isdisjoint(names_in(request)):
@@ -128,14 +128,14 @@ class HttpOptions(Value):
 
     @property
     def offers_tools(self) -> bool:
-        """Whether a request tells of the tools that a scenario declares."""
+        """True if a request lists the tools that a scenario declares."""
         if self.form == "template":
             return "tools" in self.template.names
         return self.send_tools
 
     @property
     def hides_calls(self) -> bool:
-        """Whether nothing in the agent's replies could show its calls."""
+        """True if nothing in the agent's replies could show its calls."""
         reports = self.reply.messages if self.reply else self.observed_messages
         asks_us = self.reply is None or self.reply.tool_calls
         return not (self.observe or reports or asks_us)
@@ -148,26 +148,26 @@ _NAMES_OF_APIS = {
 }
 
 
-def _does(options: HttpOptions) -> str:
-    """What will be done with such an agent, in a line."""
+def _describe_agent(options: HttpOptions) -> str:
+    """Describe in one line how such an agent is called."""
     where = f"POST {quote(redact_url(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
-    calls = _way_of_calls(options)
+    calls = _describe_reported_calls(options)
     if options.form != "template":
         return f"{where}: the conversation, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
     names = options.template.names
     sent = "the conversation" if "messages" in names else "each message"
     if "session" in names:
-        whose = "the server's" if options.template.reply.session else "our own"
-        sent += f", with a session of {whose}"
+        whose = "the server's" if options.template.reply.session else "agenteval's"
+        sent += f", with {whose} session"
     elif "messages" not in names:
         sent += " by itself, without a session"
     job = ", as a job" if options.poll else ""
     return f"{where}: {sent}, as `request` says{streamed}{job}{calls}"
 
 
-def _way_of_calls(options: HttpOptions) -> str:
-    """Where its replies may show calls, as its author says."""
+def _describe_reported_calls(options: HttpOptions) -> str:
+    """Describe where its replies may show calls, according to the author."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
         return f"; it reports calls at {seen}"
@@ -175,7 +175,7 @@ def _way_of_calls(options: HttpOptions) -> str:
 
 
 class HttpAgentContext:
-    """What all conversations with one agent share: where it is, and its throttle."""
+    """The shared state of all conversations with one agent: its address and its throttle."""
 
     def __init__(
         self,
@@ -192,25 +192,25 @@ class HttpAgentContext:
         self.options = options
         self.endpoint = options.endpoint or ""
         self.transport = transport
-        self.headers = _sendable(options.headers)
+        self.headers = _clean_headers(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.notify = notify
         self._warn = warn
-        limits, key = transport.limits, _key(self.headers)
+        limits, key = transport.limits, _caller_key(self.headers)
         self.throttle = Throttle(
             limits.limiter(redact_url(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
             rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
         )
 
     def new_api(self) -> Api:
-        """For one conversation."""
+        """Create the API of one conversation."""
         options = self.options
-        form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
+        form, settings = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
             return TemplateApi(options.template, self.warn)
         if form == "responses":
-            return ResponsesApi(options.body, **given)
-        return MessagesApi(options.body, self.headers, **given) if form == "messages" else ChatApi(options)
+            return ResponsesApi(options.body, **settings)
+        return MessagesApi(options.body, self.headers, **settings) if form == "messages" else ChatApi(options)
 
     def warn(self, text: str) -> None:
         self._warn(f"agent '{self.config.name}': {text}")
@@ -232,11 +232,9 @@ class HttpAgentContext:
 class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
-    ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
-    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry,
-    with the sample that it was for; ``warn`` what everybody should know.
-    ``place_of`` tells where a key of the agent is written.
-    """
+    ``secrets``: texts that no error message may show; the values of headers such as ``Authorization`` are
+    added. ``concurrency``: the most requests in flight. ``notify`` gets each retry with its sample; ``warn``
+    gets what everybody should know. ``place_of`` returns the place where a key of the agent is written."""
 
     def __init__(
         self,
@@ -254,8 +252,8 @@ class HttpAgents:
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
-        self.does = _does(options)
-        self._known = HttpAgentContext(
+        self.does = _describe_agent(options)
+        self._context = HttpAgentContext(
             config,
             options,
             transport=transport,
@@ -266,21 +264,21 @@ class HttpAgents:
         )
 
     def make(self, sample: Sample) -> HttpAgent:
-        """The agent of one sample."""
-        return HttpAgent(self._known, sample.key)
+        """Create the agent of one sample."""
+        return HttpAgent(self._context, sample.key)
 
     async def aclose(self) -> None:
-        """Nothing to close: the transport may serve others too, and whoever made it closes it."""
+        """Do nothing: the transport may serve others too, and its creator closes it."""
 
 
 class HttpAgent:
-    """The agent under test, as one conversation meets it."""
+    """The agent of one conversation."""
 
-    def __init__(self, known: HttpAgentContext, key: SampleKey) -> None:
-        self._known = known
-        self._api = known.new_api()
-        self._rules = replace(
-            known.request_policy(key), classify=self._classified, error_in=self._api.error_in
+    def __init__(self, context: HttpAgentContext, key: SampleKey) -> None:
+        self._context = context
+        self._api = context.new_api()
+        self._policy = replace(
+            context.request_policy(key), classify=self._classify, error_in=self._api.error_in
         )
         self._last: HttpReply | None = None
         self.traceparent = ""
@@ -288,84 +286,84 @@ class HttpAgent:
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Send the conversation and read the answer.
 
-        Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
-        ``InfrastructureError`` for faults that are not the agent's.
-        """
+        Raises ``AgentError`` for a timeout, an error status and an unreadable or cut reply,
+        ``InfrastructureError`` for faults that are not the agent's."""
         try:
             return await self._answer(self._api.build_request(messages, tools))
         except UnreadableResponseError as error:
-            told = self._described(f"the reply {error.what}", error.evidence)
-            raise AgentError(told, kind="protocol", seen=self._seen()) from error
+            message = self._describe(f"the reply {error.what}", error.evidence)
+            raise AgentError(message, kind="protocol", seen=self._read_last_reply()) from error
         except http_api.AgentFailure as error:
-            told = self._described(error.what, error.words)
-            raise AgentError(told, kind="exception", seen=self._seen()) from error
+            message = self._describe(error.what, error.words)
+            raise AgentError(message, kind="exception", seen=self._read_last_reply()) from error
         except AgentevalError as error:
-            error.seen = error.seen or self._seen()
+            error.seen = error.seen or self._read_last_reply()
             raise
 
-    def _seen(self) -> ReadReply | None:
-        """What the last reply tells of the turn, though it is no complete answer."""
+    def _read_last_reply(self) -> ReadReply | None:
+        """Return what the last reply shows of the turn, although it is no complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None
         return None
 
-    def _classified(self, fault: HttpFault) -> AgentevalError:
+    def _classify(self, fault: HttpFault) -> AgentevalError:
         self._last = fault.reply
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: ApiRequest) -> ReadReply:
-        """Ask, and ask again while the agent works on it. All of that is the agent's time."""
-        reply = await self._post(ask, self._rules)
+        """Send the request, and poll while the agent works on it. All of that counts as the agent's time."""
+        reply = await self._post(ask, self._policy)
         spent_s = reply.latency_ms / 1000
         while True:
             answer = self._api.read(reply)
             if isinstance(answer, ReadReply):
                 return replace(answer, latency_ms=spent_s * 1000)
             spent_s += await self._wait(answer, reply, spent_s)
-            left_s = self._known.config.timeout_s - spent_s
-            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=is_retryable)
+            left_s = self._context.config.timeout_s - spent_s
+            rules = replace(self._policy, timeout_s=max(left_s, _MIN_TIMEOUT_S), may_repeat=is_retryable)
             reply = await self._post(answer.request, rules)
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
-        """Until a job is asked about again: as its author says, and at least as long as the server does."""
-        timeout_s = self._known.config.timeout_s
-        wait_s = max(later.after_s, self._known.transport.retry_after_s(reply) or 0.0)
+        """Wait before the next poll: as long as the author configured, and at least as long as the server
+        asks."""
+        timeout_s = self._context.config.timeout_s
+        wait_s = max(later.after_s, self._context.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
-            where = quote(redact_url(later.request.url or self._known.endpoint), self._known.secrets)
-            state = quote(later.state, self._known.secrets, _QUOTED)
+            where = quote(redact_url(later.request.url or self._context.endpoint), self._context.secrets)
+            state = quote(later.state, self._context.secrets, _QUOTED)
             what = f"{where}: the deadline of {timeout_s:g} s (`timeout_s`) has passed; the job is '{state}'"
             raise AgentError(what, kind="timeout")
-        await self._known.transport.pause(wait_s)
+        await self._context.transport.pause(wait_s)
         return wait_s
 
     async def _post(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
         try:
-            return await self._transported(ask, rules)
+            return await self._exchange(ask, rules)
         except _RefusedRequestError as refused:
-            ways = form_remedy(self._known.options, ask.body or {})
-            told = f"{refused} — {ways}" if ways else str(refused)
-            raise AgentError(told, kind=refused.kind) from refused
+            remedy = form_remedy(self._context.options, ask.body or {})
+            message = f"{refused} — {remedy}" if remedy else str(refused)
+            raise AgentError(message, kind=refused.kind) from refused
 
-    async def _transported(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
-        known = self._known
-        headers = known.headers if ask.headers is None else ask.headers
+    async def _exchange(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
+        context = self._context
+        headers = context.headers if ask.headers is None else ask.headers
         if self.traceparent:
             headers = {**headers, "traceparent": self.traceparent}
         self._last = None
-        url = ask.url or known.endpoint
-        self._last = await known.transport.exchange(url, ask.body, rules, headers=headers)
+        url = ask.url or context.endpoint
+        self._last = await context.transport.exchange(url, ask.body, rules, headers=headers)
         return self._last
 
-    def _described(self, what: str, evidence: str) -> str:
-        where = quote(redact_url(self._known.endpoint), self._known.secrets)
-        shown = quote(evidence, self._known.secrets, _QUOTED)
+    def _describe(self, what: str, evidence: str) -> str:
+        where = quote(redact_url(self._context.endpoint), self._context.secrets)
+        shown = quote(evidence, self._context.secrets, _QUOTED)
         return f"{where}: {what}" + (f": {shown}" if shown else "")
 
 
 class ChatApi:
-    """OpenAI's chat completions. It remembers nothing: each request carries the conversation."""
+    """OpenAI's chat completions. It is stateless: each request carries the conversation."""
 
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
@@ -374,7 +372,9 @@ class ChatApi:
         return ApiRequest(request_body(self._options, messages, tools))
 
     def read(self, reply: HttpReply) -> ReadReply:
-        return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
+        return _drop_configured_messages(
+            read_reply(reply, observed=self._options.observed_messages), self._options
+        )
 
     def error_in(self, reply: HttpReply) -> Any:
         return http_api.find_model_api_error(reply)
@@ -384,22 +384,24 @@ class ChatApi:
         document = (
             parse_object(reply.text) if reply.events is None else assemble_partial_completion(reply.events)
         )
-        told = _observed(document, path) if path else []
+        observed = _observed_messages(document, path) if path else []
         with suppress(LookupError, TypeError, UnreadableResponseError, AgentError):
             message = _without_observed({**document["choices"][0]["message"]}, path)
-            return _without_given(replace(parse_agent_answer(message), messages=told), self._options)
-        return _without_given(ReadReply(messages=told), self._options)
+            return _drop_configured_messages(
+                replace(parse_agent_answer(message), messages=observed), self._options
+            )
+        return _drop_configured_messages(ReadReply(messages=observed), self._options)
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """What is sent: the configured body, its messages first, then the conversation as it is."""
+    """Build the body: the configured one, its messages first, then the conversation unchanged."""
     body = dict(config.body)
     body["messages"] = [*(config.body.get("messages") or ()), *messages]
     if config.send_tools and tools.schemas and "tools" not in body:
         body["tools"] = list(tools.schemas)
     if config.streaming:
         body["stream"] = True
-        # A server that does not know this field may refuse it: `stream_options: null` leaves it out.
+        # Some servers refuse this field: `stream_options: null` leaves it out.
         options = body.pop("stream_options", {})
         if options is not None:
             body["stream_options"] = {"include_usage": True, **options}
@@ -407,7 +409,7 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
 
 
 def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
-    """Say which keys of the configuration change the form of a request that was refused, if it is that."""
+    """List the configuration keys that change the form of a refused request, in case that was the reason."""
     if options.form == "template":
         return "`request` says what is sent"
     ways = []
@@ -417,53 +419,61 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
         ways.append("`send_tools: false` leaves tools out")
     if options.body:
         ways.append(f"`body` has {', '.join(options.body)}")
-    if own := _fields_of_its_own(body.get("messages")):
-        ways.append(f"its own messages had {quote(', '.join(own), (), 100)} and go back as they were")
-    return f"if it is the form: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
+    if fields := _nonstandard_fields(body.get("messages")):
+        ways.append(f"its own messages had {quote(', '.join(fields), (), 100)} and were sent back unchanged")
+    return f"if the form is the reason: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
 
 
-def _fields_of_its_own(messages: Any) -> list[str]:
-    """What the agent's messages have beyond the standard."""
-    told = [each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"]
-    return sorted({str(name) for each in told for name in each} - _STANDARD)
+def _nonstandard_fields(messages: Any) -> list[str]:
+    """Return the non-standard fields of the agent's messages."""
+    assistant_messages = [
+        each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"
+    ]
+    return sorted({str(name) for each in assistant_messages for name in each} - _STANDARD)
 
 
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
-    """The answer in a chat completion. ``observed``: the dotted path where the turn's messages are.
+    """Read the answer in a chat completion. ``observed``: the dotted path of the turn's messages.
 
-    Raises ``Unreadable`` where it is none, and where it was cut off.
-    """
+    Raises ``UnreadableResponseError`` if there is none or if it was cut off."""
     document = _document(reply)
     if document.get("error"):
         raise UnreadableResponseError(
             f"has status {reply.status} but is an error", to_json(document["error"])
         )
-    told = _observed(document, observed) if observed else []
+    messages = _observed_messages(document, observed) if observed else []
     usage = document.get("usage")
-    if told and "choices" not in document:
-        # The messages are the complete answer; an agent with a format of its own needs no choices.
-        told = parse_agent_answers(told, document, remedy=_LIMIT)
-        return ReadReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+    if messages and "choices" not in document:
+        # The messages are the complete answer, so an agent with its own format needs no choices.
+        messages = parse_agent_answers(messages, document, remedy=_LIMIT)
+        return ReadReply(messages=messages, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
     answer = parse_agent_answer(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
     around = unplaced_in_completion(document, (observed or "").partition(".")[0])
     answer = replace(answer, unplaced=(*answer.unplaced, *around))
-    if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
+    if answer.messages:  # in another format; the observed messages may contain it already
         (single,) = answer.messages
-        told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
-        return replace(answer, messages=told, latency_ms=reply.latency_ms)
-    return replace(answer, messages=told, latency_ms=reply.latency_ms)
+        messages = [
+            *messages,
+            *([] if messages and messages[-1].get("content") == single.get("content") else [single]),
+        ]
+        return replace(answer, messages=messages, latency_ms=reply.latency_ms)
+    return replace(answer, messages=messages, latency_ms=reply.latency_ms)
 
 
-def _without_given(reply: ReadReply, config: HttpOptions) -> ReadReply:
-    """A reply whose messages begin with those of the configured body has its history in them."""
-    given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
-    told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
-    return replace(reply, messages=reply.messages[len(given) :]) if given and given == told else reply
+def _drop_configured_messages(reply: ReadReply, config: HttpOptions) -> ReadReply:
+    """Drop the configured body's messages from a reply that begins with them: it repeats its history."""
+    configured = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
+    first = [(each.get("role"), each.get("content")) for each in reply.messages[: len(configured)]]
+    return (
+        replace(reply, messages=reply.messages[len(configured) :])
+        if configured and configured == first
+        else reply
+    )
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """The reply as a chat completion."""
+    """Parse the reply as a chat completion."""
     document: dict[str, Any]
     document = parse_object(reply.text) if reply.events is None else assemble_completion(reply.events)
     storable: dict[str, Any] = http_api.require_storable(document)
@@ -471,7 +481,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The message, and the choice that it came in."""
+    """Return the message, and the choice that contains it."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise UnreadableResponseError("has no choices", to_json(document))
@@ -486,13 +496,13 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
-    """A message without the observed ones, which go back as messages."""
+    """Return a message without the observed ones, which are returned as messages."""
     steps = (path or "").split(".")
     inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
     return {name: value for name, value in message.items() if name != inner}
 
 
-def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
+def _observed_messages(document: Mapping[str, Any], path: str) -> list[Message]:
     value: Any = document
     for name in path.split("."):
         if isinstance(value, Mapping) and name in value:
@@ -517,7 +527,7 @@ def _contents(value: Any) -> str:
 
 
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
-    """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
+    """Yield what cannot work, each problem with its key. Header values are not shown, because they may be
     secrets."""
     if not is_web_address(_without_session(config.endpoint or "")):
         example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
@@ -527,15 +537,17 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
             what = f"{where}: '{name}' cannot be the name of a header"
             yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
-            what = f"{where}: header '{name}' holds a line break or a character that is not ASCII"
+            what = f"{where}: header '{name}' contains a line break or a non-ASCII character"
             remedy = "does its variable contain more than the value?"
             yield f"headers.{name}", Problem(what, remedy)
     yield from _body_problems(config, where)
 
 
 def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
-    given = config.body.get("messages")
-    if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
+    messages = config.body.get("messages")
+    if messages is not None and not (
+        isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
+    ):
         what = f"{where}: `body.messages` is not a list of messages"
         yield "body.messages", Problem(what, "write - {role: …, content: …}")
     options = config.body.get("stream_options")
@@ -548,9 +560,11 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
         yield "body", Problem(f"{where}: `body` cannot be sent as JSON: {exc}")
 
 
-def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers without the white space that HTTP forbids around values. An ``Authorization`` without
-    credentials (the key of a local server is not set) is left out: some servers refuse it."""
+def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Strip header values of the white space that HTTP forbids around them.
+
+    An ``Authorization`` without credentials (a local server's key is not set) is dropped, because some
+    servers refuse it."""
     stripped = {name: value.strip() for name, value in headers.items()}
     return {
         name: value
@@ -559,8 +573,8 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _key(headers: Mapping[str, str]) -> str:
-    """What a server tells its callers apart by."""
+def _caller_key(headers: Mapping[str, str]) -> str:
+    """Return what distinguishes callers for a server."""
     return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
 
@@ -581,13 +595,13 @@ def _without_session(endpoint: str) -> str:
 _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Neither the address nor a header's value is shown: they may hold a secret."""
-    yield from _endpoint_mistakes(own.get("endpoint"))
-    yield from _header_mistakes(own.get("headers"))
-    yield from option_mistakes(own)
-    yield from observe_mistakes(own.get("observe"), "http")
-    yield from _reports_twice(own)
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield mistakes without showing the address or a header's value, because they may contain a secret."""
+    yield from _endpoint_mistakes(options.get("endpoint"))
+    yield from _header_mistakes(options.get("headers"))
+    yield from option_mistakes(options)
+    yield from observe_mistakes(options.get("observe"), "http")
+    yield from _reports_twice(options)
 
 
 def _endpoint_mistakes(endpoint: Any) -> Iterator[Mistake]:
@@ -610,16 +624,16 @@ def _header_mistakes(headers: Any) -> Iterator[Mistake]:
             yield Mistake(what, "remove it; a variable read from a file may end in one", at)
 
 
-def _reports_twice(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Spans and replies that both tell of the calls."""
-    reply = own.get("reply")
+def _reports_twice(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake if both spans and replies report the calls."""
+    reply = options.get("reply")
     reported = {
-        "observed_messages": own.get("observed_messages"),
+        "observed_messages": options.get("observed_messages"),
         "reply.messages": isinstance(reply, Mapping) and reply.get("messages"),
     }
     key = next((key for key, path in reported.items() if path), "")
-    if own.get("observe") and key:
-        yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
+    if options.get("observe") and key:
+        yield Mistake(f"`observe` and `{key}` both report the calls", "keep one of them", ("observe",))
 
 
 def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> AgentFactory:
@@ -641,7 +655,7 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
 
 
 def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> None:
-    """An agent behind an address hears of its server in a request, or not at all."""
+    """Check that an agent behind a URL gets its MCP address in a request: there is no other way."""
     is_named = "mcp_url" in names_in(options.request or {})
     if agent.mcp and not is_named:
         what = "no request says where the agent's MCP server is"
@@ -650,7 +664,7 @@ def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentR
     if is_named and not agent.mcp:
         what = "${mcp_url} has no value: no MCP server is started for this agent"
         raise AuthorError(
-            Problem(what, "write mcp: true beside request", resources.place_of(agent, "request"))
+            Problem(what, "write mcp: true next to request", resources.place_of(agent, "request"))
         )
 
 

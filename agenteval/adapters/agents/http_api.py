@@ -1,4 +1,4 @@
-"""What every API of an HTTP agent has in common: a conversation becomes requests, replies become answers."""
+"""The common part of all APIs of HTTP agents: conversations become requests, replies become answers."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """A request. ``body``: sent as JSON; without one it is a GET. ``url``: empty for the agent's endpoint.
-    ``headers``: instead of those of the agent; ``None``: those."""
+    """A request to an agent."""
 
     body: Mapping[str, Any] | None
+    """The JSON body; ``None`` for a GET."""
     url: str = ""
+    """The URL; empty for the agent's endpoint."""
     headers: Mapping[str, str] | None = None
+    """The headers, in place of the agent's; ``None`` for the agent's."""
 
 
 @dataclass(frozen=True)
 class PendingAnswer:
-    """The answer is not there yet: ``ask`` for it, by a GET. ``state``: what the agent says that it does
-    meanwhile."""
+    """An answer that is not there yet."""
 
     request: ApiRequest
+    """The GET that asks for it again."""
     after_s: float
+    """The seconds to wait before that."""
     state: str
+    """The agent's own name for its current state."""
 
 
 class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
-    """A failure that an agent reports itself. ``words`` are its own, for quoting."""
+    """Raised for a failure that an agent reports itself. ``words`` are its own, for quoting."""
 
     def __init__(self, what: str, words: str = "") -> None:
         super().__init__(what)
@@ -50,25 +54,27 @@ class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where t
 
 
 class Api(Protocol):
-    """One conversation with an agent, in the form of one API. It may remember a session."""
+    """One conversation with an agent through one API. It may remember a session."""
 
     def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
-        """The request that carries the conversation, or what is new in it."""
+        """Build the request that carries the conversation, or what is new in it."""
 
     def read(self, reply: HttpReply) -> ReadReply | PendingAnswer:
-        """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
-        ``AgentFailure``."""
+        """Read the reply to the last request.
+
+        Raises ``UnreadableResponseError`` if it is no complete answer, and ``AgentFailure``."""
 
     def error_in(self, reply: HttpReply) -> Any:
-        """The error that a reply holds in place of an answer; ``None``: it holds none."""
+        """Return the error that a reply holds in place of an answer; ``None`` if it holds none."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        """What a reply that is no complete answer tells of the turn; ``None``: nothing. Raises nothing but
-        ``Unreadable`` and ``AgentError``."""
+        """Return what an incomplete answer shows of the turn; ``None`` if nothing.
+
+        Raises only ``UnreadableResponseError`` and ``AgentError``."""
 
 
 def infer_api(endpoint: str) -> ApiName:
-    """The API at an address: two paths are known, and all others are chat completions."""
+    """Infer the API from an address: two paths are known, and all others are chat completions."""
     try:
         path = urlsplit(endpoint).path.rstrip("/")
     except ValueError:
@@ -79,12 +85,12 @@ def infer_api(endpoint: str) -> ApiName:
 
 
 def find_model_api_error(reply: HttpReply) -> Any:
-    """``Api.error_in`` of the APIs of language models."""
+    """Find an error as ``Api.error_in`` does, for the APIs of language models."""
     return find_error_in_texts([reply.text] if reply.events is None else reply.events)
 
 
 def parse_reply_json(text: str) -> Any:
-    """The JSON value in a reply. Raises ``Unreadable``."""
+    """Parse the JSON value in a reply. Raises ``UnreadableResponseError``."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
@@ -93,8 +99,9 @@ def parse_reply_json(text: str) -> Any:
 
 
 def require_storable(value: Any) -> Any:
-    """A JSON value without halves of surrogate pairs, which no file can hold. Raises ``Unreadable`` for one
-    that is nested too deeply."""
+    """Return a JSON value without lone surrogates, which no file can hold.
+
+    Raises ``UnreadableResponseError`` for a value that is nested too deeply."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except RecursionError:

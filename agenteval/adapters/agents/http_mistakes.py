@@ -1,4 +1,4 @@
-"""What does not fit together in the options of an HTTP agent, as they are written."""
+"""Find contradictions in the options of an HTTP agent, as they are written."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _INSTEAD = {
     "observed_messages": "write reply: {messages: …}",
     "api": "drop one of them",
 }
-"""What does not go with ``request``, and what to write."""
-_NOT_OF = {
+"""The keys that cannot be combined with ``request``, and what to write instead."""
+_NOT_WITH_API = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
 }
 _PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error", "done")
 
 
-def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    """``own``: what the author wrote; what has the wrong type is told of by the model."""
-    request, reply = own.get("request"), own.get("reply")
+def option_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield the mistakes in ``own``, the author's options. Wrong types are reported by the model instead."""
+    request, reply = options.get("request"), options.get("reply")
     if request is None and reply is None:
-        yield from _of_an_api(own)
+        yield from _api_mistakes(options)
         return
     if reply is None:
         yield Mistake(
@@ -41,61 +41,61 @@ def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         )
         return
     for key, remedy in _INSTEAD.items():
-        if own.get(key) not in (None, {}):
+        if options.get(key) not in (None, {}):
             yield Mistake(f"`{key}` does not go with `request`", remedy, (key,))
     if not isinstance(request, Mapping) or not isinstance(reply, Mapping):
         return
-    yield from _of_request(own, request, reply)
-    yield from _of_reply(reply)
-    yield from _of_session(own, request, reply)
-    yield from _of_poll(own)
+    yield from _request_mistakes(options, request, reply)
+    yield from _reply_mistakes(reply)
+    yield from _session_mistakes(options, request, reply)
+    yield from _poll_mistakes(options)
 
 
-def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    endpoint, api = own.get("endpoint"), own.get("api")
+def _api_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    endpoint, api = options.get("endpoint"), options.get("api")
     if api is None and isinstance(endpoint, str):
         api = infer_api(endpoint)
-    for key in _NOT_OF.get(api if isinstance(api, str) else "", ()):
-        if own.get(key) not in (None, {}):
-            remedy = "drop it" if own.get("api") else "drop it, or write api: chat_completions"
+    for key in _NOT_WITH_API.get(api if isinstance(api, str) else "", ()):
+        if options.get(key) not in (None, {}):
+            remedy = "drop it" if options.get("api") else "drop it, or write api: chat_completions"
             yield Mistake(f"`{key}` does not go with api: {api}", remedy, (key,))
-    body = own.get("body")
+    body = options.get("body")
     if api == "responses" and isinstance(body, Mapping) and not isinstance(body.get("input", []), list):
         yield Mistake(
             "`body.input` is not a list of items", "write - {role: …, content: …}", ("body", "input")
         )
-    if own.get("poll") is not None:
+    if options.get("poll") is not None:
         yield Mistake("`poll` needs `request` and `reply`", "write both, or drop poll", ("poll",))
-    for key, path in _texts_with_session(own):
+    for key, path in _texts_with_session(options):
         yield Mistake(f"`{key}` has ${{session}}, which needs `request`", "write request and reply", path)
 
 
-def _of_request(
-    own: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
+def _request_mistakes(
+    options: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
 ) -> Iterator[Mistake]:
     names = set(names_in(request))
     if names.isdisjoint(("message", "messages")):
-        what = "`request` has neither ${message} nor ${messages}: the agent would hear nothing"
+        what = "`request` has neither ${message} nor ${messages}: the agent would receive no message"
         yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
     if reply.get("tool_calls") and RESULT_NAMES.isdisjoint(names) and "tool_results" in request:
-        what = "`reply.tool_calls` are answered, and `request` has no place for the results"
+        what = "`reply.tool_calls` are answered, but `request` has no place for the results"
         remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
-        what = "`request` has ${tool_results}, and `reply` says nowhere that tools are asked for"
+        what = "`request` has ${tool_results}, but `reply` does not say where tools are asked for"
         yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
 
 
-def _of_reply(reply: Mapping[str, Any]) -> Iterator[Mistake]:
+def _reply_mistakes(reply: Mapping[str, Any]) -> Iterator[Mistake]:
     if not any(reply.get(key) for key in ("text", "delta", "messages")):
         yield Mistake("`reply` does not say where the answer is", "add text: PATH", ("reply",))
-    yield from _of_paths("reply", reply, _PATHS)
+    yield from _path_mistakes("reply", reply, _PATHS)
     where = reply.get("session")
     if isinstance(where, Mapping) and len(set(where) & {"header", "cookie"}) != 1:
         yield Mistake("expected one of header and cookie", "write {header: X-Session}", ("reply", "session"))
 
 
-def _of_paths(place: str, written: Mapping[str, Any], keys: Iterable[str]) -> Iterator[Mistake]:
+def _path_mistakes(place: str, written: Mapping[str, Any], keys: Iterable[str]) -> Iterator[Mistake]:
     for key in keys:
         path = written.get(key)
         if isinstance(path, str) and (remedy := _wrong_path(path)):
@@ -113,37 +113,37 @@ def _wrong_path(path: str) -> str:
     return "write the keys with dots between them, such as data.reply" if is_empty else ""
 
 
-def _of_session(
-    own: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
+def _session_mistakes(
+    options: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
 ) -> Iterator[Mistake]:
-    outside = list(_texts_with_session(own))
+    outside = list(_texts_with_session(options))
     if reply.get("session") and not outside and "session" not in names_in(request):
-        what = "`reply.session` is read, and no request has ${session}"
+        what = "`reply.session` is read, but no request has ${session}"
         yield Mistake(what, 'add session: "${session}" to request', ("reply", "session"))
     if reply.get("session") and any(key == "endpoint" for key, _ in outside):
         what = "the endpoint has ${session}, which is not known before the first reply"
-        yield Mistake(what, "drop reply.session: then agenteval makes the id", ("endpoint",))
+        yield Mistake(what, "drop reply.session: agenteval then creates the ID", ("endpoint",))
 
 
-def _texts_with_session(own: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if "session" in names_in(own.get("endpoint") or ""):
+def _texts_with_session(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if "session" in names_in(options.get("endpoint") or ""):
         yield "endpoint", ("endpoint",)
-    headers = own.get("headers")
+    headers = options.get("headers")
     for name, value in (headers if isinstance(headers, Mapping) else {}).items():
         if "session" in names_in(value):
             yield f"headers.{name}", ("headers", name)
 
 
-def _of_poll(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    poll = own.get("poll")
+def _poll_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    poll = options.get("poll")
     if not isinstance(poll, Mapping):
         return
-    if own.get("streaming"):
+    if options.get("streaming"):
         yield Mistake("`poll` does not go with `streaming`", "drop one of them", ("poll",))
     if not poll.get("status"):
         what = "`poll` does not say where the state of the job is"
         yield Mistake(what, "add status: PATH", ("poll",))
-    yield from _of_paths("poll", poll, ("status", "job"))
+    yield from _path_mistakes("poll", poll, ("status", "job"))
     url = poll.get("url")
     if isinstance(url, str) and "job" in names_in(url) and not poll.get("job"):
         yield Mistake("`poll.url` has ${job}, and `poll.job` is missing", "add job: PATH", ("poll", "url"))

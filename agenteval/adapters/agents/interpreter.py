@@ -1,4 +1,4 @@
-"""A Python agent in an interpreter of its own: what is installed there is the agent's alone."""
+"""Run a Python agent in another interpreter, whose packages are the agent's alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from agenteval.messages.model_calls import KnownCalls
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(agentside.__file__).with_name("start.py")
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
-"""How macOS says which environment *this* process is of."""
+"""The variables with which macOS marks the environment of *this* process."""
 
 
 def interpreter_agents(
@@ -58,12 +58,13 @@ def interpreter_agents(
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
-    """The agents of a run in another interpreter, started in the configuration's folder. The first process is
-    started here and now: raises ``AuthorError`` for what keeps it from getting ready."""
+    """Create the agents of a run in another interpreter, started in the configuration's folder.
+
+    The first process is started at once. Raises ``AuthorError`` if it does not get ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     where = resources.place_of(agent, "interpreter")
-    python = _python(interpreter, root, env, where)
+    python = _find_interpreter(interpreter, root, env, where)
     settings = {
         "intercept": dict(intercept or {}),
         "declared": sorted(resources.declared_tools),
@@ -81,7 +82,7 @@ def interpreter_agents(
     try:
         first = programs.start()
     except (OSError, AgentError) as error:
-        what = f"agent '{agent.name}': the interpreter '{interpreter}' {_unready(error)}"
+        what = f"agent '{agent.name}': the interpreter '{interpreter}' {_describe_failure(error)}"
         remedy = "does importing the target end the process, or is it not Python?"
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
@@ -92,18 +93,18 @@ def interpreter_agents(
     ready = first.greeting.result()["ready"]
     if imported := ready.get("imported"):
         resources.warn(f"agent '{agent.name}': {imported}")
-    told = ready["agent"]
-    if told["one_at_a_time"]:
-        programs.disable_reuse()  # a process for each conversation keeps them apart
-    is_shared = keep and not told["one_at_a_time"]
+    summary = ready["agent"]
+    if summary["one_at_a_time"]:
+        programs.disable_reuse()  # separate processes keep conversations apart
+    is_shared = keep and not summary["one_at_a_time"]
 
-    def more(sample: Sample) -> dict[str, Any]:
-        if is_shared and told["warning"] and sample.scenario.has_several_turns:
-            resources.warn(told["warning"])
+    def request_fields(sample: Sample) -> dict[str, Any]:
+        if is_shared and summary["warning"] and sample.scenario.has_several_turns:
+            resources.warn(summary["warning"])
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
     if mcp_url():
-        programs.release(first)  # it has an address that is no conversation's
+        programs.release(first)  # its MCP address belongs to no conversation
     else:
         programs.put_prestarted(first)
     agents = ProcessAgents(
@@ -111,30 +112,30 @@ def interpreter_agents(
         reader=_WorkerAnswerReader(agent.name, resources.warn),
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
-        request_fields=more,
+        request_fields=request_fields,
     )
-    agents.tools = parse_agent_tools(told)
-    agents.does = describe_plan(told, interpreter=interpreter, intercepted=intercept or ())
+    agents.tools = parse_agent_tools(summary)
+    agents.does = describe_plan(summary, interpreter=interpreter, intercepted=intercept or ())
     return agents
 
 
-def _unready(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     return f"cannot be started: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def _python(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
-    """Its path as it is written: a link of a virtual environment must not be followed."""
-    found = find_program(written, root, env)
-    if found is None:
+def _find_interpreter(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
+    """Return the interpreter's path as written, because a virtual environment's link must not be followed."""
+    path = find_program(written, root, env)
+    if path is None:
         folder = Path(root, written)
         inside = next((each for each in _USUAL if (folder / each).is_file()), "")
         remedy = f"write {written.rstrip('/')}/{inside}" if inside else f"looked in {root}"
         if not os.path.dirname(written) and not inside:
             remedy = "write its path, such as ../app/.venv/bin/python"
         raise AuthorError(Problem(f"no such interpreter: '{written}'", remedy, place))
-    if not is_executable(found):
+    if not is_executable(path):
         raise AuthorError(Problem(f"the interpreter '{written}' cannot be executed", "", place))
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 class _WorkerRefusal(NamedTuple):
@@ -145,7 +146,7 @@ class _WorkerRefusal(NamedTuple):
 
 
 def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _WorkerRefusal | None:
-    """Why the worker cannot play the agent; ``None`` if it can."""
+    """Return why the worker cannot play the agent; ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
         what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
@@ -168,10 +169,10 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Worke
 
 
 class _WorkerAnswerReader:
-    """Reads the answers of a sample's agent with what its models were asked for."""
+    """A reader of the answers of a sample's agent, with the requests to its models."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
-        self._heard = ObservedRequests(name, warn)
+        self._observed = ObservedRequests(name, warn)
 
     def __call__(self, sample: Sample) -> AnswerParser:
         def read(answer: Mapping[str, Any]) -> ReadReply:
@@ -187,16 +188,18 @@ class _WorkerAnswerReader:
             try:
                 reply = parse_worker_answer(answer)
             except AgentevalError as error:
-                error.seen = self._heard.enrich_reply(error.seen, exchanges, known)
+                error.seen = self._observed.enrich_reply(error.seen, exchanges, known)
                 raise
-            return self._heard.enrich_reply(reply, exchanges, known) or reply
+            return self._observed.enrich_reply(reply, exchanges, known) or reply
 
         return read
 
 
 def parse_worker_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """What the worker says that the target returned, read as if it had been called here. Raises
-    ``InfrastructureError`` after a call or request that may have been the agent's, and was not recorded."""
+    """Parse the worker's report of what the target returned, as if it had been called here.
+
+    Raises ``InfrastructureError`` after a call or request that may have been the agent's and was not
+    recorded."""
     missed = str(answer.get("missed") or "")
     try:
         reply = _returned(answer)
@@ -215,8 +218,8 @@ def _returned(answer: Mapping[str, Any]) -> ReadReply:
     if "error" in answer:
         rest = {key: value for key, value in answer.items() if key != "error"}
         raise parse_program_error(answer["error"], seen=read_or_none(lambda: _returned(rest)))
-    if isinstance(told := answer.get("agent_reply"), Mapping):
-        parts = {key: value for key, value in told.items() if value is not None}
+    if isinstance(fields := answer.get("agent_reply"), Mapping):
+        parts = {key: value for key, value in fields.items() if value is not None}
         return _with_evidence(parse_reply(AgentReply(**parts)), answer)
     if "too_large" in answer:
         raise AgentError(f"the agent's reply is {answer['too_large']}", kind="protocol")

@@ -1,4 +1,5 @@
-"""``mcp: true``: any kind of agent that finds its tools at an MCP server, which is the scenario's world."""
+"""``mcp: true``: an agent of any type that finds its tools at an MCP server, which serves the scenario's
+world."""
 
 from __future__ import annotations
 
@@ -31,8 +32,10 @@ from agenteval.core.trajectory import Message
 
 
 class McpServers:
-    """The server of a run. Targets in this process all read one environment: they have one address between
-    them, and one conversation at a time."""
+    """The MCP server of a run.
+
+    Targets in this process all read the same environment, so they share one address and play one conversation
+    at a time."""
 
     def __init__(self) -> None:
         self.host = McpHost()
@@ -40,7 +43,7 @@ class McpServers:
         self._only = asyncio.Lock()
 
     def in_process_address(self) -> McpAddress:
-        """The address of the targets in this process, which is in the environment from now on."""
+        """Return the address for targets in this process, and put it into the environment."""
         self._here = self._here or self.host.address()
         os.environ[MCP_URL_VARIABLE] = self._here.url
         addresses.announce(os.getpid(), self._here.url)
@@ -55,7 +58,7 @@ class McpServers:
 
 
 class McpAgents:
-    """The agents of a run, with what each finds at its address. ``here``: of those in this process."""
+    """The agents of a run, each with its address. ``here``: the address of those in this process."""
 
     def __init__(
         self, factory: AgentFactory, host: McpHost, here: McpAddress | None, only: asyncio.Lock
@@ -77,25 +80,25 @@ class McpAgents:
 
 
 class McpAgent(AgentWrapper):
-    """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
+    """The agent of one conversation. ``only``: a lock that allows one conversation at a time."""
 
     def __init__(self, agent: Agent, sample: Sample, address: McpAddress, only: asyncio.Lock | None) -> None:
         super().__init__(agent)
         self._sample = sample
         self._address = address
         self._only = only
-        self._has_it = False
+        self._has_turn = False
         self._batches = count(1)
         self._permits: dict[str, _Permitted] = {}
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        if self._only and not self._has_it:
+        if self._only and not self._has_turn:
             with pause_deadlines():
-                self._has_it = await self._only.acquire()
+                self._has_turn = await self._only.acquire()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         self._address.served = ServedTools(
             self._sample.scenario.tools,
-            _calls(context, self._batches),
+            _tool_caller(context, self._batches),
             _TurnRealCalls(context, self._batches, self._permits),
             tools.list_asked,
         )
@@ -103,26 +106,27 @@ class McpAgent(AgentWrapper):
             return await self._agent.reply(messages, tools)
 
     def end_conversation(self) -> None:
-        if self._only is None or self._has_it:
+        if self._only is None or self._has_turn:
             self._address.served = ServedTools()
         super().end_conversation()
-        if self._only and self._has_it:
-            self._has_it = False
+        if self._only and self._has_turn:
+            self._has_turn = False
             self._only.release()
 
 
-def _calls(context: Context, batches: Iterator[int]) -> CallTool:
-    """Each call is a step: which ones a model asked for together does not show in when they arrive."""
+def _tool_caller(context: Context, batches: Iterator[int]) -> CallTool:
+    """Return the function that calls a tool.
+
+    Each call is a step of its own, because arrival times do not show which calls a model requested together.
+    """
 
     async def call(name: str, args: dict[str, Any]) -> ToolAnswer:
         batch = next(batches)
         if not context.passes_through(name):
             return await asyncio.wrap_future(context.request_call(name, args, batch))
-        own = (
-            PassthroughCall()
-        )  # the agent's own business, but it has come here, where nothing carries it out
-        own.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
-        return await asyncio.wrap_future(own.begin(context, name, args, batch))
+        passthrough = PassthroughCall()  # the agent's own tool, which nothing here can carry out
+        passthrough.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
+        return await asyncio.wrap_future(passthrough.begin(context, name, args, batch))
 
     return call
 
@@ -132,7 +136,9 @@ _Permitted: TypeAlias = tuple[PassthroughCall, Future[ToolAnswer]]
 
 
 class _TurnRealCalls:
-    """Those of one turn. ``permits``: of the conversation; what was permitted may end in a later turn."""
+    """The calls of one turn to tools of the real server.
+
+    ``permits``: those of the conversation, because a permitted call may end in a later turn."""
 
     def __init__(self, context: Context, batches: Iterator[int], permits: dict[str, _Permitted]) -> None:
         self._context = context
@@ -143,17 +149,17 @@ class _TurnRealCalls:
         batch = next(self._batches)
         if not self._context.passes_through(name):
             return await asyncio.wrap_future(self._context.request_known_call(name, args, batch))
-        own = PassthroughCall()
-        recorded = own.begin(self._context, name, args, batch)
-        await asyncio.wrap_future(own.go_ahead)
+        passthrough = PassthroughCall()
+        recorded = passthrough.begin(self._context, name, args, batch)
+        await asyncio.wrap_future(passthrough.go_ahead)
         permit = secrets.token_urlsafe(12)
-        self._permits[permit] = own, recorded
+        self._permits[permit] = passthrough, recorded
         return permit
 
     async def end(self, permit: str, answered: ToolAnswer) -> None:
         if permit not in self._permits:
             return
-        own, recorded = self._permits.pop(permit)
-        with suppress(InvalidStateError):  # nobody waits for it any more
-            own.done.set_result(answered)
+        passthrough, recorded = self._permits.pop(permit)
+        with suppress(InvalidStateError):  # nobody waits any more
+            passthrough.done.set_result(answered)
         await asyncio.wait([asyncio.wrap_future(recorded)])

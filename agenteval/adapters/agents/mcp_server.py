@@ -1,8 +1,7 @@
-"""A scenario's tool world as an MCP server, by the official SDK (the extra ``mcp``).
+"""Serve a scenario's tool world over MCP with the official SDK (the extra ``mcp``).
 
-One server for all conversations of a run, in a thread with an event loop of its own: an agent that blocks its
-loop, or the run's, does not block what it waits for. Each conversation has an address.
-"""
+One server serves all conversations of a run, in a thread with its own event loop, so that an agent that
+blocks its loop, or the run's, does not block what it waits for. Each conversation has its own address."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import mcp_types as types
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[ToolAnswer]]
-"""Calls a tool of one conversation's world. Cancelled where the conversation is over."""
+"""Calls a tool of one conversation's world. Cancelled if the conversation is over."""
 
 MCP_URL_VARIABLE = addresses.MCP_URL_VARIABLE
 
@@ -40,7 +39,7 @@ _NEEDS = "pip install 'agenteval-runner[mcp]'"
 
 
 def require_sdk(what: str) -> None:
-    """Raises ``AuthorError`` where the extra is not installed. ``what`` needs it."""
+    """Raise ``AuthorError`` if the extra, which ``what`` needs, is not installed."""
     try:
         import mcp.server.lowlevel
         import uvicorn
@@ -54,15 +53,15 @@ class RealServerCalls(Protocol):
     """Calls of tools that the real server behind a bridge has, too."""
 
     async def begin(self, name: str, args: dict[str, Any]) -> ToolAnswer | str:
-        """What the scenario answers; or a permit for the real server to do so. Cancelled as ``CallTool``."""
+        """Return the scenario's answer, or a permit for the real server. Cancelled as ``CallTool``."""
 
     async def end(self, permit: str, answered: ToolAnswer) -> None:
-        """What the real server answered. Returns once it is recorded."""
+        """Record the real server's answer, and return once that is done."""
 
 
 @dataclass
 class ServedTools:
-    """What stands behind an address: the tools, and who calls them; ``None`` while no conversation does."""
+    """The tools behind an address, and the function that calls them; ``None`` while no conversation does."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call: CallTool | None = None
@@ -72,7 +71,9 @@ class ServedTools:
 
 
 def mcp_server(served: Callable[[Any], ServedTools | None]) -> Any:
-    """The SDK's server. ``served(request)`` says what a request is about: the HTTP request, or ``None``."""
+    """Create the SDK's server.
+
+    ``served(request)`` returns the tools that a request is about: the HTTP request, or ``None``."""
     from mcp.server.lowlevel import Server
 
     async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
@@ -99,17 +100,17 @@ def _tool(name: str, tool: Tool) -> types.Tool:
 
 
 async def _call_result(found: ServedTools, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Answer a call from the scenario; or take the part in it that a bridge with a real server asks for."""
+    """Answer a call from the scenario, or do the part of it that a bridge with a real server asks for."""
     if found.call is None:
         return _result(_OVER)
     args = dict(params.arguments or {})
     meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
     if found.real and OUTCOME in meta:
         outcome = ToolAnswer(args.get("value"), args.get("is_error") is True)
-        return await _recorded(found.real, str(meta[OUTCOME]), outcome)
+        return await _record_outcome(found.real, str(meta[OUTCOME]), outcome)
     try:
         if found.real and HAS_REAL in meta:
-            return await _begun(found.real, params.name, args)
+            return await _begin_call(found.real, params.name, args)
         return _result(await found.call(params.name, args))
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) and task.cancelling():
@@ -117,8 +118,8 @@ async def _call_result(found: ServedTools, params: types.CallToolRequestParams) 
         return _result(_OVER)
 
 
-async def _begun(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
-    """The scenario's answer, or the permit to ask the real server."""
+async def _begin_call(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
+    """Return the scenario's answer, or the permit to call the real server."""
     import mcp_types as types
 
     begun = await real.begin(name, args)
@@ -127,7 +128,7 @@ async def _begun(real: RealServerCalls, name: str, args: dict[str, Any]) -> type
     return types.CallToolResult(content=[], _meta={PERMIT: begun})
 
 
-async def _recorded(real: RealServerCalls, permit: str, outcome: ToolAnswer) -> types.CallToolResult:
+async def _record_outcome(real: RealServerCalls, permit: str, outcome: ToolAnswer) -> types.CallToolResult:
     import mcp_types as types
 
     await real.end(permit, outcome)
@@ -147,7 +148,7 @@ def _result(answered: ToolAnswer) -> types.CallToolResult:
 
 
 class McpAddress:
-    """One address of the server. What stands behind it changes: ``None`` before and after a conversation."""
+    """One address of the server. It serves no tools before and after a conversation."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -158,14 +159,16 @@ _URL: ContextVar[str] = ContextVar("agenteval_mcp_url", default="")
 
 
 def mcp_url() -> str:
-    """The address of the conversation that goes on here; empty for an agent without ``mcp``. While agents are
-    made it is one that answers nothing yet."""
+    """Return the address of the current conversation; empty for an agent without ``mcp``.
+
+    While agents are created, it is an address that does not answer yet."""
     return _URL.get()
 
 
 def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of an agent's process: with its conversation's address, without that of another agent,
-    which plays in this process."""
+    """Return the environment of an agent's process, with its conversation's address.
+
+    The address of another agent, which plays in this process, is removed."""
     if url := mcp_url():
         return {**env, MCP_URL_VARIABLE: url}
     here = addresses.announced_url(os.getpid())
@@ -174,7 +177,7 @@ def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def bind_mcp_url(address: McpAddress) -> Iterator[None]:
-    """Whatever is started or asked meanwhile hears of the address."""
+    """Make the address known to everything that starts or sends inside the context."""
     token = _URL.set(address.url)
     try:
         yield
@@ -183,11 +186,12 @@ def bind_mcp_url(address: McpAddress) -> Iterator[None]:
 
 
 class McpHost:
-    """The server of a run, over streamable HTTP on this machine. Its port is taken at once; it begins to
-    serve with the first ``start``."""
+    """The MCP server of a run, over streamable HTTP on this machine.
+
+    Its port is taken at once; it serves from the first ``start``."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Raises ``OSError`` where the port is taken."""
+        """Take the port. Raises ``OSError`` if it is in use."""
         self._socket = socket.create_server((host, port))
         self._base = f"http://{host}:{self._socket.getsockname()[1]}"
         self._addresses: dict[str, McpAddress] = {}
@@ -195,13 +199,13 @@ class McpHost:
         self._thread: threading.Thread | None = None
 
     def address(self, path: str = "") -> McpAddress:
-        """A new one, by a name that nobody guesses; or by a ``path`` of its own."""
+        """Create an address with an unguessable name, or at a given ``path``."""
         name = path or f"/{secrets.token_urlsafe(12)}/mcp"
         self._addresses[name] = made = McpAddress(f"{self._base}{name}")
         return made
 
     def start(self) -> None:
-        """Blocks until it serves."""
+        """Start the server and block until it serves."""
         if self._thread is not None:
             return
         ready = threading.Event()
@@ -229,8 +233,8 @@ class McpHost:
         from starlette.applications import Starlette
         from starlette.routing import Mount
 
-        # Without sessions each request says by its path whose it is, and a client that was begun before the
-        # conversation is as good as one that is begun within.
+        # Without sessions, each request's path identifies its conversation, and a client created before the
+        # conversation works as well as one created during it.
         manager = StreamableHTTPSessionManager(mcp_server(self._served), stateless=True)
         app = Starlette(
             routes=[Mount("/", app=StreamableHTTPASGIApp(manager))], lifespan=lambda _app: manager.run()
@@ -256,7 +260,7 @@ class McpHost:
 
 
 async def serve_stdio(served: ServedTools) -> None:
-    """Until the input ends."""
+    """Serve until the input ends."""
     from mcp.server.stdio import stdio_server
 
     server = mcp_server(lambda _request: served)

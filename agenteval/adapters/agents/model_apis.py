@@ -1,5 +1,7 @@
-"""The Responses API and the Messages API as endpoints of agents: the conversation in their forms, and their
-replies by the readers that logs have."""
+"""Agents behind the Responses API or the Messages API: send the conversation in the API's format and read the
+reply.
+
+The replies are parsed by the same readers as logs."""
 
 from __future__ import annotations
 
@@ -25,27 +27,30 @@ from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import assemble_partial_response, assemble_response
 
 _RAW = "agenteval_output"
-"""The field of a message with what the server sent, where that is more than text and calls: it goes back."""
+"""The message field with the server's raw output, if that is more than text and calls: it is sent back."""
 _MAX_TOKENS = 4096
 _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
 class _ModelApi:
-    """What both have in common. ``_answers``: the key of a response that has what was said."""
+    """The common part of both APIs."""
 
     _answers: ClassVar[str]
+    """The key of a response that contains its output."""
 
     def error_in(self, reply: HttpReply) -> Any:
         return find_model_api_error(reply)
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        document = _so_far(reply)
-        return _answer(_bare(document, self._answers), document.get(self._answers), document.get("usage"))
+        document = _partial_document(reply)
+        return _answer(
+            _without_ending(document, self._answers), document.get(self._answers), document.get("usage")
+        )
 
 
 class ResponsesApi(_ModelApi):
-    """``POST /v1/responses``. The complete conversation is sent each time."""
+    """``POST /v1/responses``. Each request contains the complete conversation."""
 
     _answers = "output"
 
@@ -104,8 +109,8 @@ class MessagesApi(_ModelApi):
         self, body: Mapping[str, Any], headers: Mapping[str, str], *, send_tools: bool, streaming: bool
     ) -> None:
         self._body = body
-        given = {name.lower() for name in headers}
-        added = {} if "anthropic-version" in given else {"anthropic-version": "2023-06-01"}
+        names = {name.lower() for name in headers}
+        added = {} if "anthropic-version" in names else {"anthropic-version": "2023-06-01"}
         self._headers = {**headers, **added}
         self._send_tools = send_tools
         self._streaming = streaming
@@ -137,27 +142,27 @@ def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
             results = []
         if message.get("role") != "assistant":
             yield {"role": "user", "content": message.get("content") or ""}
-        elif content := list(map(_with_input, message.get(_RAW) or ())) or list(_of_assistant(message)):
+        elif content := list(map(_with_input, message.get(_RAW) or ())) or list(_assistant_blocks(message)):
             yield {"role": "assistant", "content": content}
     if results:
         yield {"role": "user", "content": results}
 
 
 def _with_input(block: Any) -> Any:
-    """A call of a stream has its arguments as text, which goes back as an object."""
+    """Parse the arguments of a streamed call, which are text, because they must be sent back as an object."""
     if not isinstance(block, Mapping) or not isinstance(block.get("input"), str):
         return block
     args, _ = chat.read_arguments(block["input"])
     return {**block, "input": args or {}}
 
 
-def _of_assistant(message: Message) -> Iterator[Any]:
+def _assistant_blocks(message: Message) -> Iterator[Any]:
     if text := message.get("content"):
         yield {"type": "text", "text": text}
     for call in message.get("tool_calls") or ():
         function = _function(call)
-        given = json.loads(function["arguments"] or "{}")
-        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}
+        arguments = json.loads(function["arguments"] or "{}")
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
 
 
 def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +170,7 @@ def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}}
 
 
-# ── what both have in common ─────────────────────────────────────────────────────────────────────
+# ── the common part ──────────────────────────────────────────────────────────────────────────────
 
 
 def _function(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +179,7 @@ def _function(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """The response. Raises ``Unreadable`` for one that is an error."""
+    """Parse the response. Raises ``UnreadableResponseError`` if it is an error."""
     if reply.events is None:
         document = parse_object(reply.text)
     else:
@@ -182,15 +187,15 @@ def _document(reply: HttpReply) -> dict[str, Any]:
         if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
             raise UnreadableResponseError("broke off with an error", to_json(error.get("error") or error))
         document = dict(assemble_response(pieces))
-    told = describe_response_error(document)
-    if document.get("type") == "error" or told:
-        raise UnreadableResponseError("is an error", to_json(document.get("error") or told))
-    made: dict[str, Any] = require_storable(document)
-    return made
+    failure = describe_response_error(document)
+    if document.get("type") == "error" or failure:
+        raise UnreadableResponseError("is an error", to_json(document.get("error") or failure))
+    storable: dict[str, Any] = require_storable(document)
+    return storable
 
 
-def _so_far(reply: HttpReply) -> Mapping[str, Any]:
-    """What there is of a response that is none, or not all of one. Raises ``Unreadable``."""
+def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
+    """Return what there is of an incomplete response. Raises ``UnreadableResponseError``."""
     if reply.events is None:
         return parse_object(reply.text)
     pieces: list[Mapping[str, Any]] = []
@@ -200,15 +205,15 @@ def _so_far(reply: HttpReply) -> Mapping[str, Any]:
     return assemble_partial_response(pieces)
 
 
-def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """A response without what it says of its end."""
+def _without_ending(document: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return a response without the fields about its end."""
     if not document.get(part):
-        raise UnreadableResponseError("tells of nothing that was done")
+        raise UnreadableResponseError("contains no output")
     return {"role": "assistant", part: document[part]}
 
 
 def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
-    """The answer in a response. ``output``: the part of it that says what was done."""
+    """Build the answer from a response. ``output``: the part of it that contains what was done."""
     messages = _messages(document)
     done, rest = _after_hosted_tools(messages)
     answers = [message for message in rest if message["role"] == "assistant"]
@@ -224,7 +229,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
 
 
 def _messages(document: Mapping[str, Any]) -> list[Message]:
-    """The messages of a response. Raises ``Unreadable`` where it has none."""
+    """Return the messages of a response. Raises ``UnreadableResponseError`` if it has none."""
     try:
         found = parse_response((), document)
     except AuthorError as error:
@@ -237,13 +242,13 @@ def _messages(document: Mapping[str, Any]) -> list[Message]:
 
 
 def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:
-    """The messages up to the last result of a tool that the provider ran itself, and those after it."""
+    """Split the messages after the last result of a tool that the provider ran itself."""
     ran = [at for at, message in enumerate(messages, 1) if message["role"] == "tool"]
     end = ran[-1] if ran else 0
     return [message for message in messages[:end] if message["role"] != UNPLACED], messages[end:]
 
 
 def _kinds(output: Any) -> set[str]:
-    """Which kinds of parts an output has."""
+    """Return the types of an output's parts."""
     parts = output if isinstance(output, list) else ()
     return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}

@@ -1,4 +1,4 @@
-"""How an author asks that the calls of an agent be seen: the key ``observe``."""
+"""The key ``observe``: how an author has an agent's calls observed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agenteval.core.value import AlternativeSchema, Count, Number, Value
 
 
 class ObserveOptions(Value):
-    """How spans come."""
+    """How spans are received."""
 
     how: Literal["otlp"] = "otlp"
-    """How spans come: otlp."""
+    """How spans arrive: otlp."""
     port: Annotated[Count, Field(ge=0, le=65535)] = 4318
     """Port of this machine at which spans are received."""
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
-    """Seconds that a reply's spans are waited for."""
+    """Seconds to wait for the spans of a reply."""
 
 
 _FITS = {"http": ("otlp",), "python": ("openai",), "command": ("otlp",)}
@@ -27,18 +27,18 @@ _WHY_NOT = {
     ("http", "openai"): "observe: openai sees the client of a Python agent that agenteval starts",
     ("command", "openai"): "observe: openai sees the client of a Python agent: name its target",
     ("python", "otlp"): (
-        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to take up"
+        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to use"
     ),
 }
 
 
 def observation_method(written: Any) -> Any:
-    """What an author asks for; ``None``: nothing."""
+    """Return the method that an author asks for; ``None`` if none."""
     return written.get("how", "otlp") if isinstance(written, Mapping) else written
 
 
 def parse_observe_option(written: Any) -> Any:
-    """``otlp`` alone stands for a mapping."""
+    """Expand ``otlp`` alone to a mapping."""
     return {"how": written} if isinstance(written, str) else written
 
 
@@ -46,14 +46,14 @@ OBSERVE_SHORTHAND = AlternativeSchema(enum=["otlp"])
 
 
 def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
-    """Of the key ``observe`` of an agent of type ``kind``."""
+    """Yield the mistakes in the key ``observe`` of an agent of type ``kind``."""
     how = observation_method(written)
     if how is None:
         return
     known = _FITS.get(kind, ())
     remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else ""
     if kind == "python":
-        remedy = "remove it: what a Python agent asks its models is heard anyway"
+        remedy = "remove it: the model requests of a Python agent are observed anyway"
     if how not in ("otlp", "openai"):
         yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
     elif how not in known:

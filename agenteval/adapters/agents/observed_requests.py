@@ -1,5 +1,7 @@
-"""What is known of a Python agent, here or in an interpreter of its own: the tools that it has, and what its
-models were asked for: with what the agent itself shows, one reply."""
+"""Combine what is known of a Python agent's turn into one reply: its own reply, its tool calls, its model
+requests.
+
+The agent may run here or in another interpreter."""
 
 from __future__ import annotations
 
@@ -13,13 +15,14 @@ from agenteval.messages.model_calls import KnownCalls, merge_model_calls, parse_
 
 
 def parse_agent_tools(described: Mapping[str, Any]) -> tuple[AgentTool, ...] | None:
-    """The tools of an agent, where they are known. ``described``: see ``deciding.Agent.described``."""
+    """Return the tools of an agent; ``None`` if they are unknown. ``described``: a target's summary
+    (``to_summary``)."""
     tools = described["tools"]
     return None if tools is None else tuple(AgentTool(**each) for each in tools)
 
 
 class ObservedRequests:
-    """What was heard of the conversations of one agent. ``warn`` hears of requests that could not be read."""
+    """The model requests observed in the conversations of one agent. ``warn`` reports unreadable ones."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._name = name
@@ -28,8 +31,10 @@ class ObservedRequests:
     def enrich_reply(
         self, reply: ReadReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
     ) -> ReadReply | None:
-        """Return the reply, or what there is of one, with what was heard of its turn and the calls that were
-        met in it; ``None`` where there is nothing."""
+        """Add the observed requests and the intercepted calls of a turn to its reply, or to what there is of
+        one.
+
+        Returns ``None`` if there is nothing."""
         if reply is None and not exchanges and not known.all_scenario_calls:
             return None
         reply = reply or ReadReply()

@@ -1,4 +1,4 @@
-"""Jobs: the first reply is not the answer yet, but says where it will be."""
+"""Poll jobs, whose first reply is not the answer yet but shows where it will be."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ _WORDS = ("error", "message", "detail", "reason")
 
 
 class PollOptions(Value):
-    """How a job is followed. Without ``job`` and ``url`` the reply's ``Location`` says where to ask. Its
-    state is one of ``done``, one of ``failed``, or anything else until then."""
+    """How a job is polled.
+
+    Without ``job`` and ``url``, the reply's ``Location`` names the address. The job is pending until its
+    state is one of ``done`` or one of ``failed``."""
 
     status: Text | None = None
     """Path of the job's state in a reply."""
     job: Text | None = None
-    """Path of the job's id or URL in the first reply."""
+    """Path of the job's ID or URL in the first reply."""
     url: Text | None = None
-    """Where to ask for the job, with ${job} in it; relative to the endpoint."""
+    """URL to poll, with ${job} in it; relative to the endpoint."""
     done: ListOf[Text] = DONE_STATUSES
     """States of a job that has finished."""
     failed: ListOf[Text] = FAILED_STATUSES
@@ -61,16 +63,17 @@ class Job:
         self._url = ""
 
     def next_poll(self, reply: HttpReply, document: ReplyDocument) -> PendingAnswer | None:
-        """When and where to ask again; ``None`` once the job is done. Raises ``AgentFailure`` for one that
-        failed, and ``Unreadable``."""
+        """Return when and where to ask again; ``None`` once the job is done.
+
+        Raises ``AgentFailure`` if the job failed, and ``UnreadableResponseError``."""
         status = self._status(document)
         if status is not MISSING:
             if is_one_of(status, self._options.done):
                 return None
             if is_one_of(status, self._options.failed):
-                raise AgentFailure(f"the job is '{as_text(status)}'", self._words(document))
+                raise AgentFailure(f"the job is '{as_text(status)}'", self._failure_text(document))
         refuse_errors(document, self._paths)
-        self._url = self._url or self._place(reply, document)
+        self._url = self._url or self._job_url(reply, document)
         state = "running" if status is MISSING else as_text(status)
         return PendingAnswer(ApiRequest(None, self._url, self._asked.headers), self._options.every_s, state)
 
@@ -78,19 +81,19 @@ class Job:
         path = self._options.status or ""
         first = not self._url
         if first and all(find_value(event, path.removesuffix("?")) is MISSING for event in document.events):
-            return MISSING  # the reply that begins a job need not tell its state
+            return MISSING  # the reply that starts a job need not contain its state
         return value_at(document, path, "poll.status")
 
-    def _words(self, document: ReplyDocument) -> str:
+    def _failure_text(self, document: ReplyDocument) -> str:
         last = document.events[-1]
         paths = [self._paths.error.removesuffix("?")] if isinstance(self._paths.error, str) else []
-        told = (find_value(last, path) for path in (*paths, *_WORDS))
-        words = next((value for value in told if value is not MISSING and value), None)
+        candidates = (find_value(last, path) for path in (*paths, *_WORDS))
+        words = next((value for value in candidates if value is not MISSING and value), None)
         if isinstance(words, Mapping) and isinstance(words.get("message"), str):
             words = words["message"]
         return "" if words is None else as_text(words)
 
-    def _place(self, reply: HttpReply, document: ReplyDocument) -> str:
+    def _job_url(self, reply: HttpReply, document: ReplyDocument) -> str:
         options = self._options
         if options.job is None and options.url is None:
             found = reply.headers.get("operation-location") or reply.headers.get("location")

@@ -1,9 +1,8 @@
-"""A program of the agent's: its lines, its log, its end.
+"""Run an agent's program and handle its lines, its log and its end.
 
-It runs in a session and process group of its own, so that a Ctrl-C at the terminal is not its own, and that
-it can be ended with all that it started. Threads serve its pipes, so that neither a program that never reads
-nor one that never stops writing holds up the run.
-"""
+The program runs in its own session and process group, so that a Ctrl-C at the terminal does not reach it and
+it can be ended together with everything it started. Threads serve its pipes, so that neither a program that
+never reads nor one that never stops writing blocks the run."""
 
 from __future__ import annotations
 
@@ -32,50 +31,56 @@ from agenteval.core.safe_text import one_line
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some runtimes begin their output."""
 MAX_LINE = MAX_REPLY_BYTES
-"""Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
+"""The most bytes of a line; a longer one is unreadable, as the body of a reply would be."""
 MAX_LOG = 64 * 2**10
-"""Bytes of the log that are kept: the last ones."""
+"""The bytes of the log that are kept: the last ones."""
 GRACE_S = 5.0
-"""How long a program may take to end once its input is closed: what it writes by then is read. Many of them,
-each with heavy libraries to unload, may share few processors. What it started has as long again."""
+"""The seconds that a program may take to end once its input is closed; what it writes by then is read.
+
+Many programs, each with heavy libraries to unload, may share few processors. Whatever the program started has
+as long again."""
 _LAST_LINES = 4
 _WORDS = 600
 _IN_TRANSIT = 64
-"""Lines that are read and not yet taken; with more of them the program has to wait."""
+"""The number of lines that are read and not yet handled; beyond it the program has to wait."""
 _ERROR = re.compile(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
-"""So long is waited for what should come at once: an end after its last line, the rest of a log."""
+"""The seconds to wait for what should come at once: an end after its last line, the rest of a log."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
-"""Between two looks at whether a program has taken what was written to it."""
+"""The pauses between two checks of whether a program has read what was written to it."""
 
 
 @dataclass(frozen=True)
 class OutputLine:
-    """One line of its standard output, without its end. ``requests``: how many requests had been sent whole
-    when the line began; it can answer none of those that came later."""
+    """One line of the program's standard output, without its end."""
 
     data: bytes
     requests: int
+    """The number of requests that had been sent completely when the line began; it can answer no later one.
+    """
 
 
 @dataclass(frozen=True)
 class LineTooLong:
-    """A line has more than ``MAX_LINE`` bytes; nothing more is read. ``requests``: as of a ``OutputLine``."""
+    """A line of more than ``MAX_LINE`` bytes; nothing more is read."""
 
     requests: int
+    """See ``OutputLine``."""
 
 
 @dataclass(frozen=True)
 class ProcessEnded:
-    """Nothing more comes. ``code``: its exit code, below 0 the signal that ended it; ``None``: it has closed
-    its standard output and goes on. ``by_us``: it was still running when it was killed from here."""
+    """The end of the output."""
 
     code: int | None
+    """The exit code; below 0 the signal that ended the program; ``None`` if it closed its output and runs on.
+    """
     by_us: bool = False
+    """True if the program was still running when it was killed from here."""
 
     @property
     def is_by_signal(self) -> bool:
-        """Whether a signal that is not ours ended it."""
+        """True if a signal that agenteval did not send ended the program."""
         return not self.by_us and self.code is not None and self.code < 0
 
     def __str__(self) -> str:
@@ -90,32 +95,36 @@ class ProcessEnded:
 
 @dataclass(frozen=True)
 class ProcessExited:
-    """The program itself has ended, and all that it wrote was told. What it started may hold its standard
-    output open, and still write; ``Ended`` comes when nobody does any more."""
+    """The program itself has ended, and everything it wrote has been delivered.
+
+    Whatever it started may hold its standard output open and still write; ``ProcessEnded`` comes once nothing
+    does any more."""
 
 
 @dataclass(frozen=True)
 class RequestAccepted:
-    """It has read all of a request but its last byte, and all that it wrote before was told: it is alive, and
-    silent."""
+    """The program has read all of a request but its last byte, and everything it wrote before has been
+    delivered.
+
+    It is alive, and silent."""
 
 
 ProcessEvent: TypeAlias = OutputLine | LineTooLong | RequestAccepted | ProcessExited | ProcessEnded
 
 
 class _SplitRequest(NamedTuple):
-    """A line that is to be answered, in two parts: nobody can answer it before the second has come."""
+    """A line that asks for an answer, in two parts: nobody can answer it before the second part arrives."""
 
     head: bytes
     tail: bytes
 
 
 class Process:
-    """Starts the program. Raises ``OSError`` if it cannot be started.
+    """A program that is running. Raises ``OSError`` if it cannot be started.
 
-    ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a
-    ``OutputLine`` it is to be asked for more with ``took``. Unless ``by_line`` a ``OutputLine`` is any piece
-    of its output."""
+    ``on_event`` is called with its events, in order, from threads; ``ProcessEnded`` comes last, and once.
+    Every ``OutputLine`` must be acknowledged with ``acknowledge_line``, which asks for more. Unless
+    ``by_line``, an ``OutputLine`` is any piece of the output."""
 
     def __init__(
         self,
@@ -128,7 +137,7 @@ class Process:
     ) -> None:
         self._on_event = on_event
         self._split = _lines if by_line else _pieces
-        # A signal may come while its own thread ends a program, and then ends all of them, there and then.
+        # A signal handler may kill all programs on a thread that is just killing this one.
         self._lock = threading.RLock()
         self._is_reaped = self._has_ended = self._is_emitting = self._was_killed = False
         self._log: deque[bytes] = deque()
@@ -137,13 +146,13 @@ class Process:
         self._out: SimpleQueue[bytes | _SplitRequest | None] = SimpleQueue()
         self._reading = threading.Lock()
         self._requests = 0
-        """How many were sent whole. It changes only while nothing is read or told (``_reading``)."""
-        self._is_heard_out = threading.Event()
-        """Its standard output is at its end, or nobody waits for that."""
+        """The requests sent completely. It changes only while nothing is read or delivered (``_reading``)."""
+        self._is_read_out = threading.Event()
+        """Set once its standard output has ended, or nobody waits for that."""
         self.over = threading.Event()
-        """It has ended, and so has its group."""
+        """Set once the program and its process group have ended."""
         self.was_held_open = False
-        """What it had started held its standard output for ``GRACE_S`` more."""
+        """Whether something that it started held its standard output open for ``GRACE_S`` more."""
         self._popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -164,59 +173,62 @@ class Process:
         ]
 
     def listen(self) -> None:
-        """From now on ``tell`` hears of it."""
+        """Start to deliver events."""
         for thread in self._threads:
             thread.start()
 
     def send(self, line: bytes) -> None:
-        """Never blocks; to a program that has ended it is lost."""
+        """Send a line without blocking; it is lost if the program has ended."""
         self._out.put(line + b"\n")
 
     def request(self, line: bytes) -> None:
-        """As ``send``, for a line of JSON that asks for an answer: what the program wrote before it had read
-        all of it is known to be none (``OutputLine.requests``)."""
+        """Send a line of JSON that asks for an answer, without blocking.
+
+        What the program wrote before it had read the whole line is known to be no answer
+        (``OutputLine.requests``)."""
         self._out.put(_SplitRequest(line[:-1], line[-1:] + b"\n"))
 
     def acknowledge_line(self) -> None:
-        """A line was dealt with."""
+        """Report that a line was handled."""
         self._room.release()
 
     def kill(self) -> None:
-        """Ends it, and all that it started in its group, there and then."""
+        """Kill the program and everything it started in its group."""
         with self._lock:
             if not self._is_reaped:
                 self._was_killed = self._was_killed or not self._has_exited()
                 _kill_tree(self.pid)
                 addresses.withdraw(self.pid)
-        self._is_heard_out.set()
+        self._is_read_out.set()
 
     def close_input(self) -> None:
-        """Asks it to end. Never blocks."""
+        """Ask the program to end. Never blocks."""
         self._out.put(None)
 
     def end(self) -> None:
-        """Closes its input, which asks it to end, and waits for that; then ends it. Blocks."""
+        """Close the program's input, which asks it to end, and wait for that; then kill it. Blocks."""
         self.close_input()
         self.over.wait(GRACE_S)
         self.kill()
         self.over.wait(_LATE_S)
 
     def error_excerpt(self) -> str:
-        """Of its log what tells best why it ended: from the last line on that speaks of an error."""
+        """Return the part of the log that best shows why the program ended: from the last line that mentions
+        an error."""
         data = b"".join(tuple(self._log))
         lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
-        told = [at for at, line in enumerate(lines) if _ERROR.search(line)]
-        begin = told[-1] if told else -_LAST_LINES
+        errors = [at for at, line in enumerate(lines) if _ERROR.search(line)]
+        begin = errors[-1] if errors else -_LAST_LINES
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
-        """Its last words as the rest of a sentence; empty if there are none."""
+        """Return the end of the log as the rest of a sentence; empty if there is no log."""
         words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 
     @property
     def exit_code(self) -> int | None:
-        """Below 0: the signal that ended it; ``None`` until it is ``over``."""
+        """The exit code; below 0 the signal that ended the program; ``None`` until it is ``over``."""
         return self._popen.returncode
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────────
@@ -229,12 +241,13 @@ class Process:
                 self._on_event(line)
                 self._is_emitting = False
             _drain(out)
-        self._is_heard_out.set()
+        self._is_read_out.set()
         self._emit_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
 
     def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-        """What is read, each piece with how many requests had been sent by then. While a piece is dealt with,
-        nothing else is told."""
+        """Yield each piece that is read, with the number of requests sent by then.
+
+        While a piece is handled, no other event is delivered."""
         while True:
             _wait_until_readable(out)
             with self._reading if _CAN_WAIT else nullcontext():
@@ -264,7 +277,7 @@ class Process:
                 _write_all(into, line.tail)
 
     def _count_request(self) -> None:
-        """Once all that the program has written by now is read, one more request is on its way."""
+        """Count one more request once everything that the program has written by now is read."""
         out = _pipe(self._popen.stdout)
 
         def counted() -> bool:
@@ -277,52 +290,55 @@ class Process:
 
         self._wait_until(counted)
 
-    def _wait_until(self, happens: Callable[[], bool]) -> None:
-        """Or until the program is over."""
+    def _wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something ``happens`` or the program is over."""
         pause_s = _FIRST_PAUSE_S
-        while not happens() and not self.over.wait(pause_s):
+        while not condition() and not self.over.wait(pause_s):
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _wait(self) -> None:
         if sys.platform != "win32" and hasattr(os, "waitid"):
-            # It is not reaped yet, so that its number is surely still its own when the rest is ended.
+            # It is not reaped yet, so its PID is certainly still its own when its group is killed.
             with suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            self._hear_out()
+            self._read_rest()
             with self._lock:
                 _kill_tree(self.pid)
                 self._popen.wait()
                 self._is_reaped = True
         else:
             self._popen.wait()
-            self._hear_out()
+            self._read_rest()
             with self._lock:
                 self._is_reaped = True
         _unregister_process(self)
         reader, logger, *_ = self._threads
         logger.join(_LATE_S)
         self.over.set()
-        # One that it started in another session may hold its output open: then nothing ends the stream.
+        # A process that it started in another session may hold its output open, so the stream never ends.
         while reader.is_alive():
             reader.join(_LATE_S)
             if not self._is_emitting:
                 self._emit_end(self._popen.returncode)
                 break
 
-    def _hear_out(self) -> None:
-        """It has ended by itself, or was killed. What others hold of its output is read to its end, too."""
+    def _read_rest(self) -> None:
+        """Read the output to its end after the program has exited, including what others write to it.
+
+        If the program was killed, the rest is not waited for."""
         self._out.put(None)
         if self._was_killed:
             return
         deadline = time.monotonic() + GRACE_S
-        while not self._emit_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
-            if time.monotonic() > deadline:  # what it started never stops writing
+        while not self._emit_exit() and not self._is_read_out.wait(_FIRST_PAUSE_S):
+            if time.monotonic() > deadline:  # a process that it started never stops writing
                 self.was_held_open = True
                 return
-        self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
+        self.was_held_open = not self._is_read_out.wait(max(0.0, deadline - time.monotonic()))
 
     def _emit_exit(self) -> bool:
-        """Once all that it has written is told."""
+        """Deliver ``ProcessExited`` if everything that the program has written was delivered; return whether
+        it was."""
         with self._reading:
             if _unread_bytes(_pipe(self._popen.stdout)):
                 return False
@@ -355,7 +371,7 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _drain(stream: IO[bytes]) -> None:
-    """What nobody reads must not keep the program from its end."""
+    """Discard the rest, because unread output must not keep the program from ending."""
     for _ in _chunks(stream):
         pass
 
@@ -366,32 +382,33 @@ def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTo
 
 
 def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTooLong]:
-    """Each line; what is left at the end is one, too. After one that is too long there is no more. A line
-    begins with its first byte that is neither blank nor of a byte order mark."""
-    held, began = bytearray(), None
+    """Yield each line, including an unfinished one at the end, and nothing after one that is too long.
+
+    A line begins with its first byte that is neither blank nor part of a byte order mark."""
+    buffer, began = bytearray(), None
     for chunk, requests in chunks:
         pieces = chunk.split(b"\n")
         for number, piece in enumerate(pieces, 1):
-            if began is None and not _is_nothing(bytes(held) + piece if len(held) < len(BOM) else piece):
+            if began is None and not _is_blank(bytes(buffer) + piece if len(buffer) < len(BOM) else piece):
                 began = requests
-            if len(held) + len(piece) > MAX_LINE:
+            if len(buffer) + len(piece) > MAX_LINE:
                 yield LineTooLong(began or 0)
                 return
-            held += piece
+            buffer += piece
             if number < len(pieces):
-                yield OutputLine(bytes(held), began or 0)
-                held, began = bytearray(), None
-    if held:
-        yield OutputLine(bytes(held), began or 0)
+                yield OutputLine(bytes(buffer), began or 0)
+                buffer, began = bytearray(), None
+    if buffer:
+        yield OutputLine(bytes(buffer), began or 0)
 
 
-def _is_nothing(begun: bytes) -> bool:
-    """Whether a line that begins so says nothing yet: it is blank, or a byte order mark, or a part of one."""
+def _is_blank(begun: bytes) -> bool:
+    """Check whether the beginning of a line is still blank, or a byte order mark or part of one."""
     return BOM.startswith(begun) or not begun.removeprefix(BOM).strip()
 
 
 _CAN_WAIT = sys.platform != "win32"
-"""Whether a pipe can be waited for without being read."""
+"""True if it is possible to wait for a pipe without reading it."""
 
 
 def _wait_until_readable(stream: IO[bytes]) -> None:
@@ -414,7 +431,7 @@ def _write_all(stream: IO[bytes], data: bytes) -> None:
 
 
 def _unread_bytes(stream: IO[bytes]) -> int:
-    """How much of a pipe nobody has read yet; 0 where the system does not say."""
+    """Return the number of unread bytes in a pipe; 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     import fcntl
@@ -427,22 +444,23 @@ def _unread_bytes(stream: IO[bytes]) -> int:
 
 
 def _kill_tree(pid: int) -> None:
-    if sys.platform == "win32":  # never tried
+    if sys.platform == "win32":  # untested
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(pid)], capture_output=True, check=False)
         return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
-# ── nothing is left running ──────────────────────────────────────────────────────────────────────
+# ── no process is left running ───────────────────────────────────────────────────────────────────
 
 _alive: set[Process] = set()
 _home = 0
 
 
 def _register_process(process: Process) -> None:
-    """From now on it is ended with this process, in whatever way that ends, but for a signal that nobody can
-    hear: then its input is closed, which tells it."""
+    """Register a program to be killed with this process, however that ends.
+
+    The exception is a signal that cannot be handled: then the program only sees its input close."""
     global _home
     if _home != os.getpid():
         _home = os.getpid()
@@ -458,14 +476,14 @@ def _unregister_process(process: Process) -> None:
 
 
 def kill_all() -> None:
-    """Ends all that still run. A copy of this process ends nothing of its parent's."""
+    """Kill all programs that still run. A fork of this process kills none of its parent's."""
     if os.getpid() == _home:
         for process in tuple(_alive):
             process.kill()
 
 
 def find_program(program: str, folder: str, env: Mapping[str, str]) -> str | None:
-    """Where a program is: from ``folder``, if it is named by a path, else as a shell finds it."""
+    """Find a program: relative to ``folder`` if it is named by a path, otherwise as a shell does."""
     import shutil
 
     if os.path.dirname(program):

@@ -1,4 +1,4 @@
-"""Agents that are programs: one for each conversation, or kept and used again, one conversation at a time."""
+"""Agents that are programs: one for each conversation, or kept and reused, one conversation at a time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
 START_S = 120.0
-"""How long a program that says when it is ready may take for it: frameworks take 2 to 18 seconds."""
+"""The seconds that a program with a greeting may take to get ready: frameworks take 2 to 18 seconds."""
 
 AnswerParser: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
-"""What the answer of a program says. Raises ``AgentevalError``."""
+"""Parses a program's answer. Raises ``AgentevalError``."""
 
 
 class ProgramPool:
-    """Those of one agent that run. ``keep``: one whose conversation is over may begin another."""
+    """The running programs of one agent. ``keep``: a program may play several conversations."""
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class ProgramPool:
         self._limiter: anyio.CapacityLimiter | None = None
 
     def start(self) -> Dialogue:
-        """One more, ready. Blocks. Raises ``OSError``, and ``AgentError`` for one that does not get ready."""
+        """Start one more program and wait until it is ready. Blocks.
+
+        Raises ``OSError``, and ``AgentError`` if it does not get ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
         dialogue = Dialogue(_with_mcp(self._program))
         self._all.add(dialogue)
@@ -68,18 +70,18 @@ class ProgramPool:
         return dialogue
 
     async def acquire(self) -> Dialogue:
-        """One for a conversation. Imports are hard work: so many begin at a time as there are processors.
+        """Return a program for a conversation.
 
-        Raises ``AgentError`` for one that cannot be started. One that was kept and has broken or ended since
-        is replaced: what it did is of the conversation that it played last.
-        """
+        Imports are hard work, so only as many programs start at a time as there are processors. A kept
+        program that has broken or ended since is replaced: that is charged to the conversation that it played
+        last. Raises ``AgentError`` if a program cannot be started."""
         while self._idle:
-            dialogue = self._idle.pop(0)  # the longest idle: it has had the time to break
+            dialogue = self._idle.pop(0)  # the longest idle: it has had the most time to break
             try:
                 if dialogue.is_usable:
                     await dialogue.wait_quiet_period()
             except BaseException:
-                self._idle.append(dialogue)  # the conversation before still waits for what became of it
+                self._idle.append(dialogue)  # its last conversation still waits for its aftermath
                 raise
             if dialogue.is_usable:
                 return dialogue
@@ -97,12 +99,12 @@ class ProgramPool:
 
     def _drop(self, dialogue: Dialogue) -> None:
         if fault := dialogue.unattributed_fault:
-            self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
+            self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
         if not dialogue.has_exited:
             dialogue.kill()
 
     async def finish(self, dialogue: Dialogue) -> None:
-        """The last answer of its conversation was given. Raises ``AgentError`` for what shows only now."""
+        """Finish a conversation after its last answer. Raises ``AgentError`` for what shows only now."""
         if self._keep and dialogue.is_usable:
             await dialogue.close_conversation()
         if not (self._keep and dialogue.is_usable):
@@ -113,9 +115,11 @@ class ProgramPool:
             self._warn_once(remark)
 
     async def settle(self, dialogue: Dialogue, aftermath: Aftermath, none_follows: anyio.Event) -> None:
-        """Wait until it is known what a program that was kept did after its conversation: another one has
-        begun with it, or it has ended. Where none follows a command is asked to end; our own worker, which
-        has closed the conversation, goes on. Raises ``AgentError`` if it broke."""
+        """Wait until it is known what a kept program did after its conversation.
+
+        That is known once another conversation has begun with it, or it has ended. If no conversation
+        follows, a command is asked to end; agenteval's worker, which has closed the conversation, continues.
+        Raises ``AgentError`` if the program broke."""
         await _first_of(aftermath.known, none_follows)
         if not aftermath.known.is_set() and dialogue in self._idle:
             if not dialogue.is_worker:
@@ -131,27 +135,29 @@ class ProgramPool:
             raise aftermath.fault
 
     def _warn_once(self, remark: str) -> None:
-        """Of many conversations that end in the same way one is enough, with its own log."""
+        """Warn once, with one log, about conversations that all end in the same way."""
         what = remark.partition(";")[0]
         if what not in self._warned:
             self._warned.add(what)
             self._warn(remark)
 
     def disable_reuse(self) -> None:
-        """Each conversation gets a process of its own, whatever was asked for."""
+        """Give each conversation a process of its own, whatever was configured."""
         self._keep = False
 
     def put_prestarted(self, dialogue: Dialogue) -> None:
-        """One that was started ahead; the first conversation gets it."""
+        """Add a program that was started ahead, for the first conversation."""
         self._idle.append(dialogue)
 
     def release(self, dialogue: Dialogue) -> Aftermath | None:
-        """Its conversation is over, or has not begun. Never blocks. What to wait for, if it is kept."""
+        """Release a program whose conversation is over or has not begun. Never blocks.
+
+        Returns what to wait for if the program is kept."""
         aftermath = dialogue.detach_conversation()
         if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
         elif self._keep:
-            self._idle.append(dialogue)  # one that has exited, too: what it leaves is not heard yet
+            self._idle.append(dialogue)  # even if it has exited: its output is not read yet
             return aftermath
         else:
             self._end(dialogue)
@@ -165,7 +171,7 @@ class ProgramPool:
         ending.start()
 
     async def aclose(self) -> None:
-        """Ends them all, and waits for it. Those that are still in a conversation nobody waits for."""
+        """End all programs and wait for it, except for those that are still in a conversation."""
         idle, self._idle = self._idle, []
         for dialogue in self._all.difference(idle):
             if not dialogue.is_ending:
@@ -175,7 +181,7 @@ class ProgramPool:
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
             if fault := dialogue.unattributed_fault:
-                self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
+                self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:
@@ -199,8 +205,10 @@ def _with_mcp(program: Program) -> Program:
 
 
 def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:
-    """Whether a process may play one conversation after another. One that finds its tools at the address in
-    its environment has that for life. Raises ``AuthorError`` where that is asked for."""
+    """Return whether a process may play one conversation after another.
+
+    A process that finds its tools at the address in its environment cannot, because it keeps that address for
+    life: raises ``AuthorError`` if the author asks for it."""
     if keep and mcp_url():
         what = (
             f"agent '{agent}': keep and mcp do not go together: each conversation has an address of its own"
@@ -210,8 +218,10 @@ def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default
 
 
 class ProcessAgents:
-    """The agents of a run that are programs. ``reader(sample)`` reads the answers of one conversation;
-    ``more(sample)``: what a request has besides what all have."""
+    """The agents of a run that are programs.
+
+    ``reader(sample)`` returns the parser of one conversation's answers; ``request_fields(sample)`` the
+    additional fields of its requests."""
 
     def __init__(
         self,
@@ -228,9 +238,9 @@ class ProcessAgents:
         self.rate = rate
         self.request_fields = request_fields
         self.does = ""
-        """What is done with it, in words."""
+        """A description of how the agent is run."""
         self.tools: tuple[AgentTool, ...] | None = None
-        """Those that it has, where that is known."""
+        """The agent's tools; ``None`` if they are unknown."""
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(self, sample)
@@ -240,19 +250,21 @@ class ProcessAgents:
 
 
 class ProcessAgent:
-    """One conversation's agent. Its program is started, or taken, when the first message comes."""
+    """The agent of one conversation. Its program is started, or reused, when the first message comes."""
 
     def __init__(self, agents: ProcessAgents, sample: Sample) -> None:
         self._agents = agents
         self._programs = agents.programs
-        self._read = agents.reader(sample)
-        self._more = agents.request_fields(sample)
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._parse = agents.reader(sample)
+        self._request_fields = agents.request_fields(sample)
+        self._session = (
+            uuid4().hex
+        )  # unique across runs, because the agent may store what it knows of a session
         self._dialogue: Dialogue | None = None
-        self._left: tuple[Dialogue, Aftermath] | None = None
-        """What it has played with, and what came of that."""
+        self._released: tuple[Dialogue, Aftermath] | None = None
+        """The program that it used, and the outcome to wait for."""
         self.traceparent = ""
-        """The span that the next requests are of, in W3C's form, if any is."""
+        """The span of the next requests, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.rate:
@@ -269,8 +281,8 @@ class ProcessAgent:
                 dialogue.kill()
                 raise
         if dialogue.is_worker and answer.get("missed"):
-            dialogue.kill()  # what was refused may be missing in the conversations that come after
-        reply = self._read(answer)
+            dialogue.kill()  # what was refused may be missing in later conversations
+        reply = self._parse(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
     def _request(self, messages: list[Message], tools: TurnTools) -> dict[str, Any]:
@@ -281,7 +293,7 @@ class ProcessAgent:
             "messages": messages,
             "tools": list(tools.schemas),
             **({"traceparent": self.traceparent} if self.traceparent else {}),
-            **self._more,
+            **self._request_fields,
         }
 
     async def after_last_answer(self) -> None:
@@ -291,19 +303,20 @@ class ProcessAgent:
     def end_conversation(self) -> None:
         dialogue, self._dialogue = self._dialogue, None
         if dialogue and (aftermath := self._programs.release(dialogue)):
-            self._left = dialogue, aftermath
+            self._released = dialogue, aftermath
 
     async def settle(self, none_follows: anyio.Event) -> None:
-        if self._left:
-            await self._programs.settle(*self._left, none_follows)
+        if self._released:
+            await self._programs.settle(*self._released, none_follows)
 
 
-def parse_program_error(told: Any, *, seen: ReadReply | None = None) -> AgentevalError:
-    """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``. ``seen``: what
-    it reports beside it."""
-    if not isinstance(told, Mapping):
-        return AgentError(str(told), seen=seen)
-    message, kind = str(told.get("message") or "no message"), told.get("kind")
+def parse_program_error(reported: Any, *, seen: ReadReply | None = None) -> AgentevalError:
+    """Parse the error that a program reports: a text, or a mapping with ``message`` and ``kind``.
+
+    ``seen``: what it reports in addition."""
+    if not isinstance(reported, Mapping):
+        return AgentError(str(reported), seen=seen)
+    message, kind = str(reported.get("message") or "no message"), reported.get("kind")
     if kind == "infrastructure":
-        return InfrastructureError(message, seen=seen, is_final=told.get("final") is True)
+        return InfrastructureError(message, seen=seen, is_final=reported.get("final") is True)
     return AgentError(message, kind="timeout" if kind == "timeout" else "exception", seen=seen)

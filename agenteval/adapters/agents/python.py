@@ -67,7 +67,7 @@ from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
-    """How long tools were at work for the agent: that is their time, as for a call that it returns."""
+    """A clock of the time that tools worked for the agent, which is not the agent's own."""
 
     def __init__(self) -> None:
         self._now = current_stopwatch().conversation_clock.now
@@ -89,7 +89,7 @@ class _ToolTime:
 
 
 class AgentContext(Context):
-    """What a Python agent gets as its second argument; see ``Context``."""
+    """The second argument of a Python agent; see ``Context``."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class AgentContext(Context):
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
 
     def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[ToolAnswer]:
-        read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
+        read, raw = chat.read_arguments(args)  # at once, because the agent may change them later
         called = chat.replace_surrogates(name) if isinstance(name, str) else name
         return self._submitted(self._resolved(called, read if raw is None else raw, batch, known=known))
 
@@ -135,7 +135,8 @@ class AgentContext(Context):
             return gone
 
     async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> ToolAnswer:
-        """The agent may do to a result what it likes; the record stays as it was."""
+        """Call the tool and return a copy of the result, because the agent may change it and the record must
+        not change."""
         detach_from_world()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
@@ -145,7 +146,7 @@ class AgentContext(Context):
     async def _recorded(
         self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
     ) -> ToolAnswer:
-        """A call that is the agent's own to carry out: its time is the agent's, too."""
+        """Record a call that the agent carries out itself; its time counts as the agent's."""
         assert self.turn_tools.record
 
         async def result() -> ToolResult:
@@ -157,8 +158,9 @@ class AgentContext(Context):
 
 
 class PythonAgents:
-    """Makes agents from a target: a function, an object, or a class (one instance for each sample).
-    ``warn`` hears of what conversations of several turns share."""
+    """A factory of agents from a target: a function, an object, or a class (one instance per sample).
+
+    ``warn`` gets a warning about state that conversations of several turns share."""
 
     def __init__(
         self,
@@ -179,17 +181,17 @@ class PythonAgents:
         described = agent.to_summary(written)
         self.agent = agent
         self.does = describe_plan(described, intercepted=intercepts.names if intercepts else ())
-        """What is done with it, in words."""
+        """A description of how the agent is run."""
         self.tools = parse_agent_tools(described)
         self.timeout_s = timeout_s
         self.rate = rate
         self.intercepts = intercepts
         self.warn = warn
-        self.heard = ObservedRequests(name, warn)
+        self.observed = ObservedRequests(name, warn)
         self.only = asyncio.Lock() if agent.is_one_at_a_time else None
-        """Held by the one conversation that there may be at a time."""
+        """Allows one conversation at a time; ``None`` if several may run at once."""
         self.closings: set[Future[None]] = set()
-        """What conversations that are over still have to do."""
+        """The work that earlier conversations still have to do."""
         self._make_deps = make_deps
         self._warning = described["warning"]
         if intercepts:
@@ -210,22 +212,22 @@ class PythonAgents:
 
 
 _CLOSING_S = 2.0
-"""So long a run waits at its end for conversations that let go of what they hold."""
+"""The seconds that a run waits at its end for conversations to release their resources."""
 
 
 class PythonAgent:
-    """One conversation's agent."""
+    """The agent of one conversation."""
 
     def __init__(self, agents: PythonAgents, played: TargetSession, sample: Sample) -> None:
         self._agents = agents
         self._played = played
         self._sample = sample
         self._has_turn = False
-        """Whether this is the one conversation that goes on."""
+        """Whether this is the one conversation that may run now."""
         self._batches = count(1)
 
     def end_conversation(self) -> None:
-        """A call that came after the last answer is reported, and not judged."""
+        """End the conversation. A call after the last answer is reported, and not judged."""
         world = self._played.world
         world.close()
         if (fault := world.take_fault()) and fault != world.shared_thread_fault:
@@ -250,17 +252,17 @@ class PythonAgent:
                     reply = await self._answer(messages, context)
             except AgentevalError as error:
                 await ending.wait()
-                error.seen = self._with_heard(error.seen)
+                error.seen = self._add_observed(error.seen)
                 if isinstance(error, AgentError):
-                    self._require_tracked(error.seen)  # where the runner is the cause, not the agent
+                    self._require_tracked(error.seen)  # the runner may be the cause, not the agent
                 raise
             await ending.wait()
-        heard = self._with_heard(reply)
-        self._require_tracked(heard)
-        return heard or reply
+        observed = self._add_observed(reply)
+        self._require_tracked(observed)
+        return observed or reply
 
-    def _with_heard(self, reply: ReadReply | None) -> ReadReply | None:
-        """A reply, or what there is of one, with what its models were asked for."""
+    def _add_observed(self, reply: ReadReply | None) -> ReadReply | None:
+        """Add the requests to its models to a reply, or to what there is of one."""
         world = self._played.world
         exchanges = model_requests.exchanges_to_json(world.take_exchanges())
         known = KnownCalls(
@@ -271,19 +273,22 @@ class PythonAgent:
             world.has_hooked_calls,
             self._played.is_of_framework,
         )
-        return self._agents.heard.enrich_reply(reply, exchanges, known)
+        return self._agents.observed.enrich_reply(reply, exchanges, known)
 
     async def settle(self, _none_follows: anyio.Event) -> None:
-        """Wait until it is known whether a thread of another conversation made calls of this one. Raises
-        ``InfrastructureError`` if one may have."""
+        """Wait until it is known whether a thread of another conversation made calls of this one.
+
+        Raises ``InfrastructureError`` if one may have."""
         for ends in self._played.world.unsettled_threads:
             await asyncio.wait(map(asyncio.wrap_future, ends), return_when=asyncio.FIRST_COMPLETED)
         if fault := self._played.world.shared_thread_fault:
             raise InfrastructureError(fault, is_final=True)
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
-        """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
-        answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
+        """Raise ``InfrastructureError`` if a call may have been this conversation's and was neither answered
+        nor recorded.
+
+        What the agent left undone is then unknown. ``seen``: what it reported."""
         if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
@@ -291,12 +296,12 @@ class PythonAgent:
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
-            return await self._asked(messages, context)
+            return await self._call_target(messages, context)
         finally:
             if context.has_listed_tools:
                 context.turn_tools.list_asked()
 
-    async def _asked(self, messages: list[Message], context: AgentContext) -> ReadReply:
+    async def _call_target(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
             value, elapsed_s = await time_user_code(
                 self._played.entry(),
@@ -306,24 +311,24 @@ class PythonAgent:
                 excused_s=context.tool_time,
             )
             with contain_exits():
-                reply = _bounded(value)
+                reply = _parse_bounded(value)
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:
             what = f"no answer within {self._agents.timeout_s:g} s"
-            raise AgentError(what, kind="timeout", seen=_seen_of(self._played.partial_answer)) from None
+            raise AgentError(what, kind="timeout", seen=_read_partial(self._played.partial_answer)) from None
         except Exception as error:
             raise classify_exception(error, self._played.partial_answer) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
 
 _LINGERING_S = 1.0
-"""So long a thread that called tools may take to end after its turn: longer, and it is kept for others."""
+"""The seconds after its turn within which a thread that called tools must end not to count as shared."""
 
 
 class _Ending:
-    """The end of a turn: conversations that a thread which outlives it may have called tools for are given
-    up."""
+    """The end of a turn. A conversation is given up if a thread that outlives the turn may have called tools
+    for it."""
 
     turn: ActiveTurn
 
@@ -339,7 +344,7 @@ class _Ending:
 
 @contextmanager
 def _settled() -> Iterator[_Ending]:
-    """However a turn ends, others do not wait for it any more."""
+    """Release others that wait for the turn, however it ends."""
     ending = _Ending()
     try:
         yield ending
@@ -348,10 +353,11 @@ def _settled() -> Iterator[_Ending]:
 
 
 def classify_exception(error: BaseException, partial: Any = None) -> AgentevalError:
-    """What an exception of the agent's code is to a run. ``partial``: what there was of an answer by then, if
-    the exception does not say it."""
-    fault, told = classify_error(error), get_partial_reply(error)
-    seen = _seen_of(partial if told is None else told)
+    """Convert an exception of the agent's code to a run's error.
+
+    ``partial``: the partial answer by then, if the exception does not contain it."""
+    fault, reported = classify_error(error), get_partial_reply(error)
+    seen = _read_partial(partial if reported is None else reported)
     if fault.kind == "author":
         return AuthorError(fault.text)
     if fault.kind == "infrastructure":
@@ -359,18 +365,18 @@ def classify_exception(error: BaseException, partial: Any = None) -> AgentevalEr
     return AgentError(fault.text, kind=fault.kind, seen=seen)
 
 
-def _bounded(value: Any) -> ReadReply:
-    """What was returned, read. Raises ``AgentError`` where it is more than any other agent may reply."""
+def _parse_bounded(value: Any) -> ReadReply:
+    """Parse what was returned. Raises ``AgentError`` if it is larger than any other agent's reply may be."""
     if not is_too_large(value) and not is_too_large(reply := parse_reply(value)):
         return reply
     raise AgentError(f"the agent's reply is {TOO_LARGE_TEXT}", kind="protocol")
 
 
-def _seen_of(partial: Any) -> ReadReply | None:
+def _read_partial(partial: Any) -> ReadReply | None:
     if partial is None:
         return None
-    with suppress(Exception), contain_exits():  # objects of the author's
-        return read_or_none(lambda: _bounded(partial))
+    with suppress(Exception), contain_exits():  # the objects are the author's
+        return read_or_none(lambda: _parse_bounded(partial))
     return None
 
 
@@ -380,7 +386,7 @@ _EXAMPLE = "target: my_agent.py:agent"
 
 
 class ObjectOptions(Value):
-    """A target with what it needs besides."""
+    """A target together with what it needs."""
 
     object: Text
     """file.py:attribute or package.module:attribute of the framework's object."""
@@ -389,58 +395,58 @@ class ObjectOptions(Value):
 
 
 class PythonOptions(Value):
-    """What an author writes of an agent in Python, beside what is asked of every agent."""
+    """The options of an agent in Python, in addition to those of every agent."""
 
     target: str | ObjectOptions | None = None
     """file.py:attribute or package.module:attribute; {object, deps} for a framework's object."""
     intercept: dict[str, Text] = {}
-    """By tool, the function of the agent that the scenario answers for: file.py:function."""
+    """Functions of the agent in whose place the scenario answers, by tool: file.py:function."""
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
-    """Python interpreter that the target runs in, if not this one."""
+    """Python interpreter that runs the target, if not this one."""
     keep: bool | None = None
-    """Whether a process of the interpreter plays one conversation after the other."""
+    """Whether one process of the interpreter plays several conversations, one after another."""
     observe: Any = None
-    """openai is accepted and changes nothing: model clients are listened to anyway."""
+    """openai is accepted and has no effect: requests of model clients are observed anyway."""
 
     @property
     def target_name(self) -> str:
-        """What the target names."""
+        """The name of the target's object."""
         return self.target.object if isinstance(self.target, ObjectOptions) else self.target or ""
 
     @property
     def deps(self) -> str:
-        """What makes the dependencies; empty if nothing is named."""
+        """The name of the function that makes the dependencies; empty if there is none."""
         return (self.target.deps or "") if isinstance(self.target, ObjectOptions) else ""
 
 
-def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    yield from observe_mistakes(own.get("observe"), "python")
-    target = own.get("target")
+def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(options.get("observe"), "python")
+    target = options.get("target")
     if target == "":
         yield Mistake("the agent's target is empty", f"write {_EXAMPLE}", ("target",))
     elif not target:
         yield Mistake("an agent of type python needs target", f"write {_EXAMPLE}", ("target",))
     elif isinstance(target, str):
-        yield from _not_named("the target", target, "target")
+        yield from _name_mistakes("the target", target, "target")
     elif isinstance(target, Mapping):
-        yield from _not_named("the target's object", target.get("object"), "target", "object")
-        yield from _not_named("what makes the deps", target.get("deps"), "target", "deps")
-    yield from _intercept_mistakes(own)
-    if own.get("keep") is not None and not own.get("interpreter"):
-        what = "keep is for an agent in processes of its own"
+        yield from _name_mistakes("the target's object", target.get("object"), "target", "object")
+        yield from _name_mistakes("what makes the deps", target.get("deps"), "target", "deps")
+    yield from _intercept_mistakes(options)
+    if options.get("keep") is not None and not options.get("interpreter"):
+        what = "keep applies only to an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))
 
 
-def _not_named(what: str, written: Any, *path: str) -> Iterator[Mistake]:
+def _name_mistakes(what: str, written: Any, *path: str) -> Iterator[Mistake]:
     if isinstance(written, str) and not all(written.rpartition(":")):
         remedy = "write file.py:name or package.module:name"
         yield Mistake(f"{what} does not name an attribute", remedy, path)
 
 
-def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    written = own.get("intercept")
+def _intercept_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    written = options.get("intercept")
     for name, target in (written if isinstance(written, Mapping) else {}).items():
-        yield from _not_named(f"the function of '{name}'", target, "intercept", name)
+        yield from _name_mistakes(f"the function of '{name}'", target, "intercept", name)
 
 
 def _intercepts(
@@ -462,9 +468,9 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     written, what = options.target_name, f"agent '{agent.name}'"
     hooks.install()
     set_non_agent_check(is_in_sample)
-    with _importing(agent, written, resources):
+    with _watching_imports(agent, written, resources):
         target = import_target(written, resources.config.root, what=what, place=place, finder=load_agent)
-        make_deps = _maker(agent, options, resources)
+        make_deps = _load_deps_factory(agent, options, resources)
         intercepts = _intercepts(agent, options, resources)
     return PythonAgents(
         target,
@@ -480,9 +486,10 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
 
 
 @contextmanager
-def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
-    """What is imported in here is watched; where it runs the agent, there is a warning, or its mistakes say
-    so."""
+def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
+    """Watch the imports inside the context.
+
+    If an import runs the agent, warn, or mention it in the import's mistakes."""
     runs_others = resources.config.unmocked_tools == "passthrough"
     root, declared = resources.config.root, resources.declared_tools
     importing = ImportWatch(target, root, declared, runs_others=runs_others)
@@ -499,7 +506,9 @@ def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> It
         resources.warn(f"agent '{agent.name}': {importing.import_warning}")
 
 
-def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
+def _load_deps_factory(
+    agent: AgentConfig, options: PythonOptions, resources: AgentResources
+) -> Callable[[], Any] | None:
     if not options.deps:
         return None
     place, what = resources.place_of(agent, "target.deps"), f"agent '{agent.name}': deps"
@@ -527,7 +536,7 @@ def _interpreter_agents(
 
 
 def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibility | None:
-    """With ``intercept``, the functions that it names; nothing shows a call of another."""
+    """Return what ``intercept`` makes visible: calls of the functions that it names, and no others."""
     if not options.intercept:
         return None
     missing = sorted(tools - options.intercept.keys())

@@ -1,8 +1,7 @@
-"""``reply:``, where the parts of an answer are in a reply of any shape, at once or as a stream of events.
+"""``reply:``: find the parts of an answer in a reply of any shape, at once or as a stream of events.
 
-A path that names nothing is a failure, so that a misspelt one is not taken for an agent that made no calls.
-One that ends in ``?`` may name nothing. An answer needs no text where the reply asks for tools.
-"""
+A path that leads to nothing is a failure, so that a misspelt one is not taken for an agent that made no
+calls. A path that ends in ``?`` may lead to nothing. An answer needs no text if the reply asks for tools."""
 
 from __future__ import annotations
 
@@ -31,68 +30,68 @@ from agenteval.messages.unplaced_entries import is_signal, make_unplaced
 
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 WHOLE_REPLY = "."
-"""The path of the reply itself, which may be a plain text."""
+"""The path of the reply itself, which may be plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
 _EVENT = "event"
 _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final", "is_final", "partial")
 _NAMES = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
 _RESULTS = ("result", "output", "response", "observation")
-_WHERE_NONE = "if it is left out where there are none"
+_WHERE_NONE = "if replies without any leave it out"
 
 
 class SessionPlace(Value):
-    """Where a server gives its session, if that is not in the body."""
+    """The place of a server's session, if that is not in the body."""
 
     header: Text | None = None
-    """Name of the header that holds the session."""
+    """Name of the header that contains the session."""
     cookie: Text | None = None
-    """Name of the cookie that holds the session."""
+    """Name of the cookie that contains the session."""
 
 
 class ReplyPaths(Value):
-    """Dotted paths into a reply. ``delta`` may stand beside the complete ``text`` of a stream."""
+    """Dotted paths into a reply. ``delta`` can be combined with the complete ``text`` of a stream."""
 
     text: Text | None = None
     """Path of the answer's text."""
     delta: Text | None = None
     """Path of a piece of the text, in a stream."""
     tool_calls: Text | None = None
-    """Path of the tool calls that the scenario is to answer."""
+    """Path of the tool calls that the scenario answers."""
     messages: Text | None = None
     """Path of the messages of an agent that runs its own tools."""
     session: Text | SessionPlace | None = None
-    """Path of the session, or the header or cookie that holds it."""
+    """Path of the session, or the header or cookie that contains it."""
     usage: Text | None = None
     """Path of the token usage."""
     error: Text | dict[str, Any] | None = None
-    """What marks a failure: a path to something true, or paths with their values."""
+    """Mark of a failure: a path to something true, or paths with their values."""
     done: Text | dict[str, Any] | None = None
-    """What marks the last event of a stream: a path to something true, or paths with their values."""
+    """Mark of the last event of a stream: a path to something true, or paths with their values."""
 
 
 class ReplyDocument(NamedTuple):
-    """What came back: one value, or the events of a stream."""
+    """A parsed reply: one value, or the events of a stream."""
 
     events: tuple[Any, ...]
     is_stream: bool = False
 
 
 def parse_document(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReplyDocument:
-    """The body of a reply. Raises ``Unreadable``."""
+    """Parse the body of a reply. Raises ``UnreadableResponseError``."""
     if reply.events is not None:
         return _events(reply.events, paths)
     kind = reply.headers.get("content-type", "").lower()
     if streaming or any(name in kind for name in _JSON_LINES):
         return _lines(reply.text, paths)
-    return ReplyDocument((_value(reply.text, paths),))
+    return ReplyDocument((_parse_value(reply.text, paths),))
 
 
 def _is_text(paths: ReplyPaths) -> bool:
     return WHOLE_REPLY in (paths.text, paths.delta)
 
 
-def _value(text: str, paths: ReplyPaths) -> Any:
+def _parse_value(text: str, paths: ReplyPaths) -> Any:
     if not _is_text(paths):
         return parse_reply_json(text)
     try:
@@ -105,32 +104,34 @@ def _value(text: str, paths: ReplyPaths) -> Any:
 
 
 def _events(payloads: Sequence[str], paths: ReplyPaths) -> ReplyDocument:
-    """The events of a stream; its name is the key ``event`` of one that has none of its own."""
-    told = [payload for payload in payloads if not ends_stream(payload)]
+    """Parse the events of a stream. An event's name becomes its key ``event``, unless it has that key."""
+    contents = [payload for payload in payloads if not ends_stream(payload)]
     if _is_text(paths):
-        return ReplyDocument(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
+        return ReplyDocument(
+            tuple(_with_event_name(_parse_value(each, paths), each) for each in contents), is_stream=True
+        )
     return ReplyDocument(
-        tuple(_event(each) for each in told if each.strip() or _name_of(each)), is_stream=True
+        tuple(_event(each) for each in contents if each.strip() or _event_name(each)), is_stream=True
     )
 
 
 def _event(payload: str) -> Any:
     if not payload.strip():
-        return {_EVENT: _name_of(payload)}
+        return {_EVENT: _event_name(payload)}
     try:
-        return _named(parse_reply_json(payload), payload)
+        return _with_event_name(parse_reply_json(payload), payload)
     except UnreadableResponseError as error:
         raise UnreadableResponseError("is a stream with an event that is not JSON", payload) from error
 
 
-def _named(value: Any, payload: str) -> Any:
-    name = _name_of(payload)
+def _with_event_name(value: Any, payload: str) -> Any:
+    name = _event_name(payload)
     if isinstance(value, str):
         return Payload(value, name)
     return {_EVENT: name, **value} if name and isinstance(value, Mapping) else value
 
 
-def _name_of(payload: str) -> str:
+def _event_name(payload: str) -> str:
     return payload.event if isinstance(payload, Payload) else ""
 
 
@@ -149,7 +150,7 @@ def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
 def extract_session(
     reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
 ) -> str | None:
-    """The server's session. One that is ``known`` need not be given again."""
+    """Return the server's session. If it is ``known``, the reply need not contain it."""
     where = paths.session
     if where is None:
         return known
@@ -161,10 +162,10 @@ def extract_session(
                 f"has no {name} for the session; its headers are", ", ".join(reply.headers)
             )
         return found or known
-    values = [value for value in _found(document, where) if value not in (None, "")]
+    values = [value for value in _values_at(document, where) if value not in (None, "")]
     if not values:
         if known is None and not where.endswith("?"):
-            raise _nothing("session", where, document, "if it comes with some replies alone")
+            raise _missing_path_error("session", where, document, "if only some replies have it")
         return known
     if isinstance(values[-1], Mapping | list):
         raise UnreadableResponseError(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
@@ -180,7 +181,7 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
 
 
 def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadReply:
-    """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
+    """Return the answer in a reply. Raises ``UnreadableResponseError`` and ``AgentError``."""
     if not document.events:
         raise UnreadableResponseError("is an empty stream")
     refuse_errors(document, paths)
@@ -206,8 +207,9 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
 
 
 def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
-    """The events of a stream that no path leads to and that say more than their kind. Where no path leads to
-    calls, none is seen anyway."""
+    """Yield the events of a stream that no path leads to and that contain more than their type.
+
+    If no path leads to calls, none are visible anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
         return
     named = [path for name in ReplyPaths.model_fields if isinstance(path := getattr(paths, name), str)]
@@ -215,20 +217,20 @@ def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
     for event in document.events:
         if not isinstance(event, Mapping) or is_signal(event):
             continue
-        is_named = any(_found(ReplyDocument((event,)), path) for path in named)
+        is_named = any(_values_at(ReplyDocument((event,)), path) for path in named)
         if not is_named and not any(_is_marked(event, mark) for mark in marks):
             yield make_unplaced(event, "an event that no path of `reply` leads to").phrase
 
 
 def _has_content(answer: Any, paths: ReplyPaths) -> bool:
-    """Whether the messages may have the answer. Of a stream of pieces a mere call is none."""
+    """Check whether the messages may contain the answer. In a stream of pieces, a mere call is none."""
     if paths.delta is None or not isinstance(answer, Mapping):
         return answer is not None
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
 def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
-    """What a reply that is no complete answer tells all the same: each part of it that can be read."""
+    """Return what an incomplete answer shows all the same: each part of it that can be read."""
     try:
         document = parse_document(reply, paths, streaming=streaming)
     except UnreadableResponseError:
@@ -242,7 +244,7 @@ def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: boo
 
 
 def _readable(reply: HttpReply, paths: ReplyPaths) -> ReplyDocument:
-    """The events of a stream that can be read: what broke off may end in the middle of one."""
+    """Return the readable events of a stream, because one that broke off may end inside an event."""
     events: list[Any] = []
     for payload in reply.text.splitlines() if reply.events is None else reply.events:
         with suppress(UnreadableResponseError):
@@ -255,7 +257,7 @@ def _lenient(path: str | None) -> str | None:
 
 
 def refuse_errors(document: ReplyDocument, paths: ReplyPaths) -> None:
-    """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
+    """Raise ``UnreadableResponseError`` for an error that a reply reports in place of an answer."""
     where = paths.error or "error"
     for event in document.events:
         if _is_marked(event, where):
@@ -273,7 +275,7 @@ def _refuse_cut(document: ReplyDocument, paths: ReplyPaths) -> None:
 
 
 def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
-    """The objects on the way to a path, the outermost first."""
+    """Yield the objects along a path, the outermost first."""
     if isinstance(value, Mapping):
         yield value
     head = ""
@@ -286,13 +288,13 @@ def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
 
 def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
     if isinstance(by, str):
-        value = _find(event, by.removesuffix("?"))
+        value = _find_items(event, by.removesuffix("?"))
         return value is not MISSING and bool(value)
-    return bool(by) and all(is_one_of(_find(event, path), values) for path, values in by.items())
+    return bool(by) and all(is_one_of(_find_items(event, path), values) for path, values in by.items())
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
-    """Whether a value is one of those that are ``wanted`` (one, or a list), in any case of letters."""
+    """Check whether a value is one of those ``wanted`` (one, or a list), ignoring case."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return value is not MISSING and _word(value) in map(_word, several)
 
@@ -301,16 +303,18 @@ def _word(value: Any) -> str:
     return (value if isinstance(value, str) else json.dumps(value)).strip().casefold()
 
 
-def _found(document: ReplyDocument, path: str) -> list[Any]:
-    """What is at a path, in each event that has it."""
+def _values_at(document: ReplyDocument, path: str) -> list[Any]:
+    """Return what is at a path, for each event that has it."""
     bare = path.removesuffix("?")
     if bare == WHOLE_REPLY:
         return list(document.events)
-    return [value for event in document.events if (value := _find(event, bare)) is not MISSING]
+    return [value for event in document.events if (value := _find_items(event, bare)) is not MISSING]
 
 
-def _find(value: Any, path: str) -> Any:
-    """``find``, with ``*`` for every item of a list: then a list of what those have that have it."""
+def _find_items(value: Any, path: str) -> Any:
+    """Find a value as ``find_value`` does, with ``*`` for every item of a list.
+
+    A path with ``*`` gives a list of the values of those items that have one."""
     if isinstance(value, Payload):
         return value.event if path == _EVENT and value.event else MISSING
     before, star, after = f".{path}.".partition(".*.")
@@ -320,17 +324,17 @@ def _find(value: Any, path: str) -> Any:
     if not isinstance(listed, list):
         return MISSING
     rest = after.rstrip(".")
-    items = [_find(item, rest) for item in listed] if rest else listed
+    items = [_find_items(item, rest) for item in listed] if rest else listed
     kept = [item for item in items if item is not MISSING]
     return kept if kept or not listed else MISSING
 
 
 def _text(document: ReplyDocument, paths: ReplyPaths, *, optional: bool) -> str | None:
-    whole = _texts(document, paths.text, "text", optional=optional or paths.delta is not None)
+    complete = _texts(document, paths.text, "text", optional=optional or paths.delta is not None)
     if paths.delta is None:
-        return _joined(whole, document, paths.text or "") if whole else None
-    if whole:
-        return whole[-1]
+        return _join_pieces(complete, document, paths.text or "") if complete else None
+    if complete:
+        return complete[-1]
     pieces = _texts(document, paths.delta, "delta", optional=optional)
     return "".join(pieces) if pieces else None
 
@@ -338,9 +342,9 @@ def _text(document: ReplyDocument, paths: ReplyPaths, *, optional: bool) -> str 
 def _texts(document: ReplyDocument, path: str | None, key: str, *, optional: bool) -> list[str]:
     if path is None:
         return []
-    values = _found(document, path) if optional else _required(document, path, key)
+    values = _values_at(document, path) if optional else _required(document, path, key)
     if document.is_stream and path == WHOLE_REPLY:
-        values = [value for value in values if not isinstance(value, Mapping)]  # what is no text is no piece
+        values = [value for value in values if not isinstance(value, Mapping)]  # only texts are pieces
     return [_as_text(value, key, path) for value in values if value is not None]
 
 
@@ -349,15 +353,15 @@ def _as_text(value: Any, key: str, path: str) -> str:
         return "\n".join(_as_text(each, key, path.replace("*", "0")) for each in value if each is not None)
     if isinstance(value, str | list):
         try:
-            return str(chat.text_of(value) or "")  # of an event of a stream, too
+            return str(chat.text_of(value) or "")  # also of a stream's event
         except AgentError:
             pass
     what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
     raise UnreadableResponseError(what, ", ".join(value) if isinstance(value, Mapping) else to_json(value))
 
 
-def _joined(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
-    """The pieces of a text. A last event of another kind that has all of it again counts once."""
+def _join_pieces(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
+    """Join the pieces of a text. A last event of another type that repeats the whole text counts once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
         return before + last
@@ -372,30 +376,30 @@ def _kind_of(event: Any) -> tuple[str, ...]:
 
 
 def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
-    """The calls that a reply asks for; one that several events hold counts once."""
+    """Yield the calls that a reply asks for; a call that several events contain counts once."""
     if paths.tool_calls is None:
         return
-    told: list[Any] = []
+    found: list[Any] = []
     for value in _required(document, paths.tool_calls, "tool_calls", _WHERE_NONE):
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
             raise UnreadableResponseError(what, to_json(value))
-        told += calls
-    yield from chat.sort_by_index(_whole_calls(told) if document.is_stream else told)
+        found += calls
+    yield from chat.sort_by_index(_merge_calls(found) if document.is_stream else found)
 
 
-def _whole_calls(told: Sequence[Any]) -> list[Any]:
-    """The calls of a stream: put together from pieces with an index, or each as it came last."""
-    if told and all(map(_is_piece, told)):
+def _merge_calls(entries: Sequence[Any]) -> list[Any]:
+    """Return the calls of a stream: assembled from pieces with an index, or the last version of each."""
+    if entries and all(map(_is_piece, entries)):
         pieces = ToolCallAssembler()
-        for piece in told:
+        for piece in entries:
             pieces.add(piece)
         return pieces.build()
     calls: dict[Any, Any] = {}
-    for call in told:
-        own = call.get("id") if isinstance(call, Mapping) else None
-        calls[own if isinstance(own, str) and own else len(calls)] = call
+    for call in entries:
+        call_id = call.get("id") if isinstance(call, Mapping) else None
+        calls[call_id if isinstance(call_id, str) and call_id else len(calls)] = call
     return list(calls.values())
 
 
@@ -406,24 +410,24 @@ def _is_piece(call: Any) -> bool:
 
 
 def _flat(value: Any, path: str) -> Any:
-    """What ``*`` found: lists of several items are one."""
+    """Flatten the lists that ``*`` found into one."""
     if "*" not in path or not isinstance(value, list):
         return value
     return [item for each in value for item in (each if isinstance(each, list) else [each])]
 
 
 def _messages(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
-    return parse_agent_answers(_reported(document, paths))
+    return parse_agent_answers(_reported_messages(document, paths))
 
 
-def _reported(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
+def _reported_messages(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
     if paths.messages is None:
         return []
-    told: list[Any] = []
+    entries: list[Any] = []
     for value in _required(document, paths.messages, "messages", _WHERE_NONE):
         is_one = document.is_stream and isinstance(value, Mapping)
-        told += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
-    return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
+        entries += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
+    return [message for at, each in enumerate(entries) for message in _as_messages(each, at)]
 
 
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
@@ -436,22 +440,23 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
-    """A message as it is; a record of a call, with its arguments and its result, as the two that it was."""
+    """Return a message as it is; convert a record of a call to the two messages for its arguments and its
+    result."""
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
-    given = next((item[key] for key in _ARGUMENTS if key in item), MISSING)
-    if name is None or given is MISSING:
+    arguments = next((item[key] for key in _ARGUMENTS if key in item), MISSING)
+    if name is None or arguments is MISSING:
         return [dict(item)]
     call_id = str(item.get("id") or item.get("tool_call_id") or f"reported_{at}")
-    call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": given}})
+    call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": arguments}})
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": call_id, "content": _result_in(item)}
     return [asked, result]
 
 
 def _result_in(record: Mapping[str, Any]) -> Any:
-    """Of a record of a call. An error outweighs what stands beside it."""
+    """Return the result in a record of a call. An error takes precedence over a result."""
     if record.get("error"):
         return {"error": record["error"]}
     return next((record[key] for key in _RESULTS if key in record), None)
@@ -467,37 +472,41 @@ def _usage(document: ReplyDocument, paths: ReplyPaths) -> Any:
 _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
     "text": lambda document, paths: _text(document, paths, optional=True),
     "tool_calls": lambda document, paths: list(_calls(document, paths)),
-    "messages": lambda document, paths: _reported(document, paths),
+    "messages": lambda document, paths: _reported_messages(document, paths),
     "usage": _usage,
 }
 
-# ── what is said of a path that names nothing ────────────────────────────────────────────────────
+# ── paths that lead to nothing ───────────────────────────────────────────────────────────────────
 
 
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:
-    """What is at a path of ``key``, in the last event that has it. Raises ``Unreadable``."""
+    """Return what is at a path of ``key`` in the last event that has it.
+
+    Raises ``UnreadableResponseError`` if there is nothing."""
     values = _required(document, path, key)
     return values[-1] if values else None
 
 
 def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> list[Any]:
-    """What is at a path of ``key``, in each event that has it. Raises ``Unreadable`` where none has, unless
-    the path may name nothing. ``when``: in which case to write it so."""
-    values = _found(document, path)
+    """Return what is at a path of ``key``, for each event that has it.
+
+    Raises ``UnreadableResponseError`` if none has it, unless the path is optional. ``when``: the case in
+    which to write it so."""
+    values = _values_at(document, path)
     if not values and not path.endswith("?"):
-        raise _nothing(key, path, document, when)
+        raise _missing_path_error(key, path, document, when)
     return values
 
 
-def _nothing(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
+def _missing_path_error(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
     remedy = f" (write `{path}?` {when})" if when else ""
-    told = dict.fromkeys(_there(event, path) for event in document.events)
+    contents = dict.fromkeys(_keys_along(event, path) for event in document.events)
     name = key if "." in key else f"reply.{key}"
-    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(told))
+    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(contents))
 
 
-def _there(value: Any, path: str) -> str:
-    """The keys that are there, as far as a path leads."""
+def _keys_along(value: Any, path: str) -> str:
+    """List the keys that exist, as far as a path leads."""
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):
         head = f"{head}.{name}" if head else name

@@ -1,9 +1,9 @@
-"""``request:``, the body of a request as an author writes it, with names that are filled each time.
+"""``request:``: the body of a request as an author writes it, with names that are filled in each time.
 
-A text that is one ``${name}`` alone becomes its value, of whatever type; within a longer text it is put in. A
-name that has no value in a request is left out with its key: the session before there is one, the tools where
-none are declared, the message where a request brings results of tools, these in all other requests.
-"""
+A text that consists of one ``${name}`` becomes its value, of whatever type; within a longer text the value is
+inserted. A name without a value in a request is dropped together with its key: the session before there is
+one, the tools if none are declared, the message if a request carries tool results, those results in all other
+requests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
 ABSENT: Any = object()
 RESULT_NAMES = frozenset(("messages", "tool_results"))
-"""The names through which an agent hears the results of the calls that it asked for. A request with neither
-has them under the key ``tool_results``."""
+"""The names through which an agent gets the results of the calls that it asked for.
+
+A request with neither has them under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
-"""Where one of these has no value, what stands around it says nothing without it: ``{role: user}``."""
+"""The names without which the mapping around them is meaningless: ``{role: user}``."""
 
 
 def names_in(template: Any) -> Iterator[str]:
-    """The names that are filled, in a template or a part of it."""
+    """Yield the names that are filled in, in a template or a part of it."""
     if isinstance(template, str):
         yield from (found["name"] for found in TEMPLATE_NAME.finditer(template) if found["name"])
     elif isinstance(template, Mapping | list | tuple):
@@ -40,7 +41,7 @@ def template_values(
     turn: int,
     mcp_url: str = "",
 ) -> dict[str, Any]:
-    """What each name stands for in the next request."""
+    """Return the value of each name in the next request."""
     results = list(_results(messages))
     brings_results = bool(results) and "tool_results" in template_names
     return {
@@ -59,7 +60,7 @@ def latest_user_content(messages: Sequence[Message], default: Any) -> Any:
 
 
 def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
-    """The results at the end of a conversation, which the agent has not seen yet."""
+    """Yield the results at the end of a conversation, which the agent has not seen yet."""
     at = len(messages)
     while at and messages[at - 1].get("role") == "tool":
         at -= 1
@@ -71,23 +72,25 @@ def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
 
 
 def fill_request_template(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a request."""
+    """Fill in the body of a request."""
     parts = {key: _filled(item, values) for key, item in template.items()}
     return {key: part.value for key, part in parts.items() if part.value is not ABSENT}
 
 
 def fill_request_text(template: str, values: Mapping[str, Any]) -> str | None:
-    """A text, such as a header; ``None`` where one of its names has no value."""
+    """Fill in a text, such as a header; ``None`` if one of its names has no value."""
     made = _filled_text(template, values).value
     return None if made is ABSENT else made if isinstance(made, str) else as_text(made)
 
 
 class _FilledPart(NamedTuple):
-    """``has``: some name in it has a value. ``lost``: one of a turn has none."""
+    """A part of a template that was filled in."""
 
     value: Any
     has: bool = False
+    """True if some name in it has a value."""
     lost: bool = False
+    """True if a name of the turn in it has no value."""
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> _FilledPart:

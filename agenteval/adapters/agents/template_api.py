@@ -36,7 +36,7 @@ _FIT_FOR_HEADER = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True)
 class Template:
-    """What an author writes of such an API."""
+    """An author's description of such an API."""
 
     endpoint: str
     headers: Mapping[str, str]
@@ -47,20 +47,22 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that a request fills."""
+        """The names that a request fills in."""
         outside = (self.endpoint, *self.headers.values())
         return frozenset((*names_in(self.request), *(n for text in outside for n in names_in(text))))
 
 
 class TemplateApi:
-    """A conversation. Its session is the server's where ``reply.session`` says so, else one of ours."""
+    """One conversation with such an API.
 
-    def __init__(self, template: Template, tell: Callable[[str], None]) -> None:
+    Its session is the server's if ``reply.session`` is set, otherwise one of agenteval's."""
+
+    def __init__(self, template: Template, warn: Callable[[str], None]) -> None:
         self._template = template
-        self._warn = tell
+        self._warn = warn
         self._names = template.names
-        own = "session" in self._names and template.reply.session is None
-        self._session: str | None = uuid4().hex if own else None
+        makes_session = "session" in self._names and template.reply.session is None
+        self._session: str | None = uuid4().hex if makes_session else None
         self._job: Job | None = None
 
     def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
@@ -78,15 +80,17 @@ class TemplateApi:
             turn=tools.turn,
             mcp_url=mcp_url(),
         )
-        headers = {name: _text(value, values) for name, value in template.headers.items()}
-        kept = {name: value for name, value in headers.items() if value is not None}
-        if template.streaming and "accept" not in {name.lower() for name in kept}:
-            kept["Accept"] = _STREAMS
-        asked = ApiRequest(
-            fill_request_template(template.request, values), _text(template.endpoint, values) or "", kept
+        headers = {name: _fill(value, values) for name, value in template.headers.items()}
+        sent_headers = {name: value for name, value in headers.items() if value is not None}
+        if template.streaming and "accept" not in {name.lower() for name in sent_headers}:
+            sent_headers["Accept"] = _STREAMS
+        request = ApiRequest(
+            fill_request_template(template.request, values),
+            _fill(template.endpoint, values) or "",
+            sent_headers,
         )
-        self._job = Job(template.poll, template.reply, asked.url, asked) if template.poll else None
-        return asked
+        self._job = Job(template.poll, template.reply, request.url, request) if template.poll else None
+        return request
 
     def read(self, reply: HttpReply) -> ReadReply | PendingAnswer:
         template = self._template
@@ -95,10 +99,10 @@ class TemplateApi:
         if self._job:
             later = self._job.next_poll(reply, document)
             if later:
-                self._learn(reply, document, is_last=False)
+                self._read_session(reply, document, is_last=False)
                 return later
         refuse_errors(document, paths)
-        self._learn(reply, document, is_last=True)
+        self._read_session(reply, document, is_last=True)
         return extract_reply_answer(document, paths)
 
     def error_in(self, reply: HttpReply) -> Any:
@@ -112,8 +116,8 @@ class TemplateApi:
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
         return extract_partial_reply(reply, self._template.reply, streaming=self._template.streaming)
 
-    def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
-        """Which session it is. Of a job some reply has to tell it."""
+    def _read_session(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
+        """Read the session. At least one reply of a job must contain it."""
         known = self._session if is_last else (self._session or "")
         found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:
@@ -125,5 +129,5 @@ class TemplateApi:
         return any("session" in names_in(value) for value in self._template.headers.values())
 
 
-def _text(template: str, values: Mapping[str, Any]) -> str | None:
+def _fill(template: str, values: Mapping[str, Any]) -> str | None:
     return fill_request_text(template, values) if "${session}" in template else template

@@ -44,13 +44,13 @@ from agenteval.messages.agent_reply import parse_reply
 _SHOWN = 200
 _BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
 _MEMORY = frozenset(("session", "messages_file"))
-"""The names through which a process hears what was said before its turn."""
+"""The names through which a process gets the conversation before its turn."""
 _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
-"""What is wrong with the program itself, not with the machine."""
+"""The errors of the program itself, not of the machine."""
 
 
 class TextProgramOptions(Value):
-    """A program that prints its answer. Each turn fills the names in ``RUN_NAMES``."""
+    """A program that prints its answer. Each turn fills in the names in ``RUN_NAMES``."""
 
     run: tuple[Text, ...]
     """Program and its arguments; ${message}, ${session} and ${messages_file} are filled in each turn."""
@@ -59,25 +59,27 @@ class TextProgramOptions(Value):
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that a turn fills."""
+        """The names that a turn fills in."""
         return frozenset(names_in(self.run)) & RUN_NAMES
 
 
 @dataclass(frozen=True)
 class TextProgram:
-    """How a program is started. ``shown``: what people read of its command; ``path``: where it is; ``place``:
-    where it is configured."""
+    """How to start a program."""
 
     shown: str
+    """The command as people read it."""
     path: str
+    """The path of the program."""
     options: TextProgramOptions
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     place: Place
+    """The place where the program is configured."""
 
     @property
     def who(self) -> str:
-        """What messages call it."""
+        """The program's name in messages."""
         return f"'{self.shown}'"
 
     @cached_property
@@ -85,11 +87,11 @@ class TextProgram:
         return self.options.names
 
     def command(self, values: Mapping[str, Any]) -> list[str]:
-        """The command of a turn."""
+        """Return the command of a turn."""
         return [self.path, *(fill_request_text(text, values) or "" for text in self.options.run[1:])]
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
-        """Raise ``AuthorError`` at its place."""
+        """Raise ``AuthorError`` at the program's place."""
         raise AuthorError(Problem(f"{self.who}: {what}", remedy, self.place))
 
 
@@ -111,45 +113,46 @@ class TextAgents:
 
     @property
     def does(self) -> str:
-        """What is done with it, in words."""
+        """A description of how the agent is run."""
         names = self.program.names
         where = "as an argument" if "message" in names else "on standard input"
-        before = {"session": "a session of our own", "messages_file": "a file of the messages so far"}
-        told = [words for name, words in before.items() if name in names]
-        more = f"with {' and '.join(told)}" if told else "by itself, without a session"
+        before = {"session": "agenteval's session", "messages_file": "a file of the messages so far"}
+        means = [words for name, words in before.items() if name in names]
+        more = f"with {' and '.join(means)}" if means else "by itself, without a session"
         return f"{self.program.shown}, a process for each turn, gets each message {where}, {more}"
 
     def make(self, sample: Sample) -> TextAgent:
         return TextAgent(self)
 
     async def aclose(self) -> None:
-        """Nothing to close: no process outlives its turn."""
+        """Do nothing: no process outlives its turn."""
 
     def warn(self, text: str) -> None:
         self._warn(f"{self.program.who} {text}")
 
 
 class TextAgent:
-    """One conversation's agent."""
+    """The agent of one conversation."""
 
     def __init__(self, agents: TextAgents) -> None:
         self._agents = agents
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._session = (
+            uuid4().hex
+        )  # unique across runs, because the agent may store what it knows of a session
         self.traceparent = ""
-        """The span that the next process is of, in W3C's form, if any is."""
+        """The span of the next process, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Start a process with the latest message and read what it prints.
 
-        Raises ``AgentError`` for one that fails, hangs or prints nothing, and ``AuthorError`` for a message
-        that cannot be an argument, and for a program that cannot be started at all.
-        """
+        Raises ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the
+        message cannot be an argument or the program cannot be started at all."""
         agents, program = self._agents, self._agents.program
         if agents.rate:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
-                "gets each message without what came before it: `run` has neither ${session} nor"
+                "gets each message without the conversation before it: `run` has neither ${session} nor"
                 " ${messages_file}"
             )
         message = chat.replace_surrogates(str(latest_user_content(messages, "")))
@@ -171,14 +174,15 @@ class TextAgent:
         finally:
             turn.process.kill()
         if turn.process.was_held_open:
-            what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
-            self._agents.warn(f"{what}; each turn waits so long for it")
+            why = f"a process that it started kept its output open for {GRACE_S:g} s more"
+            what = f"ended, but {why}, and was ended"
+            self._agents.warn(f"{what}; each turn waits that long for it")
         return parse_reply(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 
     async def _start(self, command: Sequence[str], message: str) -> _TextProgramTurn:
         program, by_argument = self._agents.program, "message" in self._agents.program.names
         if by_argument and "\0" in message:
-            program.refuse("the message holds the character NUL, which no argument can", _BY_STDIN)
+            program.refuse("the message contains the character NUL, which no argument can", _BY_STDIN)
         loop = asyncio.get_running_loop()
 
         def start() -> _TextProgramTurn:
@@ -193,7 +197,9 @@ class TextAgent:
                 program.refuse(f"the message has {size:,} bytes, too many for an argument", _BY_STDIN)
             if error.errno in _CANNOT_START:
                 why = error.strerror or str(error)
-                program.refuse(f"it cannot be started: {why}", "does its first line (#!…) name what runs it?")
+                program.refuse(
+                    f"it cannot be started: {why}", "does its first line (#!…) name the program that runs it?"
+                )
             raise InfrastructureError(f"{program.who} cannot be started: {error}") from error
 
     def _environment(self) -> dict[str, str]:
@@ -202,11 +208,10 @@ class TextAgent:
 
 
 class _TextProgramTurn:
-    """A process, from its start to its end. Raises ``OSError`` if it cannot be started. ``stdin``: what it
-    reads there, as a line; its input is at its end after that.
+    """A process from start to end. Raises ``OSError`` if it cannot be started.
 
-    Made in any thread; what the process does is heard in threads of its own.
-    """
+    ``stdin``: the line that it reads there before the end of its input. It is created in any thread; threads
+    of its own handle what the process does."""
 
     def __init__(
         self,
@@ -219,31 +224,32 @@ class _TextProgramTurn:
     ) -> None:
         self._loop = loop
         self.exited = asyncio.Event()
-        """The program itself has ended."""
+        """Set once the program itself has ended."""
         self._ended = asyncio.Event()
-        """Nobody writes to its standard output any more."""
+        """Set once nothing writes to its standard output any more."""
         self._end: ProcessEnded | None = None
         self._printed = bytearray()
         self._is_too_long = False
         self._began = loop.time()
         self.took_ms = 0.0
-        self.process = Process(command, cwd=cwd, env=env, on_event=self._hear, by_line=False)
+        self.process = Process(command, cwd=cwd, env=env, on_event=self._handle, by_line=False)
         self.process.listen()
         if stdin is not None:
             self.process.send(stdin)
         self.process.close_input()
 
     async def exit_code(self) -> int | None:
-        """Wait for all that it prints, once it has exited: what it had started may print, too."""
+        """Wait for all output after the exit, because what the program started may print, too; return the
+        exit code."""
         self.took_ms = (self._loop.time() - self._began) * 1000
         await self._ended.wait()
         if self._end and self._end.code is not None:
             return self._end.code
-        await anyio.to_thread.run_sync(self.process.over.wait)  # it had closed its output before
+        await anyio.to_thread.run_sync(self.process.over.wait)  # it had closed its output earlier
         return self.process.exit_code
 
     def answer(self, who: str, code: int | None) -> str:
-        """What it has printed, as a terminal shows it. Raises ``AgentError`` where that is no answer."""
+        """Return what it printed, as a terminal shows it. Raises ``AgentError`` if that is no answer."""
         log = self.process.quoted_log()
         if self._is_too_long:
             raise AgentError(f"{who} printed more than {MAX_REPLY_BYTES // 2**20} MiB{log}", kind="protocol")
@@ -255,23 +261,23 @@ class _TextProgramTurn:
             text = without_escapes(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             shown = one_line(data[max(0, error.start - 20) :][:_SHOWN].decode("utf-8", "replace"), _SHOWN)
-            what = f"{who} printed what is not UTF-8, at byte {error.start:,}: {shown}"
+            what = f"{who} printed output that is not UTF-8, at byte {error.start:,}: {shown}"
             raise AgentError(what, kind="protocol") from None
         if not text.strip():
             raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")
         return text.rstrip("\r\n")
 
-    def _hear(self, said: ProcessEvent) -> None:
-        """From a thread."""
-        match said:
+    def _handle(self, event: ProcessEvent) -> None:
+        """Handle an event from one of the process's threads."""
+        match event:
             case OutputLine(data):
                 self._take(data)
                 self.process.acknowledge_line()
             case ProcessExited():
                 self._set(self.exited)
             case ProcessEnded():
-                self._end = said
-                if said.code is not None:
+                self._end = event
+                if event.code is not None:
                     self._set(self.exited)
                 self._set(self._ended)
 
@@ -289,7 +295,7 @@ class _TextProgramTurn:
 
 @contextmanager
 def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
-    """A file of the messages so far, as long as the turn lasts; none without ``messages``."""
+    """Create a file of the messages so far for the duration of the turn; none without ``messages``."""
     if messages is None:
         yield ""
         return

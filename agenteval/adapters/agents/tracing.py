@@ -1,8 +1,7 @@
-"""``observe: otlp``: what an agent does is read from the spans that it exports (OpenTelemetry, over HTTP).
+"""``observe: otlp``: read an agent's calls from the spans that it exports (OpenTelemetry over HTTP).
 
-A run has one receiver for each agent that is observed so. Each request begins a trace of its own, which the
-header ``traceparent`` names; what comes back with that trace's id is of that reply.
-"""
+A run has one receiver for each agent observed this way. Each request begins its own trace, which the header
+``traceparent`` names; spans with that trace's ID belong to its reply."""
 
 from __future__ import annotations
 
@@ -36,9 +35,9 @@ from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 
 MAX_BODY = 64 * 2**20
-"""Of one export, counted while it is decompressed."""
+"""The most bytes of one export, counted while it is decompressed."""
 MAX_SPANS = 20_000
-"""Of one trace."""
+"""The most spans of one trace."""
 _SETTLE_S = 0.1
 _PROTOBUF = "application/x-protobuf"
 _JSON = "application/json"
@@ -49,10 +48,11 @@ _JSON = "application/json"
 
 @dataclass
 class Trace:
-    """What has come of one trace. ``root``: the id of the span that it began with."""
+    """One trace and the spans received for it."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     root: str = field(default_factory=lambda: secrets.token_hex(8))
+    """The ID of the span that the trace began with."""
     spans: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -61,8 +61,9 @@ class Trace:
 
 
 class SpanReceiver:
-    """Listens from the first moment on, in threads of its own; agents that export to the same port share it.
-    Raises ``OSError`` where it cannot."""
+    """A receiver of spans that listens from its creation, in its own threads.
+
+    Agents that export to the same port share it. Raises ``OSError`` if it cannot listen."""
 
     _open: ClassVar[dict[int, SpanReceiver]] = {}
     _opening = threading.Lock()
@@ -79,7 +80,7 @@ class SpanReceiver:
 
     @classmethod
     def on(cls, port: int) -> SpanReceiver:
-        """The one of the run that listens on a port; whoever asks for it closes it."""
+        """Return the run's receiver on a port, creating it if needed. Every caller must ``close`` it."""
         with cls._opening:
             found = cls._open.get(port) if port else None
             found = found or cls(port)
@@ -98,19 +99,21 @@ class SpanReceiver:
             return list(trace.spans)
 
     def _remarks(self) -> Iterator[str]:
-        """What came and was of no use."""
+        """Yield remarks about spans and exports that could not be used."""
         with self._lock:
             unknown, faults = dict(self._unknown), dict(self._faults)
         if unknown:
             spans, traces = sum(unknown.values()), len(unknown)
             of = f"{traces} trace{'' if traces == 1 else 's'}"
             what = f"{spans} spans of {of} belong to no request of this run"
-            yield f"{what}; does the agent take up the header traceparent?"
+            yield f"{what}; does the agent propagate the header traceparent?"
         for what, times in faults.items():
             yield f"{times} exports of spans were refused: {what}"
 
     def close(self) -> tuple[str, ...]:
-        """With the last of its users it ends, and says what came and was of no use."""
+        """Give up the receiver.
+
+        The last user stops it and gets remarks about spans and exports that could not be used."""
         with self._opening:
             self._users -= 1
             if self._users:
@@ -139,7 +142,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke concerns nobody but the exporter, which sends again."""
+        """Ignore a broken connection: it concerns only the exporter, which sends again."""
 
 
 def _server(
@@ -149,7 +152,7 @@ def _server(
         protocol_version = "HTTP/1.1"
         timeout = 30
 
-        def do_POST(self) -> None:  # so it is called
+        def do_POST(self) -> None:  # the name that http.server calls
             try:
                 data = _body(self)
                 kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
@@ -158,7 +161,7 @@ def _server(
                     return
                 if kind not in (_JSON, _PROTOBUF):
                     raise _ExportRefusedError(
-                        415, f"the type is {kind or 'not said'}, not {_PROTOBUF} or {_JSON}"
+                        415, f"the type is {kind or 'not given'}, not {_PROTOBUF} or {_JSON}"
                     )
                 take(spans_of_json(data) if kind == _JSON else spans_of_protobuf(data))
             except NotOtlpError as error:
@@ -185,8 +188,8 @@ def _server(
                 refuse("the exporter speaks gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
             super().send_error(code, message, explain)
 
-        def log_message(self, format: str, *args: Any) -> None:  # so it is called
-            """Nothing is logged."""
+        def log_message(self, format: str, *args: Any) -> None:  # the name that http.server calls
+            """Log nothing."""
 
     return _Server(("127.0.0.1", port), Handler)
 
@@ -234,9 +237,11 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
 
 
 class TracedAgents:
-    """Agents whose spans are read. ``inner`` makes the factory of those that are asked, once it is known
-    where spans are taken; ``send`` tells one of them which ``traceparent`` its next requests have. ``port``:
-    where to listen, if not as the options say (0: anywhere)."""
+    """The agents of a run whose spans are read.
+
+    ``inner`` makes the factory of the actual agents, once the receiver's address is known; ``send`` hands one
+    of them the ``traceparent`` of its next requests. ``port``: the port to listen on, if not that of the
+    options (0: any)."""
 
     def __init__(
         self,
@@ -264,16 +269,16 @@ class TracedAgents:
 
     @property
     def does(self) -> str:
-        """What is done with the agent, in words."""
+        """A description of how the agent is run."""
         where = f"its spans are read at http://127.0.0.1:{self.receiver.port}/v1/traces"
-        told = getattr(self._inner, "does", "")
-        return f"{told}; {where}" if told else where
+        inner = getattr(self._inner, "does", "")
+        return f"{inner}; {where}" if inner else where
 
     def make(self, sample: Sample) -> TracedAgent:
         return TracedAgent(self._inner.make(sample), self)
 
     async def aclose(self) -> None:
-        await self._inner.aclose()  # a program may have spans to send when it ends
+        await self._inner.aclose()  # a program may send spans when it ends
         for remark in await asyncio.to_thread(self.receiver.close):
             self.warn(remark)
 
@@ -286,8 +291,10 @@ class TracedAgents:
         return trace
 
     async def wait_for_spans(self, trace: Trace) -> list[dict[str, Any]] | None:
-        """The spans of a trace; ``None``: they did not come, or not all. Whether it is complete is known once
-        the server's span is there; where there is none, only when the time is over."""
+        """Wait for the spans of a trace; return ``None`` if they did not arrive, or not all of them.
+
+        A trace can be complete as soon as the server's span is there; without one, that is decided only when
+        the time is over."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._options.wait_s
         with pause_deadlines():
@@ -300,11 +307,11 @@ class TracedAgents:
                 await asyncio.sleep(_SETTLE_S)
 
 
-NO_SPANS = "the spans of the turn did not all come"
+NO_SPANS = "spans of the turn that did not arrive"
 
 
 class TracedAgent(AgentWrapper):
-    """One conversation's agent."""
+    """The agent of one conversation."""
 
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
         super().__init__(agent)
@@ -316,17 +323,17 @@ class TracedAgent(AgentWrapper):
         try:
             reply = ReadReply.from_reply(await self._agent.reply(messages, tools))
         except AgentevalError as error:
-            # What was lost on the way nobody waits for; an agent that answered has its spans to send.
+            # Only an agent that answered has spans to wait for; a lost connection has none.
             has_answered = isinstance(error, AgentError) and error.kind != "timeout"
             spans = await self._agents.wait_for_spans(trace) if has_answered else None
-            came = self._agents.receiver.spans(trace) if spans is None else spans
-            told = self._with_spans(ReadReply.from_reply(error.seen or AgentReply()), came, messages)
-            error.seen = told if spans is not None else replace(told, unplaced=(NO_SPANS,))
+            received = self._agents.receiver.spans(trace) if spans is None else spans
+            partial = self._with_spans(ReadReply.from_reply(error.seen or AgentReply()), received, messages)
+            error.seen = partial if spans is not None else replace(partial, unplaced=(NO_SPANS,))
             raise
         spans = await self._agents.wait_for_spans(trace)
         if spans is None:
-            what = "only a part of its spans" if self._agents.receiver.spans(trace) else "no span"
-            self._agents.warn(f"{what} of a request came in time; its calls are not observed")
+            what = "only some spans" if self._agents.receiver.spans(trace) else "no span"
+            self._agents.warn(f"{what} of a request arrived in time; its calls are not observed")
             return replace(reply, unplaced=(*reply.unplaced, NO_SPANS))
         return self._with_spans(reply, spans, messages)
 
@@ -337,7 +344,7 @@ class TracedAgent(AgentWrapper):
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not tell the arguments of {names}: checks of them stay open"
+            what = f"its spans do not contain the arguments of {names}: checks of them remain open"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
         usage = turn.usage if reply.usage is None else reply.usage
@@ -345,7 +352,7 @@ class TracedAgent(AgentWrapper):
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:
-    """The calls of this turn that the agent was sent with their results."""
+    """Return the calls of this turn that were sent to the agent with their results."""
     users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
     return [
         call

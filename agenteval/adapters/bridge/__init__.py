@@ -1,4 +1,3 @@
-"""``agenteval tools serve --stdio-bridge``: an MCP server over stdio that passes on to the run it is part of.
+"""``agenteval tools serve --stdio-bridge``: an MCP server over stdio that forwards to the run it belongs to.
 
-Kept apart from ``adapters/agents``, whose imports would slow the start of each bridge.
-"""
+It is separate from ``adapters/agents``, whose imports would slow the start of each bridge."""

@@ -1,9 +1,8 @@
-"""Which address the tools of a process have, for processes that get no environment: clients of MCP hand only
-``HOME``, ``PATH`` and the like to the servers that they start.
+"""Pass the address of the run's tool server to processes that get no environment.
 
-A run writes a file for each process of an agent with ``mcp``, named by the process; whatever that starts
-finds it by its ancestors. No variable says where the folder of these files is, since none would arrive.
-"""
+MCP clients hand only ``HOME``, ``PATH`` and the like to the servers that they start. So a run writes a file
+for each process of an agent with ``mcp``, named after the process; whatever that process starts finds the
+file through its ancestors. No variable can name the folder of these files, because none would arrive."""
 
 from __future__ import annotations
 
@@ -21,18 +20,19 @@ from typing import NamedTuple
 from agenteval.adapters.bridge.ancestors import ancestors, inspect_process
 
 MCP_URL_VARIABLE = "AGENTEVAL_MCP_URL"
-"""Where a program or a Python target finds the server. It wins over the files."""
+"""The variable in which a program or a Python target finds the server. It takes precedence over the files."""
 _LOOKS, _PAUSE_S = 10, 0.1
-"""A process may be quicker than the run that has just started its parent."""
+"""How often, and with what pauses, a bridge looks: the run may not have announced its parent yet."""
 _UNFINISHED = ".new"
 
 
 class AnnouncedAddress(NamedTuple):
-    """``url``: empty for a process of an agent without ``mcp``."""
+    """An address that a run announced."""
 
     url: str
+    """The address; empty for a process of an agent without ``mcp``."""
     name: str
-    """Of the process that it was written for."""
+    """The name of the process for which it was announced."""
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────
@@ -44,10 +44,12 @@ _home = 0
 
 
 def announce(pid: int, url: str) -> None:
-    """From now on what the process ``pid`` starts finds ``url``. One without is announced only where another
-    agent's address would be found in its place. Without a folder nothing is: a bridge says so."""
+    """Let everything that the process ``pid`` starts from now on find ``url``.
+
+    An empty ``url`` is announced only where another agent's address would be found otherwise. If there is no
+    private folder, nothing is announced, and a bridge reports that."""
     with _lock:
-        is_first = _begin_here()
+        is_first = _adopt_process()
         if not url and not _urls.get(os.getpid()):
             return
         _urls[pid] = url
@@ -61,12 +63,12 @@ def announce(pid: int, url: str) -> None:
 
 
 def announced_url(pid: int) -> str:
-    """What it finds; empty if nothing."""
+    """Return the address announced for ``pid``; empty if there is none."""
     return _urls.get(pid, "")
 
 
 def withdraw(pid: int) -> None:
-    """The process is over, or has no address any more."""
+    """Remove the announcement of a process that has ended or no longer has an address."""
     with _lock:
         _urls.pop(pid, None)
         if _home == os.getpid() and (path := _written.pop(pid, None)):
@@ -74,12 +76,12 @@ def withdraw(pid: int) -> None:
 
 
 def withdraw_all() -> None:
-    """This process ends. A copy of it withdraws nothing of its parent's."""
+    """Withdraw all announcements of this process, which ends. A fork of it withdraws none of its parent's."""
     for pid in tuple(_written):
         withdraw(pid)
 
 
-def _begin_here() -> bool:
+def _adopt_process() -> bool:
     global _home
     if _home == os.getpid():
         return False
@@ -100,7 +102,7 @@ def _write(path: Path, url: str) -> None:
 
 
 def _remove_dead(folder: Path) -> None:
-    """Those of runs that were killed."""
+    """Remove the files of runs that were killed."""
     for path in folder.iterdir():
         identity = path.name.removesuffix(_UNFINISHED)
         pid = identity.partition("-")[0]
@@ -113,7 +115,7 @@ def _remove_dead(folder: Path) -> None:
 
 
 def find_address() -> AnnouncedAddress | None:
-    """The address of the nearest ancestor that has one. Waits a moment for it."""
+    """Find the address of the nearest ancestor that has one. Waits a moment for it."""
     for look in range(_LOOKS):
         if look:
             time.sleep(_PAUSE_S)
@@ -125,7 +127,7 @@ def find_address() -> AnnouncedAddress | None:
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """``None`` if there is no such file of this user's."""
+    """Read the file; ``None`` if this user has no such file."""
     with suppress(OSError, ValueError):
         _require_private(folder)
         number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -138,7 +140,7 @@ def _read(folder: Path, name: str) -> str | None:
 
 
 def _folders() -> Iterator[Path]:
-    """Where it may be: the same for all processes of a user, whatever their environment is."""
+    """Yield the possible folders: the same for all processes of a user, whatever their environment."""
     if sys.platform == "win32":
         return
     user = os.getuid()
@@ -148,7 +150,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _own_folder() -> Path:
-    """Raises ``OSError`` if there is none that is private."""
+    """Create or find the folder. Raises ``OSError`` if no private one can be had."""
     fault = OSError("no folder")
     for folder in _folders():
         try:
@@ -161,7 +163,9 @@ def _own_folder() -> Path:
 
 
 def _require_private(folder: Path) -> None:
-    """Another user may have made it first, in a folder where all may write."""
+    """Raise ``PermissionError`` unless the folder belongs to this user alone.
+
+    Its parent is writable for all, so another user may have created it first."""
     found = folder.lstat()
     if not (stat.S_ISDIR(found.st_mode) and _is_own(found) and not found.st_mode & 0o077):
         raise PermissionError(f"{folder} is not a folder of this user's alone")

@@ -1,4 +1,4 @@
-"""The processes above one, as the system shows them. A process id with its start time is never used twice."""
+"""Look up the parent processes of a process. A process ID together with its start time is never reused."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _PS_S = 5.0
 
 
 class ProcessInfo(NamedTuple):
-    """``started``: when, in the system's own form; it is only compared."""
+    """A running process."""
 
     pid: int
     parent: int
     started: str
+    """The start time in the system's own format; it is only compared."""
     name: str
 
     @property
@@ -28,14 +29,14 @@ class ProcessInfo(NamedTuple):
 
 
 def inspect_process(pid: int) -> ProcessInfo | None:
-    """``None`` for one that is not there, or that the system does not show."""
+    """Return the process; ``None`` if it does not exist or the system does not show it."""
     if sys.platform == "win32":
         return None
     return _by_proc(pid) if _PROC.joinpath("self", "stat").exists() else _by_ps(pid)
 
 
 def ancestors() -> Iterator[ProcessInfo]:
-    """The parent of this process, its parent, and so on."""
+    """Yield the parent of this process, its parent, and so on."""
     pid = os.getppid()
     for _ in range(_MAX_DEPTH):
         found = inspect_process(pid) if pid > 0 else None
@@ -48,7 +49,7 @@ def ancestors() -> Iterator[ProcessInfo]:
 def _by_proc(pid: int) -> ProcessInfo | None:
     try:
         text = _PROC.joinpath(str(pid), "stat").read_text(encoding="utf-8", errors="replace")
-        before, _, after = text.rpartition(")")  # the name may hold blanks and parentheses
+        before, _, after = text.rpartition(")")  # the name may contain blanks and parentheses
         fields = after.split()
         return ProcessInfo(pid, int(fields[1]), fields[19], before.partition("(")[2])
     except (OSError, IndexError, ValueError):

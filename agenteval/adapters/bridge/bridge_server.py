@@ -1,8 +1,8 @@
-"""The bridge itself: MCP over stdio on the agent's side; on the other the run's server and, where there is
-one, the real server that it stands in for.
+"""Bridge MCP over stdio, on the agent's side, to the run's server and, if there is one, to the real server it
+replaces.
 
-A call of a tool that the real server has is announced to the run as such (``HAS_REAL``). Where the run leaves
-it to the real server, it answers with a ``PERMIT``; what came of the call is reported by that (``OUTCOME``).
+A call of a tool that the real server has is sent to the run with ``HAS_REAL``. If the run leaves the call to
+the real server, it answers with a ``PERMIT``; the bridge then reports the call's result with an ``OUTCOME``.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from typing import Any
 from agenteval.core.errors import AuthorError, Problem, innermost
 
 HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval/outcome"
-"""Keys of ``_meta``: of a call, of what the run answers, of the call that reports what came of it."""
+"""Keys of ``_meta``: in a call, in the run's answer, in the call that reports the outcome."""
 _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
-"""The run bounds how long a call takes, and the agent how long it waits."""
+"""Effectively no limit: the run limits a call's duration, and the agent its own wait."""
 _ANY = {"type": "object"}
-_GONE = "agenteval's run does not answer any more, so no tool does"
+_GONE = "agenteval's run no longer answers, so no tool can be called"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
-    """Serve the tools of the run at ``url`` until the input ends. ``only``: the names that are listed; empty
-    for all. ``real``: the command of the server that this one stands in for, if any. Raises ``AuthorError``.
-    """
+    """Serve the tools of the run at ``url`` until the input ends.
+
+    ``only``: the names that are listed; empty for all. ``real``: the command of the server that this one
+    replaces, if any. Raises ``AuthorError``."""
     import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
 
     async with AsyncExitStack() as stack:
-        # It is on this machine: a proxy of the environment is not asked.
+        # The run is on this machine, so proxies of the environment do not apply.
         timeout = httpx2.Timeout(_CALL_S, connect=_CONNECT_S)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=timeout, trust_env=False))
         run = _RunClient(url, http)
@@ -59,8 +60,10 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
 
 
 class _RunClient:
-    """The run's server. Each request has a client of its own: one that finds the server gone takes all that
-    it is part of along."""
+    """A client of the run's server.
+
+    Each request has its own MCP client, because a client that finds the server gone cancels everything around
+    it."""
 
     def __init__(self, url: str, http: Any) -> None:
         self._url = url
@@ -80,13 +83,13 @@ class _RunClient:
             yield client
 
     async def require(self) -> None:
-        """Raises ``AuthorError`` if it does not answer."""
+        """Raise ``AuthorError`` if the run does not answer."""
         try:
             async with self.connected():
                 pass
         except Exception as error:
             what = f"the run at {self._url} does not answer: {innermost(error)}"
-            remedy = "is it over? a bridge serves one conversation of a run that goes on"
+            remedy = "is it over? a bridge serves one conversation of a run in progress"
             raise AuthorError(Problem(what, remedy)) from error
 
     async def list_tools(self) -> Sequence[Any]:
@@ -113,7 +116,7 @@ class _Bridge:
             declared = {tool.name: tool for tool in await self._run.list_tools()}
         except Exception as error:
             raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {innermost(error)}") from error
-        found = [_merged(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
+        found = [_merge_listing(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
         tools = (*found, *declared.values())
         return types.ListToolsResult(
             tools=[tool for tool in tools if not self._only or tool.name in self._only]
@@ -127,10 +130,10 @@ class _Bridge:
         except Exception as error:
             return _error_result(f"{_GONE}: {innermost(error)}")
         permit = (answer.meta or {}).get(PERMIT)
-        return answer if permit is None else await self._carried_out(permit, name, arguments)
+        return answer if permit is None else await self._call_real_tool(permit, name, arguments)
 
-    async def _carried_out(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
-        """A call of the real server's tool, reported to the run before the agent has the answer."""
+    async def _call_real_tool(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
+        """Call the real server's tool, and report the outcome to the run before the agent has the answer."""
         from mcp.shared.exceptions import MCPError
 
         try:
@@ -140,7 +143,7 @@ class _Bridge:
             raise
         except Exception as error:
             result = _error_result(innermost(error))
-        await self._report(permit, name, _value_of(result), is_error=bool(result.is_error))
+        await self._report(permit, name, _recorded_value(result), is_error=bool(result.is_error))
         return result
 
     async def _report(self, permit: str, name: str, value: Any, *, is_error: bool) -> None:
@@ -172,8 +175,10 @@ async def _all_tools(client: Any) -> Sequence[Any]:
 
 
 async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
-    """As ``Client.call_tool``, but the result is passed on as it is: whether it fits its schema is for the
-    agent's client to say, and tools are listed only when the agent asks for that."""
+    """Call a tool as ``Client.call_tool`` does, but pass the result on unchanged.
+
+    The agent's client checks the result against its schema, and tools are listed only when the agent asks for
+    it."""
     import mcp_types as types
 
     params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
@@ -182,9 +187,10 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
     )
 
 
-def _merged(declared: Any, real: Any) -> Any:
-    """A tool as it is listed: the scenario's words come first; what it does not say the real server does. Its
-    answers need not have the form of the real ones."""
+def _merge_listing(declared: Any, real: Any) -> Any:
+    """Merge a tool's listing: the scenario's declaration comes first, the real server fills in the rest.
+
+    No output schema is listed, because the scenario's answers need not have the form of the real ones."""
     if declared is None:
         return real
     schema = declared.input_schema if declared.input_schema != _ANY else real.input_schema
@@ -197,8 +203,8 @@ def _merged(declared: Any, real: Any) -> Any:
     )
 
 
-def _value_of(result: Any) -> Any:
-    """What the agent is given, as it is recorded."""
+def _recorded_value(result: Any) -> Any:
+    """Return what the agent gets, as it is recorded."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

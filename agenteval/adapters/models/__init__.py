@@ -1,8 +1,7 @@
-"""agenteval's own language models: the simulated user, the judges, de-duplication.
+"""agenteval's own language models: the simulated user, the judges, deduplication.
 
-``make_model`` turns a configuration entry into a ``ChatModel``. The modules behind it are imported when
-a model of their kind is made: the ``openai`` package alone takes half a second.
-"""
+``make_model`` turns a configuration entry into a ``ChatModel``. A provider's module is imported when the
+first model of its kind is created: the ``openai`` package alone takes half a second."""
 
 from __future__ import annotations
 
@@ -27,16 +26,15 @@ def make_model(
     root: Path,
     jitter: Callable[[], float] | None = None,
 ) -> ChatModel:
-    """The model that ``config`` names, for ``role`` (user, judge or dedup).
+    """Create the model that ``config`` names, for ``role`` (user, judge or dedup).
 
-    ``root`` is the folder that paths of model files start at; ``jitter`` (0 to 1) spreads retries. Raises
-    ``AuthorError`` for what can be known to be wrong before a call.
-    """
+    ``root`` is the folder that paths of model files are relative to; ``jitter`` (0 to 1) spreads retries.
+    Raises ``AuthorError`` for anything that is known to be wrong before a call."""
     provider = PROVIDERS.get(config.provider)
     if config.provider in PROVIDERS.built_in:
         make: Callable[..., ChatModel] = load_target(str(provider.make))
         return make(config, role=role, shared=shared, environ=environ, root=root, jitter=jitter)
-    own = {"options": provider.options.model_validate(config.extra)} if provider.options else {}
+    options = {"options": provider.options.model_validate(config.extra)} if provider.options else {}
     make = load_target(provider.make) if isinstance(provider.make, str) else provider.make
-    made: ChatModel = make(config, role=role, pool=shared.pool, environ=environ, root=root, **own)
+    made: ChatModel = make(config, role=role, pool=shared.pool, environ=environ, root=root, **options)
     return made

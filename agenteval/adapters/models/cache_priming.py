@@ -1,9 +1,8 @@
-"""One call goes first with a beginning that others share. They follow when it is answered, and find the
-beginning in the provider's cache.
+"""Send one call of several with a common prefix first, so that the others find the prefix in the provider's
+cache.
 
-All judges of a turn are ready at the same time, with the same record. Sent at once, none finds what the
-others have sent, and each pays for all of it.
-"""
+All judges of a turn are ready at the same time, with the same record. Sent at once, none of them would find
+what the others sent, and each would pay for all of it."""
 
 from __future__ import annotations
 
@@ -18,23 +17,22 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.tokens import count_tokens
 
 MIN_PREFIX_TOKENS = 1024
-"""Tokens that a beginning has, if it is worth to wait for."""
+"""The tokens from which a prefix is worth waiting for."""
 STEP = 128
-"""Tokens that a longer beginning has more, if it is worth to wait for that, too."""
+"""The additional tokens from which a longer prefix is worth waiting for, too."""
 PATIENCE_S = 30.0
-"""How long anyone waits: by then a beginning has been read, however long the answer to it takes."""
+"""The longest wait in seconds: by then the provider has read a prefix, however long its answer takes."""
 REMEMBERED = 20_000
-"""Beginnings, the latest; providers forget sooner."""
+"""The number of prefixes remembered, the latest ones; providers forget sooner."""
 
 _tokens = lru_cache(maxsize=256)(count_tokens)
 
 
 class CachePrimingModel:
-    """A ``ChatModel`` that lets one request go first with each beginning that a request names as ``shared``,
-    the shortest first, and holds the others until that has a reply or has failed in whatever way.
+    """A ``ChatModel`` that lets one request go first with each prefix that a request marks as ``shared``.
 
-    Who leads never waits any more, so nobody waits for somebody who waits.
-    """
+    The shortest prefix goes first. Other requests wait until the first one has a reply or has failed in any
+    way. A request that goes first never waits again, so no request waits for one that is waiting."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -42,8 +40,8 @@ class CachePrimingModel:
         self._known: dict[bytes, None] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        new = await self._admitted(tuple(_beginnings(request)))
-        # Nothing is awaited in between: what is new to one request is under way for the next.
+        new = await self._wait_for_prefix(tuple(_prefixes(request)))
+        # No await in between: a prefix new to this request must be in progress for the next one.
         ended = anyio.Event()
         self._under_way |= dict.fromkeys(new, ended)
         try:
@@ -56,8 +54,8 @@ class CachePrimingModel:
                 del self._known[next(iter(self._known))]
             ended.set()
 
-    async def _admitted(self, beginnings: Sequence[bytes]) -> Sequence[bytes]:
-        """The beginnings that nobody has sent yet, once nothing shorter is under way."""
+    async def _wait_for_prefix(self, beginnings: Sequence[bytes]) -> Sequence[bytes]:
+        """Wait while a shorter prefix is in progress; return the prefixes that nobody has sent yet."""
         for place, name in enumerate(beginnings):
             if leader := self._under_way.get(name):
                 with pause_deadlines(), anyio.move_on_after(PATIENCE_S):
@@ -71,14 +69,14 @@ class CachePrimingModel:
         await self._model.aclose()
 
 
-def _beginnings(request: ModelRequest) -> Iterator[bytes]:
-    """A name for each that is long enough, the shortest first."""
+def _prefixes(request: ModelRequest) -> Iterator[bytes]:
+    """Yield an identifier for each prefix that is long enough, the shortest first."""
     digest = blake2b(request.system.encode("utf-8", "replace"), digest_size=16)
-    tokens, begun, told = _tokens(request.system), 0, 0
+    tokens, start, yielded = _tokens(request.system), 0, 0
     for end in request.shared:
-        more = request.prompt[begun:end]
+        more = request.prompt[start:end]
         digest.update(b"\0" + more.encode("utf-8", "replace"))
-        tokens, begun = tokens + _tokens(more), end
-        if tokens >= MIN_PREFIX_TOKENS and tokens - told >= STEP:
-            told = tokens
+        tokens, start = tokens + _tokens(more), end
+        if tokens >= MIN_PREFIX_TOKENS and tokens - yielded >= STEP:
+            yielded = tokens
             yield digest.digest()

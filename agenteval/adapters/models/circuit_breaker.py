@@ -1,4 +1,4 @@
-"""A judge that fails on every call is asked no more: what is left is reported as not asked, at once."""
+"""Stop calling a judge that fails on every call, and report its remaining checks as skipped at once."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.safe_text import one_line
 
 FAILURES = 5
-"""Calls in a row, each with its retries, after which a rubric is asked no more. As long as it has never
-answered no more of them are begun: the others wait until it is known whether it answers at all."""
+"""The number of consecutive failed calls, each with its retries, after which a rubric is no longer used.
+
+Until the rubric's first answer no more calls than this are started: the others wait until it is known whether
+it answers at all."""
 
 
 class RubricCircuit:
-    """How one rubric has fared with one model.
+    """The record of one rubric with one model.
 
-    A call fails if the server gives no answer; or, of a rubric that was never answered, if the answer cannot
-    be read. Once one could be, another that cannot be is a matter of its own record. One that could be read
-    and has a flaw is an answer here: what it got wrong, it got wrong of its own record.
-    """
+    A call fails if the server gives no answer or, for a rubric that has never been answered, if the answer is
+    unreadable. After one readable answer, an unreadable one is blamed on its own record. A readable answer
+    with a flaw counts as an answer here, because its flaw concerns its own record only."""
 
     def __init__(self) -> None:
         self.has_answered = False
         self.closed_for = ""
-        """Why it is asked no more; empty while it is asked."""
+        """The reason why the rubric is no longer used; empty while it is used."""
         self._in_a_row = 0
         self._in_flight = 0
         self._one_ended = anyio.Event()
 
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
-        """Waits until a call may be begun."""
+        """Wait until a call may be started."""
         while self._in_flight + self._in_a_row >= FAILURES and not (self.has_answered or self.closed_for):
             with pause_deadlines():
                 await self._one_ended.wait()
@@ -49,11 +50,11 @@ class RubricCircuit:
             self._one_ended = anyio.Event()
 
     def record_success(self) -> None:
-        """One that was in flight may show that it answers after all."""
+        """Record an answer; one to a call that was in flight may close the circuit again."""
         self.has_answered, self._in_a_row, self.closed_for = True, 0, ""
 
     def record_failure(self, error: Exception) -> bool:
-        """Whether this was one too many."""
+        """Record a failure and return whether it was the one that opened the circuit."""
         if self.has_answered and isinstance(error, UnreadableReplyError):
             return False
         self._in_a_row += 1
@@ -64,7 +65,7 @@ class RubricCircuit:
 
 
 class RubricCall:
-    """One call of a rubric while it is under way. It may wait long for its turn to be sent."""
+    """One call of a rubric in progress. It may wait a long time before it is sent."""
 
     def __init__(self, rubric: RubricCircuit, what: str) -> None:
         self.rubric = rubric
@@ -72,26 +73,30 @@ class RubricCall:
         self._is_sent = False
 
     def require_open(self) -> None:
-        """Raises ``RequestSkippedError`` if the rubric is asked no more; ``InfrastructureError`` if so for a
-        call that was sent before."""
+        """Raise an error if the rubric is no longer used.
+
+        ``RequestSkippedError`` for a call that was never sent, ``InfrastructureError`` for one that was sent
+        before."""
         if self.rubric.closed_for and self._is_sent:
-            raise InfrastructureError(f"not tried again: {self._what}: {self.rubric.closed_for}")
+            raise InfrastructureError(f"not retried: {self._what}: {self.rubric.closed_for}")
         if self.rubric.closed_for:
             raise RequestSkippedError(f"not asked: {self._what}: {self.rubric.closed_for}")
 
     def send(self) -> None:
-        """A request is sent now; raises as ``require_open`` in place of it."""
+        """Mark the call as sent, or raise as ``require_open`` does."""
         self.require_open()
         self._is_sent = True
 
 
-# Requests are sent deep within the adapter of a model. The context of the task knows which call they are of.
+# Requests are sent deep inside a model's adapter; this variable identifies the call that they belong to.
 CURRENT_RUBRIC_CALL: ContextVar[RubricCall | None] = ContextVar("agenteval_asked_rubric", default=None)
 
 
 class CircuitBreakerModel:
-    """A ``ChatModel`` of judges that raises ``RequestSkippedError`` where the rubric of the request has
-    failed ``FAILURES`` times in a row. ``tell`` is told once of each."""
+    """A ``ChatModel`` for judges that stops calling a rubric that always fails.
+
+    Raises ``RequestSkippedError`` if the request's rubric has failed ``FAILURES`` times in a row. ``warn`` is
+    called once for each such rubric."""
 
     def __init__(self, model: ChatModel, name: str, *, warn: Callable[[str], None]) -> None:
         self._model = model
@@ -104,9 +109,9 @@ class CircuitBreakerModel:
         rubric = self._rubrics.setdefault(metric, RubricCircuit())
         what = f"{self._name} failed {FAILURES} times in a row on {metric}"
         async with rubric.trial():
-            asked = RubricCall(rubric, what)
-            asked.require_open()
-            token = CURRENT_RUBRIC_CALL.set(asked)
+            call = RubricCall(rubric, what)
+            call.require_open()
+            token = CURRENT_RUBRIC_CALL.set(call)
             try:
                 reply = await self._model.complete(request)
             except (AuthorError, RequestSkippedError):
@@ -115,7 +120,7 @@ class CircuitBreakerModel:
                 if isinstance(error, UnreadableReplyError) and error.is_flawed:
                     rubric.record_success()
                 elif rubric.record_failure(error):
-                    self._warn(f"{what}, and is not asked for it any more: {rubric.closed_for}")
+                    self._warn(f"{what}, and is no longer asked for it: {rubric.closed_for}")
                 raise
             finally:
                 CURRENT_RUBRIC_CALL.reset(token)

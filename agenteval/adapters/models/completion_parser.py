@@ -1,4 +1,4 @@
-"""What a chat completion says, whatever its server left out or put in."""
+"""Parse chat completions, whatever the server left out or added."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from agenteval.messages.finish_reasons import is_content_filter, is_token_limit
 from agenteval.messages.reported_usage import read_usage, reported_parts
 
 LARGER_OUTPUT_BUDGET = 4000
-"""Output tokens with which a model that thought too long is asked again, at least."""
+"""The least output tokens with which a model that reasoned too long is asked again."""
 
 
 class CompletionAnswer(NamedTuple):
-    """``text`` is what the model said, thoughts within it included. ``reasoned``: it also thought in a
-    field of its own, which is never the answer."""
+    """The answer in a chat completion."""
 
     text: str
+    """The model's text, including reasoning inside it."""
     finish_reason: str
     reasoned: bool
+    """True if the model also reasoned in a separate field, which is never the answer."""
     usage: Usage
 
     @property
     def is_cut(self) -> bool:
-        """Whether more output tokens may help: it ran out of them, or thought and said nothing."""
+        """True if more output tokens may help: the model ran out of them, or reasoned and gave no answer."""
         if is_token_limit(self.finish_reason):
             return True
         thought = self.reasoned or bool(self.text.strip())
@@ -40,16 +41,18 @@ class CompletionAnswer(NamedTuple):
 def parse_completion(
     reply: Any, *, where: str, sent: Sequence[Mapping[str, str]], quote: Callable[[str], str]
 ) -> CompletionAnswer:
-    """``reply`` is a completion (``HttpClient.decode_completion``), ``where`` names the model in messages,
-    ``sent`` is what was sent (its tokens are estimated where the server does not count them), ``quote`` makes
-    the server's words fit for a message. Raises ``UnreadableReplyError`` if the model would not answer."""
+    """Parse a completion (``HttpClient.decode_completion``).
+
+    ``where`` names the model in messages. ``sent`` holds the messages that were sent; their tokens are
+    estimated if the server does not count them. ``quote`` makes the server's words fit for a message. Raises
+    ``UnreadableReplyError`` if the model refused to answer."""
     choice = reply["choices"][0]
     message = choice["message"]
     text = _text(message.get("content"))
     usage = _usage(reply.get("usage"), sent=sent, got=text)
     refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")
     if isinstance(refusal, str) and refusal.strip():
-        what = f"{where}: the model would not answer: {quote(refusal)}"
+        what = f"{where}: the model refused to answer: {quote(refusal)}"
         raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
     if is_content_filter(reason):
         what = f"{where}: the provider's content filter cut the answer"
@@ -59,7 +62,8 @@ def parse_completion(
 
 
 def _text(content: Any) -> str:
-    """The content, or of a list of parts those that are text: thoughts and images are not the answer."""
+    """Return the content's text; of a list of parts only the text parts: reasoning and images are not the
+    answer."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -70,7 +74,8 @@ def _text(content: Any) -> str:
 
 
 def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
-    """What the server reported; what it left out is estimated. The cost is that of the configured prices."""
+    """Return the reported usage, with estimates for what is missing. The cost comes from the configured
+    prices."""
     if (usage := read_usage(reported)) and not usage.unsplit:
         return usage.model_copy(update={"calls": 1, "cost": None})
     asked, answered = reported_parts(reported)

@@ -1,4 +1,4 @@
-"""Where a provider's models are, and the key to them."""
+"""Resolve the address of a provider's models and the key to them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from agenteval.core.providers import AZURE_ENDPOINT, PROVIDERS, Provider
 from agenteval.files.redaction import SECRET_HEADER, provider_keys, redact_url
 
 API_VERSION = "OPENAI_API_VERSION"
-"""Azure's, by the name that the ``openai`` package gave it."""
+"""The variable of Azure's API version, as the ``openai`` package names it."""
 
 
 class Endpoint(NamedTuple):
-    """``url`` takes the requests; ``shown`` is it without credentials and query. ``key`` is empty if none
-    is to be sent, ``key_name`` the variable it came from. ``budget``: see ``Provider``.
+    """The address of a model and the key to it.
 
-    Of Azure ``url`` is the resource, with the API version as its query: the ``openai`` package makes the
-    rest. Without a key there, tokens are fetched by ``azure-identity``.
-    """
+    For Azure, ``url`` is the resource with the API version as its query: the ``openai`` package makes the
+    rest. Without a key there, ``azure-identity`` fetches tokens."""
 
     url: str
+    """The address that takes the requests."""
     shown: str
+    """The address without credentials and query."""
     key: str
+    """The key; empty if none is sent."""
     key_name: str
+    """The variable that the key came from."""
     budget: str
+    """See ``Provider``."""
 
 
 def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
-    """Raises ``AuthorError`` for a missing key and for a malformed URL."""
+    """Resolve a model's endpoint. Raises ``AuthorError`` for a missing key and for a malformed URL."""
     provider = PROVIDERS.get(config.provider)
     base_url = config.base_url or base_url_override(config, environ) or provider.base_url
     if config.provider == "azure":
@@ -45,7 +48,7 @@ def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoin
 
 
 def base_url_override(config: ModelConfig, environ: Mapping[str, str]) -> str:
-    """The address that the environment says, where the configuration says none."""
+    """Return the address that the environment sets, if the configuration sets none."""
     provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
         return ""
@@ -65,7 +68,7 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
 
 
 def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """The first variable that is set, and the key in it."""
+    """Return the first variable that is set, and the key in it."""
     for name in names:
         key = environ.get(name, "").strip()
         if key and not (key.isascii() and key.isprintable()):
@@ -76,13 +79,13 @@ def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, s
 
 
 def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tuple[str, str, str]:
-    """The key's variable, the key and the address. All that is missing is said at once."""
+    """Return the key's variable, the key and the address. Everything that is missing is reported at once."""
     problems = []
     if not base_url:
         remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
         problems.append(Problem(f"the model {config.model} needs the endpoint of a resource", remedy))
     parts = _parts(base_url or "https://endpoint", config)
-    # The portal shows the whole address of a deployment, documents of the newer API one that ends in /v1.
+    # The portal shows a deployment's full address; the newer API's documentation, one that ends in /v1.
     path = re.sub(r"/openai/(deployments/.*|v1/?)$", "", parts.path).rstrip("/")
     version = dict(parse_qsl(parts.query)).get("api-version") or environ.get(API_VERSION, "").strip()
     if not version:
@@ -103,20 +106,21 @@ def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tu
 def is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ImportError:  # the package around it is not
+    except ImportError:  # its parent package is not installed
         return False
 
 
 def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Every text that opens a door: the models' keys, and those of all known providers. They are sent in
-    headers, which nothing keeps; but a server or an agent may say one back."""
+    """Return every text that grants access: the models' keys, and those of all known providers.
+
+    They are sent in headers, which are never stored; but a server or an agent may repeat one."""
     names = [model.api_key_env for model in models if model.api_key_env]
     found = [environ.get(name, "").strip() for name in names]
     for name in filter(None, (provider.base_url_env for provider in PROVIDERS.shipped.values())):
         parts = urlsplit(environ.get(name, ""))
         queried = (value for key, value in parse_qsl(parts.query) if key != "api-version")
         found += [parts.password or "", *queried]
-    # The ``openai`` package sends what this one holds to OpenAI: a line for each header.
+    # The ``openai`` package sends this variable's value to OpenAI: one header per line.
     lines = (line.partition(":") for line in environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
     found += [value.strip() for name, _, value in lines if SECRET_HEADER.search(name)]
     return tuple(dict.fromkeys(filter(None, (*found, *provider_keys(environ)))))

@@ -1,9 +1,8 @@
-"""One request to a server of language models, and the HTTP library's exceptions translated once.
+"""Send single requests to a language model server, and translate the HTTP library's exceptions once.
 
-The HTTP library itself sends them. The ``openai`` package (``sdk_client``) does for Azure and for whoever
-asks for it: it takes half a second to import, and servers that only resemble OpenAI do not fit its response
-models.
-"""
+The HTTP library itself sends them. The ``openai`` package (``sdk_client``) does so for Azure and where the
+configuration asks for it: it takes half a second to import, and servers that only resemble OpenAI do not fit
+its response models."""
 
 from __future__ import annotations
 
@@ -46,9 +45,9 @@ _CONNECT_S = 10.0
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
 _KEEPALIVE_S = 3.0
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-# Besides the library's own: what the resolver raises for names that no host can have, and what passes
+# In addition to the library's own: what the resolver raises for impossible host names, and what passes
 # through untranslated when TLS breaks in the middle of a connection.
-_FOREIGN = (
+_LIBRARY_ERRORS = (
     *(httpx2.HTTPError, httpx2.InvalidURL),
     *(UnicodeError, OverflowError),
     *(ssl.SSLError, anyio.EndOfStream),
@@ -56,8 +55,9 @@ _FOREIGN = (
 
 
 class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
-    """A request without a completion: the server refused it, or there was no reply. ``tried``: how often
-    it was tried, for a message."""
+    """Raised for a request without a completion: the server refused it, or there was no reply.
+
+    ``tried`` describes the attempts, for a message."""
 
     def __init__(self, cause: ServerRefusal | HttpFault) -> None:
         super().__init__(cause)
@@ -66,17 +66,16 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds that the server asks to wait, if it does."""
+        """The seconds that the server asks to wait; ``None`` if it does not ask."""
         return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 
 class HttpClient:
-    """Requests to one endpoint. ``timeout_s`` bounds each from its start to its last byte.
+    """A client of one endpoint. ``timeout_s`` limits each request from start to last byte.
 
-    Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
-    honoured. A key is sent only if there is one, and to no other host: redirects are not followed.
-    ``sdk``: the provider whose requests the ``openai`` package is to send; empty for none.
-    """
+    Proxies of the environment (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honoured. A key is sent only if there is one, and to no other host: redirects are not followed. ``sdk``:
+    the provider whose requests the ``openai`` package sends; empty for none."""
 
     def __init__(
         self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time, sdk: str = ""
@@ -84,10 +83,10 @@ class HttpClient:
         self._endpoint = endpoint
         self._now = now
         self._timeout_s = timeout_s
-        self._connections = Connections(_by_sdk(endpoint, sdk) if sdk else _posts(endpoint))
+        self._connections = Connections(_sdk_senders(endpoint, sdk) if sdk else _senders(endpoint))
 
     async def post(self, body: bytes) -> RawReply:
-        """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
+        """Send ``body`` and return the reply as it came. Raises ``FailedCall`` if there is none."""
         connection = self._connections.take()
         try:
             with anyio.fail_after(self._timeout_s):
@@ -98,7 +97,7 @@ class HttpClient:
             raise FailedCall(self._fault(FaultKind.TOO_LARGE, "")) from exc
         except SignInError as exc:
             raise FailedCall(self._fault(FaultKind.SIGN_IN, str(exc))) from exc
-        except _FOREIGN as exc:
+        except _LIBRARY_ERRORS as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
             self._connections.give_back(connection)
@@ -109,7 +108,7 @@ class HttpClient:
         await self._connections.aclose()
 
     def decode_completion(self, http: RawReply) -> Any:
-        """The reply as JSON. Raises ``FailedCall`` if it is one of an error, or no completion."""
+        """Decode the reply as JSON. Raises ``FailedCall`` if it is an error or not a completion."""
         status, reply = http.status, _json(http.content)
         if http.is_redirect:
             to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
@@ -136,14 +135,14 @@ def _kind(exc: Exception) -> FaultKind:
 
 
 def _is_error(reply: Any) -> bool:
-    """Some gateways say 200 and mean an error."""
+    """Check whether the reply is an error, because some gateways send an error with status 200."""
     if not isinstance(reply, dict):
         return False
     return bool(find_error(reply)) or (not reply.get("choices") and bool(reply.get("detail")))
 
 
 def _unlike_a_completion(reply: Any) -> str:
-    """What is wrong with a reply that is not a completion; empty if it is one."""
+    """Describe what is wrong with a reply that is not a completion; empty if it is one."""
     if isinstance(reply, str):
         return "it is a web page" if "<html" in reply[:1000].lower() else "it is not JSON"
     choices = reply.get("choices") if isinstance(reply, dict) else None
@@ -155,7 +154,7 @@ def _unlike_a_completion(reply: Any) -> str:
 
 
 def _json(body: bytes) -> Any:
-    """The body as JSON (a stream put together), or its text."""
+    """Decode the body as JSON (a stream is assembled), or as text."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -164,7 +163,7 @@ def _json(body: bytes) -> Any:
 
 
 def _streamed(body: bytes) -> dict[str, Any] | None:
-    """The completion, or the error, that a stream amounts to; ``None`` if it breaks off."""
+    """Assemble a stream into its completion or its error; ``None`` if it breaks off."""
     from agenteval.messages.completion import UnreadableResponseError, assemble_completion
 
     try:
@@ -181,16 +180,16 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
         raise AuthorError(Problem(f"{endpoint.shown} is not a URL: {exc}", "check base_url")) from exc
 
 
-class _Post(Protocol):
-    """Sends requests to one place, one at a time."""
+class _Sender(Protocol):
+    """A sender of requests to one endpoint, one at a time."""
 
     async def post(self, body: bytes) -> RawReply: ...
 
     async def aclose(self) -> None: ...
 
 
-class _ThroughClient:
-    """By the library's own ways: through proxies."""
+class _ClientSender:
+    """A sender that uses the library's client, which supports proxies."""
 
     def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL) -> None:
         self._client = client
@@ -207,30 +206,32 @@ class _ThroughClient:
         await self._client.aclose()
 
 
-def _by_sdk(endpoint: Endpoint, provider: str) -> Callable[[], _Post]:
-    """One for all: the package has a pool of its own."""
-    verify, trust_env = _surroundings(_url(endpoint))
+def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
+    """Return a factory that always gives the same sender, because the package has a pool of its own."""
+    verify, trust_env = _tls_settings(_url(endpoint))
     post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
     return lambda: post
 
 
-def _surroundings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
-    """The certificates for a server, and whether it is reached as the environment says. Without TLS to be set
-    up, that has nothing to say about a server on this machine but proxies, and those are not meant for it."""
+def _tls_settings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
+    """Return the certificates for a server, and whether the environment's settings apply to it.
+
+    A plain-HTTP server on this machine needs neither: for it the environment could only set proxies, which
+    are not meant for it."""
     is_here = url.scheme == "http" and url.host in _THIS_MACHINE
     return (empty_ssl_context() if is_here else certificates()), not is_here
 
 
-def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
-    """Makes what sends requests to an endpoint, all alike."""
+def _senders(endpoint: Endpoint) -> Callable[[], _Sender]:
+    """Return a factory of identical senders to an endpoint."""
     url = _url(endpoint)
-    verify, trust_env = _surroundings(url)
+    verify, trust_env = _tls_settings(url)
 
     def client() -> httpx2.AsyncClient:
         return _client(endpoint, verify=verify, trust_env=trust_env)
 
     if not is_direct(url, trust_env=trust_env):
-        return lambda: _ThroughClient(client(), url)
+        return lambda: _ClientSender(client(), url)
     headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
     return lambda: Connection(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
 

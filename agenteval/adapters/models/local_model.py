@@ -1,4 +1,4 @@
-"""A model file on this machine, run by llama.cpp within this process (the extra ``local``)."""
+"""Run a model file on this machine with llama.cpp, inside this process (the extra ``local``)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from agenteval.core.errors import AuthorError, InfrastructureError, Place, Probl
 from agenteval.core.protocols import ModelReply, ModelRequest
 
 MAX_TEXT = 300
-"""Characters of a text in an answer: small models fill whatever they are given, a token at a time."""
+"""The most characters of a text in an answer: small models fill all the space they get, one token at a time.
+"""
 _OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT_TOKENS, "threads": 1}
 
 
 class LocalModel:
-    """A ``ChatModel`` over a GGUF file. Its server is started by the first call, once per file and
-    options in a process, and answers one call at a time.
+    """A ``ChatModel`` that runs a GGUF file.
 
-    ``extra`` may hold ``n_ctx`` and ``threads`` (default 1); the rest of it is sent with each request.
-    Raises ``AuthorError`` when made, if the file or the package is missing.
-    """
+    The first call starts its server, once per process for a file and its options. The server answers one call
+    at a time. ``extra`` may hold ``n_ctx`` and ``threads`` (default 1); the rest of it is sent with each
+    request. The constructor raises ``AuthorError`` if the file or the package is missing."""
 
     def __init__(self, config: ModelConfig, shared: ModelResources, *, root: Path) -> None:
         self._config = config
         self._path = _model_file(config, root)
         self._options = {name: _option(config, name) for name in _OPTIONS}
         pool = shared.pool.narrowed(str(self._path), 1)
-        self._shared = shared._replace(pool=pool, limits=None)  # nobody else asks the server
+        self._shared = shared._replace(pool=pool, limits=None)  # nobody else calls the server
         self._chat: OpenAiChat | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """As ``OpenAiChat``; also raises ``InfrastructureError`` if llama.cpp cannot load the file."""
+        """Answer as ``OpenAiChat`` does; also raise ``InfrastructureError`` if llama.cpp cannot load the
+        file."""
         if self._chat is None:
             start = partial(_server, self._path, self._options["n_ctx"], self._options["threads"])
             address = await anyio.to_thread.run_sync(start)
@@ -51,8 +52,9 @@ class LocalModel:
         return await self._chat.complete(request)
 
     async def aclose(self) -> None:
-        """Close the connections; may be called twice. The server lives as long as the process: to load
-        a model anew costs more than to keep it."""
+        """Close the connections; may be called twice.
+
+        The server lives as long as the process, because reloading a model costs more than keeping it."""
         if self._chat:
             await self._chat.aclose()
 
@@ -81,7 +83,7 @@ _starting = threading.Lock()
 
 
 def _server(path: Path, n_ctx: int, threads: int) -> str:
-    """The address of the server of a model file; blocks while the model is loaded."""
+    """Return the address of a model file's server; block while the model is loaded."""
     with _starting:
         key = (path, n_ctx, threads)
         if key not in _servers:
@@ -97,7 +99,7 @@ def _start(path: Path, n_ctx: int, threads: int) -> Any:
         raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "reinstall it")) from exc
     params = llama.CommonParams()
     params.model.path = str(path)
-    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine alone
+    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine only
     params.n_ctx, params.n_parallel = n_ctx, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity, params.warmup, params.ui = -1, False, False

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible endpoint: asks, adapts, retries, repairs."""
+"""Call a language model behind an OpenAI-compatible endpoint: send, adapt, retry, repair."""
 
 from __future__ import annotations
 
@@ -49,34 +49,36 @@ RETRY = RetryPolicy(retries=3)
 
 
 class RefusedError(InfrastructureError):
-    """The server will not take the request, as it is or changed."""
+    """Raised when the server accepts the request in no form."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A request on its way: what was said so far, and how many tokens the answer may have."""
+    """A request in progress."""
 
     request: ModelRequest
     messages: tuple[Mapping[str, str], ...]
+    """The messages so far."""
     budget: int | None
+    """The limit on the answer's output tokens; ``None`` for no limit."""
 
     def grown(self, answer: CompletionAnswer) -> _Question:
         return replace(self, budget=answer.larger_budget(self.budget))
 
     def repaired(self, answer: CompletionAnswer, why: str) -> _Question:
-        """The question again, with the answer that was no use and what was wrong with it."""
+        """Return the question again, with the unusable answer and what was wrong with it."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
-            # Some servers refuse an empty message of the assistant, and two of the user in a row.
+            # Some servers refuse an empty assistant message, and two user messages in a row.
             system, user = self.messages[:2]
             again = {"role": "user", "content": f"{user['content']}\n\n{note}"}
             return replace(self, messages=(system, again))
-        said = {"role": "assistant", "content": answer.text[:_QUOTED_TO_MODEL]}
-        return replace(self, messages=(*self.messages, said, {"role": "user", "content": note}))
+        answer_message = {"role": "assistant", "content": answer.text[:_QUOTED_TO_MODEL]}
+        return replace(self, messages=(*self.messages, answer_message, {"role": "user", "content": note}))
 
 
 class _RepairBudget:
-    """What one request may still be asked again for, and what it has cost."""
+    """The remaining repairs of one request, and its usage so far."""
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -84,7 +86,7 @@ class _RepairBudget:
         self.has_repaired = False
 
     def next(self, question: _Question, answer: CompletionAnswer, why: str) -> _Question | None:
-        """What to ask after an answer that is no use; ``None``: no more."""
+        """Return the next question after an unusable answer; ``None`` to give up."""
         if answer.is_cut and self.cut is None:
             self.cut = answer
             return question.grown(answer)
@@ -95,18 +97,18 @@ class _RepairBudget:
 
 
 class _Sent(NamedTuple):
-    """A request body, as a mapping and as it travels."""
+    """A request body, as a mapping and as bytes."""
 
     fields: Mapping[str, Any]
     body: bytes
 
 
 class OpenAiChat:
-    """A ``ChatModel``. ``shared.notice`` is told, once each, what the server was found not to accept and what
-    was retried. ``max_text`` bounds texts in answers, for servers that obey schemas.
+    """A ``ChatModel`` behind an OpenAI-compatible endpoint.
 
-    Raises ``AuthorError`` when made, for a missing key or a malformed URL.
-    """
+    ``shared.notify`` gets each finding about what the server does not accept once, and each retry.
+    ``max_text`` limits the texts in answers, for servers that obey schemas. The constructor raises
+    ``AuthorError`` for a missing key or a malformed URL."""
 
     def __init__(
         self,
@@ -121,8 +123,8 @@ class OpenAiChat:
         self._endpoint = resolve_endpoint(config, environ)
         limits = shared.limits or RateLimits(clock=retry.clock, sleep=retry.sleep)
         self._throttle = self._throttle_of(limits, shared.pool)
-        self._memory = shared.capabilities.entry_for(self._endpoint.shown, config.name)
-        self._notice = shared.notify
+        self._entry = shared.capabilities.entry_for(self._endpoint.shown, config.name)
+        self._notify = shared.notify
         self._retry = retry
         self._max_text = max_text
         self._client = HttpClient(
@@ -133,9 +135,10 @@ class OpenAiChat:
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
-        that does not fit, or has a flaw, once more with what was wrong. ``usage`` is that of all these
-        calls."""
+        """Return an answer of the requested shape; its ``usage`` covers all calls made for it.
+
+        A cut answer is requested once more with a larger budget, and one that does not fit or has a flaw once
+        more with a note of what was wrong."""
         question = _Question(request, _messages(request), self._config.max_tokens)
         spent = _RepairBudget()
         while True:
@@ -168,54 +171,55 @@ class OpenAiChat:
     # ── adapting to the server ───────────────────────────────────────────────────────────────────
 
     async def _ask(self, question: _Question) -> CompletionAnswer:
-        """The model's answer, in the first form of the request that the server takes."""
-        memory = self._memory
+        """Return the model's answer to the first form of the request that the server accepts."""
+        entry = self._entry
         while True:
-            await memory.wait_settled()
-            learned = memory.capabilities
-            sent = self._sent(question, learned)
+            await entry.wait_settled()
+            learned = entry.capabilities
+            sent = self._build(question, learned)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                found = self._adaption(failed, sent, learned)
-            async with memory.lock:
-                if memory.capabilities == learned:
-                    return await self._adapted(question, found)
+                found = self._adaptation(failed, sent, learned)
+            async with entry.lock:
+                if entry.capabilities == learned:
+                    return await self._adapt(question, found)
 
-    async def _adapted(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Finds out what the server takes, while whoever else calls it waits."""
-        memory = self._memory
+    async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
+        """Find out what the server accepts, while all other callers of it wait."""
+        entry = self._entry
         while True:
-            assert found is not None  # nobody else finds out anything meanwhile
-            memory.capabilities = found.capabilities
+            assert found is not None  # no other call finds out anything meanwhile
+            entry.capabilities = found.capabilities
             self._notify_once(found.note)
-            sent = self._sent(question, memory.capabilities)
+            sent = self._build(question, entry.capabilities)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                found = self._adaption(failed, sent, memory.capabilities)
+                found = self._adaptation(failed, sent, entry.capabilities)
 
-    def _adaption(
+    def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """What to change after a refusal; ``None``: another call has found out meanwhile. Raises what cannot
-        be fixed."""
+        """Return the change to make after a refusal; ``None`` if another call has found one meanwhile.
+
+        Raises an error if nothing can be changed."""
         cause = failed.cause
         if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
-            told = f"{self._config.model}: {describe(cause)}"
-            raise InfrastructureError(told, is_final=is_final(cause.kind, cause.status)) from failed
+            message = f"{self._config.model}: {describe(cause)}"
+            raise InfrastructureError(message, is_final=is_final(cause.kind, cause.status)) from failed
         if is_context_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
             raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
         found = find_adaptation(cause, sent.fields, learned)
-        if found is None and self._memory.capabilities == learned:
+        if found is None and self._entry.capabilities == learned:
             is_denied = cause.status in ACCESS_DENIED_STATUSES
             raise RefusedError(self._describe_refusal(cause, failed.tried), is_final=is_denied) from failed
         return found
 
-    def _sent(self, question: _Question, learned: ServerCapabilities) -> _Sent:
+    def _build(self, question: _Question, learned: ServerCapabilities) -> _Sent:
         config = self._config
         messages = _folded(question.messages) if learned.folds_system else question.messages
         fields: dict[str, Any] = {"model": config.name, "messages": messages}
@@ -230,7 +234,7 @@ class OpenAiChat:
             fields |= {"stream": True, "stream_options": {"include_usage": True}}
         fields |= config.extra
         fields = {name: value for name, value in fields.items() if name not in learned.refused}
-        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot encode, from raising here.
         return _Sent(fields, json.dumps(fields).encode())
 
     def _budget_name(self, learned: ServerCapabilities) -> str | None:
@@ -238,10 +242,11 @@ class OpenAiChat:
         names = (first, *(name for name in BUDGET_PARAMETERS if name != first))
         return next((name for name in names if name not in learned.refused), None)
 
-    # ── one request, until it passes or cannot ───────────────────────────────────────────────────
+    # ── sending one request ──────────────────────────────────────────────────────────────────────
 
     def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
-        """Models at one address with one key share its limits; the rate is the model's own."""
+        """Build the throttle: models at one address with one key share its limits; the rate is the model's
+        own."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
         rate = limits.rate(
             *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
@@ -249,32 +254,32 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Raises ``FailedCall`` when trying again is of no use."""
-        patience = RetryBudget(self._retry, self._config.max_wait_s)
+        """Send until there is an answer. Raises ``FailedCall`` if another retry is of no use."""
+        retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
             try:
-                return await self._try(sent, patience)
+                return await self._try(sent, retries)
             except PauseTooLong as pause:
-                patience.waited_s += pause.waited_s
-                raise RefusedError(self._too_long(pause, patience)) from pause
+                retries.waited_s += pause.waited_s
+                raise RefusedError(self._too_long(pause, retries)) from pause
             except FailedCall as failed:
                 cause, asked_s = failed.cause, failed.retry_after_s
                 faults.update((cause.kind,) if isinstance(cause, HttpFault) else ())
-                wait_s = patience.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
+                wait_s = retries.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
                 if wait_s is None:
-                    failed.tried = patience.summary
+                    failed.tried = retries.summary
                     raise
                 self._notify_retry(cause, wait_s)
-            await patience.wait(wait_s)
+            await retries.wait(wait_s)
 
-    async def _try(self, sent: _Sent, patience: RetryBudget) -> CompletionAnswer:
+    async def _try(self, sent: _Sent, retries: RetryBudget) -> CompletionAnswer:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
-        async with self._throttle.call(tokens=estimate, left_s=patience.left_s) as call:
+        async with self._throttle.call(tokens=estimate, left_s=retries.left_s) as call:
             http = await self._client.post(sent.body)
             if not http.is_success:
-                self._completion(http, call)  # raises, as long as the call has its place
-        # Whoever waits for the place sends first: to read the answer takes as long as to send a question.
+                self._completion(http, call)  # raises while the call still holds its slot
+        # The next call sends first, because reading an answer takes as long as sending a question.
         await checkpoint()
         reply = self._completion(http, call)
         answer = parse_completion(
@@ -284,8 +289,10 @@ class OpenAiChat:
         return answer
 
     def _completion(self, http: RawReply, call: Permit) -> Any:
-        """The reply as JSON. Raises ``FailedCall``; of a refusal that may pass the limits are told, also of
-        one that comes with status 200."""
+        """Decode the reply as JSON.
+
+        Raises ``FailedCall``; a refusal that may pass is reported to the limits, even if it comes with status
+        200."""
         try:
             return self._client.decode_completion(http)
         except FailedCall as failed:
@@ -295,16 +302,17 @@ class OpenAiChat:
             raise
 
     def _retries(self, cause: ServerRefusal | HttpFault, faults: Mapping[FaultKind, int]) -> int:
-        """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
-        address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
-        their kind: a server that fails in many ways is no worse than one that fails in one."""
+        """Return how often a call may be retried, given the ``faults`` that it met so far.
+
+        A fault that suggests a wrong address if the server has never answered is a hiccup if it has. Hiccups
+        are counted by kind: a server that fails in many ways is no worse than one that fails in one."""
         is_proven = self._throttle.limiter.has_answered
         if (
             (asked := CURRENT_RUBRIC_CALL.get())
             and not asked.rubric.has_answered
             and cause.status != _TOO_FAST
         ):
-            is_proven = False  # the server is there, but whether it answers this judge is not known
+            is_proven = False  # the server exists, but may never answer this judge
         retries = self._retry.proven_retries if is_proven else self._retry.retries
         if isinstance(cause, ServerRefusal):
             return retries if is_transient(cause) else 0
@@ -312,7 +320,7 @@ class OpenAiChat:
             case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS | FaultKind.SIGN_IN:
                 return 0
             case FaultKind.GARBLED:
-                # Where other calls are on their way, they will tell whether the address is right.
+                # Other calls in flight will show whether the address is right.
                 bound = _HICCUPS if is_proven else int(self._throttle.limiter.in_flight > 0)
                 return retries if faults[cause.kind] <= bound else 0
             case FaultKind.DEADLINE:
@@ -321,18 +329,18 @@ class OpenAiChat:
             case _:
                 return retries
 
-    # ── words ────────────────────────────────────────────────────────────────────────────────────
+    # ── messages ─────────────────────────────────────────────────────────────────────────────────
 
     def _notify_once(self, note: str) -> None:
-        if note not in self._memory.noticed:
-            self._memory.noticed.add(note)
-            self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
+        if note not in self._entry.noticed:
+            self._entry.noticed.add(note)
+            self._notify(f"{self._config.model} at {self._endpoint.shown}: {note}")
 
     def _notify_retry(self, cause: ServerRefusal | HttpFault, wait_s: float) -> None:
         kind = f"HTTP status {cause.status}" if isinstance(cause, ServerRefusal) else str(cause.kind)
         what = self._quote(cause.text) if isinstance(cause, ServerRefusal) else cause.detail
         where = f"{self._config.model} at {self._endpoint.shown}"
-        self._notice(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
+        self._notify(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
 
     def _describe_refusal(self, refusal: ServerRefusal, tried: str = "") -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
@@ -347,9 +355,9 @@ class OpenAiChat:
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
         return f"{text} — {hint}" if hint else text
 
-    def _too_long(self, pause: PauseTooLong, patience: RetryBudget) -> str:
+    def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to wait for"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait for"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
@@ -357,17 +365,18 @@ class OpenAiChat:
         self, answer: CompletionAnswer, why: str, usage: Usage, *, is_flawed: bool = False
     ) -> UnreadableReplyError:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
-        said = f"it said: {raw}" if raw else "it said nothing"
+        quoted = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
-            said = "it thought, and said nothing"
-        how = f"finish_reason {answer.finish_reason or 'not given'}; {said}"
+            quoted = "it reasoned, and said nothing"
+        how = f"finish_reason {answer.finish_reason or 'not given'}; {quoted}"
         what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
         return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
 
     def _given_up(
         self, error: RefusedError | UnreadableReplyError, cut: CompletionAnswer | None, usage: Usage
     ) -> InfrastructureError:
-        """``error`` with the usage of the calls before, told of the answer before if that was cut off."""
+        """Return ``error`` with the usage of the earlier calls; if the last answer was cut off, an error that
+        says so."""
         spent = getattr(error, "usage", None)
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
@@ -399,7 +408,7 @@ def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
 
 
 def _form(request: ModelRequest) -> str:
-    """What is appended to a prompt that does not say itself how it is to be answered."""
+    """Return the text appended to a prompt that does not itself state the form of its answer."""
     return "" if request.states_form else schema_instructions(request.reply)
 
 

@@ -1,4 +1,4 @@
-"""One bound on all model calls in flight, whoever makes them."""
+"""Limit all model calls in flight together, whoever makes them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from agenteval.adapters.models.circuit_breaker import CURRENT_RUBRIC_CALL
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.verdict.ledger import OpenCall
 
-# A model may ask several times for one answer (a repair), deep within its adapter. The context of the task
-# knows which call of the budget a request belongs to.
+# A model may send several requests for one answer (a repair), deep inside its adapter. This variable
+# identifies the call of the budget that a request belongs to.
 METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
 class ModelPool:
-    """Lets at most ``limit`` model calls be in flight. A call is one HTTP request; waiting for a retry
-    is none, so a slot is held by no one who sleeps. Room in the budget is made before a request is sent.
-    A call in a pool made by ``narrowed`` has a slot of the pool it was made from, too.
-    """
+    """A limit of ``limit`` model calls in flight.
+
+    A call is one HTTP request. Waiting for a retry is not one, so a caller that sleeps holds no slot. The
+    budget is reserved before a request is sent. A call in a pool made by ``narrowed`` also takes a slot of
+    the pool it was made from."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -31,11 +32,11 @@ class ModelPool:
 
     @property
     def in_flight(self) -> int:
-        """Requests not yet answered."""
+        """The number of requests not yet answered."""
         return self._limiter.borrowed_tokens
 
     def narrowed(self, server: str, limit: int) -> ModelPool:
-        """The pool for a server that can bear only ``limit`` calls."""
+        """Return the pool of a server that can handle only ``limit`` calls."""
         if server not in self._narrower:
             pool = self._narrower[server] = ModelPool(limit)
             pool._wider = self
@@ -43,16 +44,16 @@ class ModelPool:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits until a call may be sent."""
-        # Its own limit first: who waits for a narrow server keeps no one else waiting.
+        """Wait until a call may be sent."""
+        # Its own limit first, so that a call waiting for a narrow server holds up no others.
         try:
             self._limiter.acquire_nowait()
         except anyio.WouldBlock:
             with pause_deadlines():
                 await self._limiter.acquire()
         try:
-            if asked := CURRENT_RUBRIC_CALL.get():
-                asked.send()
+            if rubric_call := CURRENT_RUBRIC_CALL.get():
+                rubric_call.send()
             if self._wider:
                 async with self._wider.slot():
                     yield

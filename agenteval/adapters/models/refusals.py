@@ -1,7 +1,6 @@
-"""What servers of language models refuse, why, and what to change in the next request.
+"""Interpret refusals of language model servers: the reason, and what to change in the next request.
 
-Everything is read off the server's own words: status, code, parameter, message.
-"""
+Everything is read from the server's own words: status, code, parameter, message."""
 
 from __future__ import annotations
 
@@ -20,37 +19,38 @@ from agenteval.adapters.transport.error_patterns import (
 )
 
 BUDGET_PARAMETERS = ("max_tokens", "max_completion_tokens")
-_MOST = 64 * 2**10
-"""Characters of an error that are looked at."""
-_OWN = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
+_MAX_ERROR_CHARS = 64 * 2**10
+"""The number of characters of an error that are considered."""
+_CORE_FIELDS = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
 
 
 class ServerRefusal(NamedTuple):
-    """A reply that is an error. ``status`` is that of HTTP or, in a reply of status 200, the error's
-    own; ``text`` is what the server says, code and parameter included."""
+    """A reply that is an error."""
 
     status: int
+    """The HTTP status or, in a reply with status 200, the error's own."""
     text: str
+    """The server's words, including code and parameter."""
     param: str = ""
     retry_after_s: float | None = None
 
 
 def parse_refusal(status: int, body: Any) -> ServerRefusal:
-    """``body``: the reply as JSON, or its text if it is none."""
+    """Parse a refusal. ``body``: the reply as JSON, or its text if it is not JSON."""
     error = _error_in(body)
     if isinstance(error, dict):
         text = " ".join(_words(error)) or json.dumps(error)
         param, code = str(error.get("param") or ""), str(error.get("code"))
     else:
         text, param, code = error if isinstance(error, str) else json.dumps(error), "", ""
-    text = text[:_MOST]
+    text = text[:_MAX_ERROR_CHARS]
     if status < 400:
         status = _status_within(code, text)
     return ServerRefusal(status, text, param)
 
 
 def _status_within(code: str, text: str) -> int:
-    """The status that a server would have sent, had it not said 200."""
+    """Return the status that the server would have sent, had it not sent 200."""
     if re.fullmatch("[45][0-9][0-9]", code):
         return int(code)
     if RATE_LIMIT_PATTERN.search(text):
@@ -59,19 +59,19 @@ def _status_within(code: str, text: str) -> int:
 
 
 def _error_in(body: Any) -> Any:
-    """The part of an error's body that says what is wrong; servers agree on little."""
+    """Return the part of an error's body that says what is wrong; servers agree on little."""
     if isinstance(body, list) and body:
         return _error_in(body[0])
     if isinstance(body, dict):
-        inner = body.get("error") or _of_choice(body) or body.get("detail") or body.get("message")
+        inner = body.get("error") or _choice_error(body) or body.get("detail") or body.get("message")
         return (
             {"message": inner, "code": body.get("code")} if isinstance(inner, str | list) else inner or body
         )
     return body
 
 
-def _of_choice(body: Mapping[str, Any]) -> Any:
-    """Of an answer that broke off: its error stands in the choice."""
+def _choice_error(body: Mapping[str, Any]) -> Any:
+    """Return the error in the choice of an answer that broke off."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first.get("error") if isinstance(first, dict) else None
@@ -80,7 +80,7 @@ def _of_choice(body: Mapping[str, Any]) -> Any:
 def _words(error: Mapping[str, Any]) -> Iterator[str]:
     message = error.get("message") or error.get("msg")
     for part in message if isinstance(message, list) else [message]:
-        # Validation errors of FastAPI quote the whole input; only place and message are looked at.
+        # FastAPI's validation errors quote the whole input; only place and message are used.
         if isinstance(part, dict):
             yield f"{'.'.join(map(str, part.get('loc', ())))}: {part.get('msg', '')}"
         elif part:
@@ -90,14 +90,16 @@ def _words(error: Mapping[str, Any]) -> Iterator[str]:
             yield f"({key}: {error[key]})"
 
 
-# ── what can pass by itself ──────────────────────────────────────────────────────────────────────
+# ── transient refusals ───────────────────────────────────────────────────────────────────────────
 
 _PASSING = frozenset((408, 409, 425, 429))
 
 
 def is_transient(refusal: ServerRefusal) -> bool:
-    """Whether the same request may be accepted later. No quota comes back while a run waits, unless it
-    is one of a minute; some servers call that a quota too."""
+    """Check whether the same request may be accepted later.
+
+    A quota is not restored while a run waits, unless it is a per-minute one; some servers call that a quota
+    too."""
     if refusal.status == 429:
         return not is_quota_exhausted(refusal.text)
     if refusal.status >= 500:
@@ -113,20 +115,21 @@ _OVERFLOW = re.compile(
 
 
 def is_context_overflow(refusal: ServerRefusal) -> bool:
-    """Whether the request is longer than the model can read."""
+    """Check whether the request is longer than the model can read."""
     return refusal.status == 413 or (
         refusal.status in (400, 422, 500) and bool(_OVERFLOW.search(refusal.text))
     )
 
 
-# ── what can be changed ──────────────────────────────────────────────────────────────────────────
+# ── adapting requests ────────────────────────────────────────────────────────────────────────────
 
 
 class RequestAdaptation(NamedTuple):
-    """What a refusal teaches. ``note`` says it to people."""
+    """What a refusal teaches."""
 
     capabilities: ServerCapabilities
     note: str
+    """The finding in words for people."""
 
 
 _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilities], RequestAdaptation | None]
@@ -135,20 +138,21 @@ _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilitie
 def find_adaptation(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    """What to do differently after ``refusal`` of the request ``sent``; ``None``: nothing is known that
-    would help. An adaption is never one that was made already."""
+    """Return what to change after ``refusal`` of the request ``sent``; ``None`` if nothing is known to help.
+
+    An adaptation that was made before is never returned again."""
     if is_context_overflow(refusal):
         return None
     rules: tuple[_Rule, ...] = ()
     if refusal.status in (400, 422):
         rules = (
             *(_streamed, _without_budget, _with_budget, _without_parameter),
-            *(_lower_rung, _folded_system),
+            *(_lower_format, _folded_system),
         )
     elif refusal.status == 403:
         rules = (_without_parameter,)
     elif refusal.status >= 500 and _FORMAT_NAME.search(refusal.text):
-        rules = (_lower_rung,)
+        rules = (_lower_format,)
     return next((found for rule in rules if (found := rule(refusal, sent, learned))), None)
 
 
@@ -158,9 +162,10 @@ _UNKNOWN = re.compile(
 )
 
 
-def _names(refusal: ServerRefusal, name: str) -> bool:
-    """Whether the server means this parameter. A name that is an ordinary word must be in quotes or at
-    the end of a path."""
+def _mentions(refusal: ServerRefusal, name: str) -> bool:
+    """Check whether the server means this parameter.
+
+    A name that is an ordinary word must be in quotes or at the end of a path."""
     if refusal.param:
         return re.split(r"[.\[]", refusal.param.removeprefix("body."))[0] == name
     word = re.escape(name)
@@ -173,12 +178,14 @@ def _names(refusal: ServerRefusal, name: str) -> bool:
 def _without_budget(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    name = next((name for name in BUDGET_PARAMETERS if name in sent and _names(refusal, name)), None)
+    name = next((name for name in BUDGET_PARAMETERS if name in sent and _mentions(refusal, name)), None)
     if name is None or (_TOO_MUCH.search(refusal.text) and not _UNKNOWN.search(refusal.text)):
         return None
     refused = learned.refused | {name}
     other = next((other for other in BUDGET_PARAMETERS if other not in refused), None)
-    note = f"`{name}` is refused; " + (f"`{other}` is sent instead" if other else "no limit is sent any more")
+    note = f"`{name}` is refused; " + (
+        f"`{other}` is sent instead" if other else "no limit is sent from now on"
+    )
     return RequestAdaptation(replace(learned, refused=refused), note)
 
 
@@ -188,17 +195,17 @@ def _with_budget(
     is_missing = re.search(r"required|missing", refusal.text, re.IGNORECASE)
     if learned.needs_budget or not is_missing or any(name in sent for name in BUDGET_PARAMETERS):
         return None
-    if not any(_names(refusal, name) for name in BUDGET_PARAMETERS):
+    if not any(_mentions(refusal, name) for name in BUDGET_PARAMETERS):
         return None
     return RequestAdaptation(
-        replace(learned, needs_budget=True), "a limit on output tokens is required, and sent"
+        replace(learned, needs_budget=True), "a limit on output tokens is required and now sent"
     )
 
 
 def _without_parameter(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    name = next((name for name in sent if name not in _OWN and _names(refusal, name)), None)
+    name = next((name for name in sent if name not in _CORE_FIELDS and _mentions(refusal, name)), None)
     if name is None or name in learned.refused:
         return None
     note = f"`{name}` is refused and no longer sent"
@@ -215,11 +222,11 @@ _FORMAT = re.compile(
 )
 
 
-def _lower_rung(
+def _lower_format(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
     below = learned.format_level.next_level
-    is_meant = _names(refusal, "response_format") or _FORMAT.search(refusal.text)
+    is_meant = _mentions(refusal, "response_format") or _FORMAT.search(refusal.text)
     if "response_format" not in sent or below is None or not is_meant:
         return None
     note = f"answers as {learned.format_level} are refused; requested as {below}"
@@ -251,5 +258,5 @@ def _streamed(
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
     return RequestAdaptation(
-        replace(learned, streams=True), "only streams are answered; a stream is requested"
+        replace(learned, streams=True), "the server answers only in streams; a stream is requested"
     )

@@ -1,10 +1,9 @@
-"""Reading what a model said: tolerant of wrapping, strict about the value.
+"""Parse model replies: tolerant of wrapping, strict about the value.
 
-Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and think before
-it. That is cut away, and what is left must hold one answer: a text may quote an answer that somebody would
-like to see given, before the model's own or after it, and nothing tells the two apart. What is inside must
-fit the type that was asked for: nothing is guessed, clamped or filled in.
-"""
+Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and reason before
+it. All of that is cut away, and what is left must hold one answer: a text may quote an answer that somebody
+would like to see, before or after the model's own, and nothing distinguishes the two. The value must fit the
+requested type: nothing is guessed, clamped or filled in."""
 
 from __future__ import annotations
 
@@ -25,64 +24,67 @@ _FENCE = re.compile(r"```(?:json)?", re.IGNORECASE)
 _BLANK = re.compile(
     r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
-    r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
+    r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a trailing comma in an object or list
     re.DOTALL,
 )
 _MAX_ERRORS = 5
 _WORDS = frozenset(("evidence", "reason"))
-"""What stands beside a verdict and is none."""
+"""The fields that accompany a verdict and are not part of it."""
 _WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "json"))
-"""Names under which some models put all that they were asked for."""
+"""The keys under which some models put everything they were asked for."""
 
 
-class InvalidReply(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
-    """The text holds no answer of the asked type; the message says why, in words for the model."""
+class InvalidReply(ValueError):  # noqa: N818  # a parsing result for the model, not for people
+    """Raised if the text holds no answer of the requested type; the message explains why to the model."""
 
 
 def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -> ReplyT:
-    """The one answer in ``text``: of its JSON objects those that hold a key of the verdict. It must fit, and
-    unknown keys are ignored. The very same object twice is one answer; two that differ are none, in either
-    order, and neither is one with a key twice. Nothing *inside* an object is looked at, unless it is the only
-    object of the text and holds nothing but the answer, under a name such as ``answer``.
+    """Return the one answer in ``text``: the JSON object that has a key of the verdict.
 
-    ``is_cut``: the model had more to say. Then what it quoted may be all that is there, and only an object
-    with nothing around it is the answer. Raises ``InvalidReply``.
-    """
-    said = strip_reasoning(text)
-    found = _answer(said, _verdict_keys(reply), alone=is_cut)
-    if is_cut and said != text.strip():
+    The object must fit; unknown keys are ignored. The very same object twice is one answer; two different
+    ones are no answer, in either order, and neither is an object with a duplicate key. Nothing *inside* an
+    object is considered, unless it is the only object of the text and holds nothing but the answer, under a
+    key such as ``answer``.
+
+    ``is_cut``: the model had more to say. A quotation may then be all that is there, so only an object with
+    nothing around it is the answer. Raises ``InvalidReply``."""
+    answer_text = strip_reasoning(text)
+    found = _find_answer(answer_text, _verdict_keys(reply), alone=is_cut)
+    if is_cut and answer_text != text.strip():
         raise InvalidReply("it is cut off")
     try:
         value = reply.model_validate(found, extra="ignore")
     except ValidationError as error:
-        raise InvalidReply(_explained(error)) from None
+        raise InvalidReply(_explain(error)) from None
     if not _is_finite(value.model_dump()):
         raise InvalidReply("a number is not finite")
     return value
 
 
 def strip_reasoning(text: str) -> str:
-    """``text`` without the one thought that it may begin with; nothing of a thought that does not end. Any
-    further tag may be a quotation, and cuts nothing: where the thought holds one, its end is not known."""
+    """Return ``text`` without the reasoning that it may begin with; empty if the reasoning does not end.
+
+    Any later tag may be a quotation and removes nothing: if the reasoning contains one, its end is unknown.
+    """
     text = text.strip()
     tags = list(_TAG.finditer(text))
     if not tags or tags[0].start() or tags[0][1]:
         return text
     if len(tags) > 1 and tags[1][1]:
         return text[tags[1].end() :].strip()
-    # It quotes a tag, or does not end. What it holds counts beside the answer, which comes after its end.
+    # It quotes a tag, or does not end: keep it all if the answer may come after its end.
     return text if tags[-1][1] and "{" in text[tags[-1].end() :] else ""
 
 
 def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
-    """The keys by which an answer is known: those that must be there, beside the words for them."""
+    """Return the keys that identify an answer: the required ones, without the words about them."""
     fields = reply.model_fields
     needed = frozenset(name for name, field in fields.items() if field.is_required())
     return (needed - _WORDS) or frozenset(fields)
 
 
-def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
-    """The only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
+def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
+    """Return the only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
     answers: dict[str, dict[str, Any]] = {}
@@ -90,18 +92,18 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     is_wrapped = False
     for part in parts:
         if part.value is None:
-            # A broken answer, perhaps the model's own: a whole one beside it may be what it quotes.
+            # A broken answer, perhaps the model's own: a complete one next to it may be a quotation.
             if "}" in part.text and spelled.search(part.text):
                 raise InvalidReply("the JSON is not valid; escape what a text of it quotes")
             if alone and _FENCE.sub("", part.text).strip():
                 raise InvalidReply("it is cut off")
-        elif (answer := _unwrapped(part.value, keys)) is not None:
+        elif (answer := _unwrap(part.value, keys)) is not None:
             if part.doubled:
                 raise InvalidReply(f"the key {part.doubled!r} stands twice in one object")
             answers[json.dumps(answer, sort_keys=True)] = answer
             is_wrapped = is_wrapped or answer is not part.value
     if is_wrapped and sum("{" in part.text for part in parts) > 1:
-        # What is wrapped beside another object may be what the agent or a tool gave.
+        # A wrapped object next to another one may be a quotation of the agent or a tool.
         raise InvalidReply(f"it holds several JSON objects; give one alone, with the keys {shown} at its top")
     if not answers:
         raise InvalidReply(f"it holds no valid JSON object with the keys {shown}")
@@ -113,8 +115,8 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     return answer
 
 
-def _unwrapped(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
-    """The answer that an object is, or that it only wraps; ``None`` if it is neither."""
+def _unwrap(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
+    """Return the answer that an object is, or only wraps; ``None`` if it is neither."""
     if keys & value.keys():
         return value
     if len(value) != 1:
@@ -132,13 +134,15 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _explained(error: ValidationError) -> str:
-    """In words of our own: the next request holds them, and must not change with a release of the library."""
-    found = [(".".join(map(str, one["loc"])), _wrong(one)) for one in error.errors(include_url=False)]
+def _explain(error: ValidationError) -> str:
+    """Explain the errors in agenteval's words.
+
+    The next request contains them, and must not change with a release of the library."""
+    found = [(".".join(map(str, one["loc"])), _explain_error(one)) for one in error.errors(include_url=False)]
     return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
 
 
-def _wrong(error: ErrorDetails) -> str:
+def _explain_error(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -168,22 +172,23 @@ _WRONG = {
     "dict_type": "must be an object",
     "model_": "must be an object",
 }
-"""By how the kind of an error begins."""
+"""The explanations by the beginning of an error's type."""
 
 
 class _JsonPart(NamedTuple):
-    """A piece of a text: an object that is not inside another, or what is none. ``doubled``: a key that it,
-    or an object within it, has twice."""
+    """A piece of a text: an object that is not inside another one, or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
     doubled: str = ""
+    """A key that the object, or an object inside it, has twice."""
 
 
 def _parts(text: str) -> Iterator[_JsonPart]:
-    """The objects of a text, and last all that stands around them. Raises ``InvalidReply`` if one is cut
-    off."""
-    whole = _loaded(text, text)
+    """Yield the objects of a text, and finally everything around them.
+
+    Raises ``InvalidReply`` if an object is cut off."""
+    whole = _load(text, text)
     if whole:
         yield whole
         return
@@ -193,21 +198,17 @@ def _parts(text: str) -> Iterator[_JsonPart]:
         end = _end_of_object(text, at)
         if end is None:
             raise InvalidReply("the JSON is not complete")
-        yield _parsed(text[at:end])
+        yield _parse(text[at:end])
         begin = end
     yield _JsonPart("\n".join((*around, text[begin:])))
 
 
-def _parsed(text: str) -> _JsonPart:
-    """An object, with comments and commas at the end that JSON does not know; or a text that is none."""
-    return (
-        _loaded(text, text)
-        or _loaded(text, _BLANK.sub(lambda found: found[1] or "", text))
-        or _JsonPart(text)
-    )
+def _parse(text: str) -> _JsonPart:
+    """Parse an object, tolerating comments and trailing commas; a text that is not one stays a text."""
+    return _load(text, text) or _load(text, _BLANK.sub(lambda found: found[1] or "", text)) or _JsonPart(text)
 
 
-def _loaded(text: str, written: str) -> _JsonPart | None:
+def _load(text: str, written: str) -> _JsonPart | None:
     doubled: list[str] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -229,7 +230,7 @@ _STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Where the object that begins at ``start`` ends; ``None`` if it does not."""
+    """Return where the object that begins at ``start`` ends; ``None`` if it does not end."""
     depth, is_text = 0, False
     for found in _STRUCTURAL.finditer(text, start):
         mark = found[0]

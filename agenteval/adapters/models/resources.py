@@ -1,4 +1,4 @@
-"""What all models of a run share."""
+"""The resources that all models of a run share."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
 
 class ModelResources(NamedTuple):
-    """One bound on calls in flight, what servers taught, who is told of that,
-    and how fast servers are asked."""
+    """The resources that all models of a run share."""
 
     pool: ModelPool
+    """The limit on calls in flight."""
     capabilities: Capabilities
+    """What servers were found to accept."""
     notify: Callable[[str], None]
+    """Gets a notice of what was found, and of retries."""
     limits: RateLimits | None = None
+    """The limits on how fast servers are called."""

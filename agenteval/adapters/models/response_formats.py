@@ -1,8 +1,7 @@
-"""How the shape of an answer is asked for: a ladder of forms, the strictest first.
+"""Request the shape of an answer by a ladder of formats, the strictest first.
 
-The form is stated in the prompt too, on every rung: some servers accept a schema and ignore it. Our own
-prompts say it in prose; to those of others the schema is appended.
-"""
+The prompt states the form too, at every level, because some servers accept a schema and ignore it. Built-in
+prompts state it in prose; the schema is appended to all others."""
 
 from __future__ import annotations
 
@@ -23,26 +22,28 @@ if TYPE_CHECKING:
 Schema: TypeAlias = dict[str, Any]
 
 MAX_TEXT = 2000
-"""Characters of a text, where its type sets no bound. Small models do not end a text of their own
-accord; ``maxLength`` makes a server that obeys schemas end it. (A ``pattern`` does not help: llama.cpp
-then ignores ``maxLength``, and lets through characters that break the JSON.)"""
+"""The most characters of a text whose type sets no limit.
+
+Small models do not end a text of their own accord; ``maxLength`` makes a server that obeys schemas end it. (A
+``pattern`` does not help: llama.cpp then ignores ``maxLength``, and lets through characters that break the
+JSON.)"""
 
 
 class FormatLevel(StrEnum):
-    """A form of asking. Servers refuse some; then the next is tried."""
+    """A format of requesting a shape. If a server refuses one, the next is tried."""
 
     STRICT = "json_schema"
-    """A JSON Schema with bounds."""
+    """A JSON Schema with limits on numbers and texts."""
     BARE = "json_schema without bounds"
     """Only types, names and choices: what every server that knows schemas should accept."""
     JSON = "json_object"
     PROMPT = "prompt"
-    """The prompt alone says it."""
+    """The prompt alone states the form."""
 
     @property
     def next_level(self) -> FormatLevel | None:
-        rungs = list(FormatLevel)
-        below = rungs[rungs.index(self) + 1 :]
+        levels = list(FormatLevel)
+        below = levels[levels.index(self) + 1 :]
         return below[0] if below else None
 
 
@@ -55,31 +56,34 @@ _STRUCTURE = frozenset(
 )
 
 
-def response_format(reply: type[BaseModel], rung: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
-    """The field ``response_format`` of a request; ``None``: it is left out."""
-    if rung is FormatLevel.PROMPT:
+def response_format(reply: type[BaseModel], level: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
+    """Return the field ``response_format`` of a request; ``None`` if it is left out."""
+    if level is FormatLevel.PROMPT:
         return None
-    if rung is FormatLevel.JSON:
+    if level is FormatLevel.JSON:
         return {"type": "json_object"}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", reply.__name__)[:64]
-    schema = schema_of(reply, bounds=rung is FormatLevel.STRICT, max_text=max_text)
+    schema = schema_of(reply, bounds=level is FormatLevel.STRICT, max_text=max_text)
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
 @cache
 def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | None = None) -> Schema:
-    """The JSON Schema of an answer: objects are closed and all their keys required, as strict servers
-    want it; references are written out. ``bounds``: with limits of numbers and texts. ``max_text`` is
-    the limit of texts whose type sets none."""
-    whole = reply.model_json_schema(schema_generator=_WithoutOurWords)
-    form = _Form(whole.get("$defs", {}), bounds, max_text if bounds else None)
-    schema: Schema = form.of(whole)
+    """Return the JSON Schema of an answer.
+
+    As strict servers require, objects are closed, all their keys are required, and references are expanded.
+    ``bounds``: include limits of numbers and texts. ``max_text``: the limit of texts whose type sets none."""
+    raw = reply.model_json_schema(schema_generator=_SchemaWithoutDocstrings)
+    rewriter = _SchemaRewriter(raw.get("$defs", {}), bounds, max_text if bounds else None)
+    schema: Schema = rewriter.rewrite(raw)
     schema.pop("$defs", None)
     return schema
 
 
-class _WithoutOurWords(GenerateJsonSchema):
-    """Docstrings of our own classes are for who reads the code. An author's are for his judge."""
+class _SchemaWithoutDocstrings(GenerateJsonSchema):
+    """A generator that drops docstrings of agenteval's own classes, which are for readers of the code.
+
+    Those of an author's classes are kept, because they are for the judge."""
 
     def model_schema(self, schema: ModelSchema) -> Schema:
         made = super().model_schema(schema)
@@ -90,8 +94,10 @@ class _WithoutOurWords(GenerateJsonSchema):
 
 @cache
 def schema_instructions(reply: type[BaseModel]) -> str:
-    """What is appended to a prompt to state the shape of the answer. It is the end of the prompt: all
-    that prompts of one conversation have in common stays in front, for the providers' caches."""
+    """Return the text appended to a prompt to state the shape of the answer.
+
+    It comes last, so that the common part of one conversation's prompts stays in front, for the providers'
+    caches."""
     schema = json.dumps(schema_of(reply), ensure_ascii=False, separators=(",", ":"))
     return (
         "\n\nAnswer with exactly one JSON object and nothing else: no code fence, no text around it. "
@@ -100,23 +106,23 @@ def schema_instructions(reply: type[BaseModel]) -> str:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How pydantic's schema is rewritten."""
+class _SchemaRewriter:
+    """A rewriter of pydantic's schemas."""
 
     definitions: Mapping[str, Any]
     bounds: bool
     max_text: int | None
 
-    def of(self, node: Any, within: tuple[str, ...] = ()) -> Any:
-        """``node`` rewritten; ``within`` are the references that led to it."""
+    def rewrite(self, node: Any, within: tuple[str, ...] = ()) -> Any:
+        """Return ``node`` rewritten; ``within`` are the references that led to it."""
         if isinstance(node, list):
-            return [self.of(item, within) for item in node]
+            return [self.rewrite(item, within) for item in node]
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return self._written_out(node, within)
+            return self._expand(node, within)
         formed = {
-            key: self._below(key, value, within)
+            key: self._rewrite_value(key, value, within)
             for key, value in node.items()
             if key not in _ANNOTATIONS and (self.bounds or key in _STRUCTURE)
         }
@@ -127,15 +133,15 @@ class _Form:
             formed["maxLength"] = self.max_text
         return formed
 
-    def _written_out(self, node: Schema, within: tuple[str, ...]) -> Any:
+    def _expand(self, node: Schema, within: tuple[str, ...]) -> Any:
         name = node["$ref"].rpartition("/")[2]
         if name in within:
-            return {}  # a type within itself cannot be written out: anything goes, and is checked later
-        beside = {key: value for key, value in node.items() if key != "$ref"}
-        return self.of({**self.definitions.get(name, {}), **beside}, (*within, name))
+            return {}  # a recursive type cannot be expanded: allow anything, which is checked later
+        siblings = {key: value for key, value in node.items() if key != "$ref"}
+        return self.rewrite({**self.definitions.get(name, {}), **siblings}, (*within, name))
 
-    def _below(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
-        # The names of properties are the author's: one that is called "title" is not an annotation.
+    def _rewrite_value(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
+        # Property names are the author's: one named "title" is not an annotation.
         if key == "properties":
-            return {name: self.of(item, within) for name, item in value.items()}
-        return value if key in ("enum", "const", "required", "$defs") else self.of(value, within)
+            return {name: self.rewrite(item, within) for name, item in value.items()}
+        return value if key in ("enum", "const", "required", "$defs") else self.rewrite(value, within)

@@ -1,4 +1,4 @@
-"""The scripted model: fixed replies by rule. No language model is called, and every reply says so."""
+"""The scripted model: fixed replies chosen by rules. It calls no language model, and every reply says so."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _USER_DEFAULTS = {"done": False, "reason": "", "unknown": ""}
 
 
 class ScriptedRule(NamedTuple):
-    """A reply and when it is given: every condition that is not ``None`` must hold."""
+    """A reply and its conditions: every condition that is not ``None`` must hold."""
 
     place: Place
     role: str | None
@@ -58,13 +58,12 @@ class ScriptedRule(NamedTuple):
 
 
 class ScriptedModel:
-    """A ``ChatModel`` that answers from a file: the first rule that fits.
+    """A ``ChatModel`` that answers from a file with the first rule that matches.
 
-    Raises ``AuthorError``: when made, for all that is wrong with the file; when asked, if no rule fits
-    or a reply lacks a key. A reply of a wrong value is what a bad model would say: it raises
-    ``UnreadableReplyError``, and so does a reply that is a text without a fitting JSON object, or one in
-    which the request finds a flaw.
-    """
+    Raises ``AuthorError``: when created, for everything that is wrong with the file; when called, if no rule
+    matches or a reply is missing a key. A reply with an invalid value stands for a bad model: it raises
+    ``UnreadableReplyError``, and so does a reply that is a text without a matching JSON object, or one in
+    which the request finds a flaw."""
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
         self._path = str(path)
@@ -74,72 +73,74 @@ class ScriptedModel:
     async def complete(self, request: ModelRequest) -> ModelReply:
         rule = next((rule for rule in self._rules if rule.matches(request.role, request.subject)), None)
         if rule is None:
-            raise AuthorError(_unanswered(request, self._path))
+            raise AuthorError(_no_match_problem(request, self._path))
         usage = Usage(calls=1)
-        return ModelReply(_value(rule, request), usage, self._name, scripted=True)
+        return ModelReply(_parse_reply(rule, request), usage, self._name, scripted=True)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
-def _value(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
+def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
     raw = as_text(rule.reply)
     if not isinstance(rule.reply, str):
-        given = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
+        fields = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
         if "outcome" in request.reply.model_fields:
-            given = _with_outcome(given)
-        missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in given]
+            fields = _with_outcome(fields)
+        missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in fields]
         if missing:
             what = f"the reply has no {' and no '.join(f'`{name}`' for name in missing)}"
-            asked = f"{_described(request)} needs {', '.join(request.reply.model_fields)}"
+            asked = f"{_describe(request)} needs {', '.join(request.reply.model_fields)}"
             raise AuthorError(Problem(what, asked, rule.place))
-        raw = json.dumps(given, ensure_ascii=False)
+        raw = json.dumps(fields, ensure_ascii=False)
     try:
         value = parse_model_reply(raw, request.reply)
     except InvalidReply as unfit:
-        raise _unusable(rule, str(unfit), raw) from None
+        raise _unusable_error(rule, str(unfit), raw) from None
     if flaw := request.flaw_left_in(value, True):
-        raise _unusable(rule, flaw, raw, is_flawed=True)
+        raise _unusable_error(rule, flaw, raw, is_flawed=True)
     return value
 
 
-def _with_outcome(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``score: 1`` of a goal says in short that it was reached, ``score: 0`` that it was missed."""
-    if "outcome" in given or "score" not in given:
-        return given
-    score = given["score"]
+def _with_outcome(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Derive a goal's outcome from its short form: ``score: 1`` means reached, ``score: 0`` missed."""
+    if "outcome" in fields or "score" not in fields:
+        return fields
+    score = fields["score"]
     known = {1: REACHED, 0: MISSED, None: NOT_CLEAR}
-    return {**given, "outcome": known.get(score, score) if score is None or _is_number(score) else score}
+    return {**fields, "outcome": known.get(score, score) if score is None or _is_number(score) else score}
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unusable(rule: ScriptedRule, why: str, raw: str, *, is_flawed: bool = False) -> UnreadableReplyError:
+def _unusable_error(
+    rule: ScriptedRule, why: str, raw: str, *, is_flawed: bool = False
+) -> UnreadableReplyError:
     what = f"{rule.place}: the scripted reply cannot be used: {why}"
     return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed, is_final=True)
 
 
-# ── no rule fits ─────────────────────────────────────────────────────────────────────────────────
+# ── no rule matches ──────────────────────────────────────────────────────────────────────────────
 
 
-def _unanswered(request: ModelRequest, path: str) -> Problem:
+def _no_match_problem(request: ModelRequest, path: str) -> Problem:
     conditions = {"role": request.role, "metric": request.subject.metric}
     when = ", ".join(f"{name}: {value}" for name, value in conditions.items() if value)
     reply = ", ".join(
         f"{name}: {_example(name, request.subject.metric)}" for name in request.reply.model_fields
     )
     remedy = f"add to its replies:\n  - when: {{{when}}}\n    reply: {{{reply}}}"
-    return Problem(f"no scripted reply matches the request ({_described(request)})", remedy, Place(path))
+    return Problem(f"no scripted reply matches the request ({_describe(request)})", remedy, Place(path))
 
 
-def _described(request: ModelRequest) -> str:
+def _describe(request: ModelRequest) -> str:
     about = request.subject
     turn = None if about.turn is None else str(about.turn)
     parts = {"role": request.role, "scenario": about.scenario, "turn": turn, "metric": about.metric}
-    told = [f"{name}: {value}" for name, value in parts.items() if value]
-    return ", ".join([*told, f'text: "{one_line(about.text, 120)}"'])
+    shown = [f"{name}: {value}" for name, value in parts.items() if value]
+    return ", ".join([*shown, f'text: "{one_line(about.text, 120)}"'])
 
 
 def _example(name: str, metric: str) -> str:
@@ -150,14 +151,16 @@ def _example(name: str, metric: str) -> str:
 
 
 def has_rules_for(path: str, root: Path, role: str) -> bool:
-    """Whether a scripted model has any rule for a role. Raises ``AuthorError``, as ``load``."""
+    """Check whether a scripted model has any rule for a role. Raises as ``load_rules``."""
     rules = load_rules(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
 
 
 def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
-    """Whether the first rule that fits is written for the very metric: a rule for all judges is not meant for
-    a question that it does not know. Raises ``AuthorError``, as ``load``."""
+    """Return a check of whether the first matching rule names the very metric.
+
+    A rule for all judges is not meant for a question that it does not know. Raises ``AuthorError`` as
+    ``load_rules`` does."""
     rules = load_rules(root / path, shown=path)
 
     def answers(subject: Subject) -> bool:
@@ -171,14 +174,14 @@ def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject
 
 
 def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
-    """The rules of a file. Raises ``AuthorError`` with everything that is wrong, each at its place."""
+    """Load the rules of a file. Raises ``AuthorError`` with all mistakes, each at its place."""
     remedy = "scripted/FILE.yaml starts at the configuration's folder"
     with wrap_read_errors(f"the scripted model {shown}", None, remedy):
         data = read_file(path)
     return _rules_in(data, shown)
 
 
-@lru_cache(maxsize=8)  # each role of a run asks for the same file
+@lru_cache(maxsize=8)  # each role of a run loads the same file
 def _rules_in(data: bytes, shown: str) -> tuple[ScriptedRule, ...]:
     document = parse_yaml(data, shown)
     problems: list[Problem] = []
@@ -188,15 +191,15 @@ def _rules_in(data: bytes, shown: str) -> tuple[ScriptedRule, ...]:
     return rules
 
 
-def _rules(whole: Any, mark: Mark, problems: list[Problem]) -> Iterator[ScriptedRule]:
-    if not isinstance(whole, dict) or not isinstance(whole.get("replies"), list):
+def _rules(document: Any, mark: Mark, problems: list[Problem]) -> Iterator[ScriptedRule]:
+    if not isinstance(document, dict) or not isinstance(document.get("replies"), list):
         remedy = "write replies:, with entries of when: and reply:"
         problems.append(
             Problem("a scripted model is a list of replies", remedy, mark.find(("replies",)).place)
         )
         return
-    problems += _unknown(whole, ("replies",), mark)
-    for index, entry in enumerate(whole["replies"]):
+    problems += _unknown(document, ("replies",), mark)
+    for index, entry in enumerate(document["replies"]):
         below = mark.find(("replies", index))
         if not isinstance(entry, dict):
             problems.append(Problem("a reply is a mapping", "write {when: …, reply: …}", below.place))
@@ -247,7 +250,7 @@ def _wrong_conditions(when: Mapping[str, Any], mark: Mark) -> Iterator[Problem]:
 def _wrong_reply(entry: Mapping[str, Any], role: Any, mark: Mark) -> Iterator[Problem]:
     reply, at = entry.get("reply"), mark.find(("reply",))
     if not isinstance(reply, dict | str):
-        remedy = "write {evidence: …, reason: …, score: 4}, or a text as a model might say it"
+        remedy = "write {evidence: …, reason: …, score: 4}, or a text as a model might write it"
         yield Problem("'reply' is missing" if reply is None else "'reply' is a mapping", remedy, at.place)
     elif role == "judge" and isinstance(reply, dict):
         for name in ("evidence", "reason"):

@@ -1,10 +1,10 @@
-"""Requests sent by the ``openai`` package: its addresses and sign-in for Azure, and whoever asks for it.
+"""Send requests with the ``openai`` package: for its addresses and sign-in for Azure, and where the
+configuration asks for it.
 
-It stands where a connection of ours would: it takes a request's body and gives back status, headers and body.
-Retries, limits, deadlines, budgets, what is learned from refusals and what an answer is worth are decided
-above, for both alike. Releases 1.55 to 3.x are known to fit; the older ones send with ``httpx``, which need
-not be installed, so nothing here names the library that the package sends with.
-"""
+It replaces agenteval's ``Connection``: it takes a request's body and returns status, headers and body.
+Retries, limits, deadlines, budgets, adaptation to refusals and the evaluation of answers happen above it, for
+both alike. Releases 1.55 to 3.x are known to work; the older ones send with ``httpx``, which need not be
+installed, so nothing here names the library that the package sends with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _NO_KEY = "none"
-"""The package demands a key of everybody; this one is not sent."""
+"""The package requires a key from everybody; this one is not sent."""
 _CREDENTIALS = ("authorization", "api-key")
 _HEADERS = frozenset(
     (
@@ -45,12 +45,14 @@ _HTTP = (httpx2.HTTPError, httpx2.InvalidURL)
 
 
 class SignInError(Exception):
-    """There is no token to ask with."""
+    """Raised if there is no token to authenticate with."""
 
 
 class SdkPost:
-    """Sends to one endpoint, any number of requests at a time. ``verify`` and ``trust_env`` are what the HTTP
-    library takes. Raises ``AuthorError`` if the package is missing or cannot be set up."""
+    """A sender to one endpoint, for any number of requests at a time.
+
+    ``verify`` and ``trust_env`` are passed to the HTTP library. Raises ``AuthorError`` if the package is
+    missing or cannot be set up."""
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class SdkPost:
         self._tokens = _Tokens() if provider == "azure" and not endpoint.key else None
         timeout = openai.Timeout(None, connect=connect_s)
         # The package takes headers from OPENAI_* variables, whatever the server.
-        hooks = {} if provider == "openai" else {"request": [_only_ours(endpoint, provider)]}
+        hooks = {} if provider == "openai" else {"request": [_header_filter(endpoint, provider)]}
         try:
             http = openai.DefaultAsyncHttpxClient(
                 verify=verify, trust_env=trust_env, follow_redirects=False, timeout=timeout, event_hooks=hooks
@@ -94,8 +96,10 @@ class SdkPost:
         return {"azure_ad_token" if endpoint.key_name == AD_TOKEN else "api_key": endpoint.key}
 
     async def post(self, body: bytes) -> RawReply:
-        """The reply, of whatever status. Raises ``SignInError``, ``TooLargeError``, and otherwise what our
-        own HTTP library would."""
+        """Send ``body`` and return the reply, of whatever status.
+
+        Raises ``SignInError``, ``TooLargeError``, and otherwise the exceptions of agenteval's HTTP library.
+        """
         openai = _package()
         fields = _sendable(body)
         ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
@@ -106,11 +110,11 @@ class SdkPost:
         except openai.APIStatusError as refused:
             content = refused.response.content[:MAX_ERROR_BODY]
             if self._tokens:
-                content = self._tokens.masked_in(content)
+                content = self._tokens.mask(content)
             return RawReply(refused.status_code, refused.response.headers.raw, content)
         except Exception as exc:
-            failed = _as_ours(exc)
-        raise failed  # not within the handler: its cause would become its own context
+            failed = _to_own_error(exc)
+        raise failed  # outside the handler, where its cause would become its own context
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
@@ -118,7 +122,7 @@ class SdkPost:
 
 
 def _package() -> Any:
-    """The ``openai`` package: it takes half a second to import, so nobody does who has no need of it."""
+    """Import the ``openai`` package on demand, because the import takes half a second."""
     try:
         return import_module("openai")
     except ImportError as exc:
@@ -126,9 +130,10 @@ def _package() -> Any:
         raise AuthorError(Problem(what, "pip install 'openai>=1.55.3,<4'")) from exc
 
 
-def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
-    """Takes out of a request what the environment put into it. The key that the configuration chose is sent,
-    and no other one."""
+def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
+    """Return a hook that removes from a request what the environment added to it.
+
+    Only the key that the configuration chose is sent."""
     is_azure_key = provider == "azure" and endpoint.key_name != AD_TOKEN
     chosen = ("api-key", endpoint.key) if is_azure_key else ("authorization", f"Bearer {endpoint.key}")
 
@@ -139,7 +144,7 @@ def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[N
         ]:
             del headers[name]
         if provider == "azure" and not endpoint.key:
-            return  # a token is there, fetched for this request
+            return  # the token fetched for this request is there
         for name in _CREDENTIALS:
             headers.pop(name, None)
         if endpoint.key:
@@ -149,7 +154,7 @@ def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[N
 
 
 def _sendable(body: bytes) -> dict[str, Any]:
-    """The request's fields. The package writes UTF-8, which has no lone surrogates."""
+    """Return the request's fields without lone surrogates, because the package writes UTF-8."""
     fields: dict[str, Any] = json.loads(body)
     if b"\\ud" in body:
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
@@ -160,8 +165,9 @@ def _sendable(body: bytes) -> dict[str, Any]:
 
 
 class _Tokens:
-    """Tokens by ``azure-identity``, which keeps and renews them: of the environment, a managed identity, or
-    who is signed in on this machine."""
+    """Tokens from ``azure-identity``, which caches and renews them.
+
+    They come from the environment, a managed identity, or the user who is signed in on this machine."""
 
     def __init__(self) -> None:
         try:
@@ -169,13 +175,13 @@ class _Tokens:
         except ImportError as exc:
             what = f"azure-identity cannot be imported: {exc}"
             raise AuthorError(Problem(what, "reinstall it, or set AZURE_OPENAI_API_KEY")) from exc
-        # What it would log is in the error; who configures logging gets it all the same.
+        # The error contains what it would log; a configured logger still gets it.
         logging.getLogger("azure.identity").addHandler(logging.NullHandler())
         self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
         self._last = ""
 
     async def get(self) -> str:
-        """Raises ``SignInError``."""
+        """Return a token. Raises ``SignInError``."""
         try:
             token = await anyio.to_thread.run_sync(self._next, abandon_on_cancel=True)
         except Exception as exc:
@@ -183,23 +189,25 @@ class _Tokens:
         self._last = str(token)
         return self._last
 
-    def masked_in(self, content: bytes) -> bytes:
-        """What a server says, without the token: no variable holds it, so nobody else masks it."""
+    def mask(self, content: bytes) -> bytes:
+        """Mask the token in a server's words: no variable holds it, so nothing else masks it."""
         return content.replace(self._last.encode(), MASK.encode()) if self._last else content
 
 
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _as_ours(exc: Exception) -> Exception:
-    """What our own HTTP library would have raised: those that the package sends with have the same exceptions
-    by the same names. The package wraps whatever it meets."""
-    while _library(exc) == "openai" and isinstance(exc.__cause__, Exception):
+def _to_own_error(exc: Exception) -> Exception:
+    """Return the exception that agenteval's HTTP library would have raised.
+
+    The libraries that the package sends with have the same exceptions by the same names. The package wraps
+    all of them."""
+    while _package_of(exc) == "openai" and isinstance(exc.__cause__, Exception):
         exc = exc.__cause__
     ours = getattr(httpx2, type(exc).__name__, None)
-    if _library(exc) == "openai":
+    if _package_of(exc) == "openai":
         made: Exception = httpx2.LocalProtocolError(str(exc))
-    elif _library(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
+    elif _package_of(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
         made = httpx2.RequestError(str(exc)) if ours is httpx2.HTTPStatusError else ours(str(exc))
     else:
         return exc
@@ -207,5 +215,5 @@ def _as_ours(exc: Exception) -> Exception:
     return made
 
 
-def _library(exc: BaseException) -> str:
+def _package_of(exc: BaseException) -> str:
     return type(exc).__module__.partition(".")[0]

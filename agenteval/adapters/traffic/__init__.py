@@ -1,1 +1,1 @@
-"""What stands between a run and its agents and models: cassettes, the cache, metering."""
+"""The layers between a run and its agents and models: cassettes, the cache, metering."""

@@ -1,7 +1,7 @@
-"""What models were asked and what they answered: one question, one entry, whichever store has it.
+"""Store questions to models and their answers: one entry per question, whichever store holds it.
 
-A store is a journal (``kept``), a folder that several runs share (``cache``) or a recording (``recording``).
-"""
+A store is a journal (``recorded_answers``), a folder that several runs share (``cache``) or a recording
+(``recording``)."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import Usage
 
 ANSWER_FORMAT = 2
-"""Of questions and entries: raised, it makes all earlier entries misses."""
+"""The format of questions and entries; increasing it makes all earlier entries misses."""
 _NOT_SENT = frozenset(("api_key_env", "client", "timeout_s", "context"))
-"""What of a model's configuration does not reach the model."""
+"""The fields of a model's configuration that do not reach the model."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A request as stores know it. ``model``: who is asked, with all that reaches it; empty where an answer
-    is never taken from elsewhere."""
+    """A request, as stores identify it."""
 
     request: ModelRequest
     model: str
+    """The model and everything that reaches it; empty if answers must never come from a store."""
     sample: SampleKey | None
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of all that the answer may depend on: the model and its parameters, role, texts, the shape
-        of the answer and who states it, and the epoch, since epochs are to be independent."""
+        """SHA-256 of all that the answer may depend on.
+
+        That is: the model and its parameters, the role, the texts, the shape of the answer, whether the
+        prompt states that shape, and the epoch, because epochs are independent."""
         request = self.request
         epoch = self.sample.epoch if self.sample else request.subject.epoch
         shape = (schema_text(request.reply), request.states_form)
@@ -52,16 +54,18 @@ def hash_of(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def schema_text(reply: type[BaseModel]) -> str:
-    """The JSON Schema of a reply, as a text that equal schemas share."""
+    """Return the JSON Schema of a reply as a text; equal schemas give equal texts."""
     from agenteval.adapters.models.response_formats import (
-        schema_of,  # takes a moment; fixed replies need no hash
+        schema_of,  # a slow import; fixed replies need no hash
     )
 
     return json.dumps(schema_of(reply), sort_keys=True)
 
 
 def identity_of(config: ModelConfig, endpoint: str = "") -> str:
-    """A model as questions name it. ``endpoint``: where it is, if not by its configuration alone."""
+    """Return a model's identity for questions.
+
+    ``endpoint``: the model's address, if the configuration alone does not determine it."""
     sent = config.model_dump(mode="json", exclude=set(_NOT_SENT))
     return json.dumps([ANSWER_FORMAT, sent, endpoint], sort_keys=True)
 
@@ -71,15 +75,18 @@ def reply_to_entry(reply: ModelReply) -> dict[str, Any]:
 
 
 def reply_from_entry(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply:
-    """Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. Where it keeps
-    no usage, the reply was no call."""
+    """Convert an entry to a reply.
+
+    Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. If it has no
+    usage, the reply counts as no call."""
     usage = Usage.model_validate(entry.get("usage") or {"cached_calls": 1, "cost": 0.0})
     value = request.reply.model_validate(entry["value"])
     return ModelReply(value, usage, str(entry["model"]), scripted=bool(entry["scripted"]))
 
 
 def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> ModelReply | None:
-    """The reply, unless it lacks something: what is asked of an answer may have become more since then."""
+    """Return the entry's reply; ``None`` if it no longer meets the request, whose requirements may have grown
+    since."""
     try:
         reply = reply_from_entry(entry, request) if entry else None
     except (ValidationError, LookupError):
@@ -88,9 +95,10 @@ def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> Mode
 
 
 class AnswerStore(Protocol):
-    """A store of answers. Each question is first looked up; one that the store does not know is followed by
-    what somebody else answered (``put``, which returns it as the run is to read it), or by the ``failed``
-    attempt, unless that was cancelled."""
+    """A store of answers.
+
+    Each question is looked up first. If the store does not know it, the answer from elsewhere follows
+    (``put``, which returns it as the run reads it), or the ``failed`` attempt, unless that was cancelled."""
 
     def get(self, question: Question) -> ModelReply | None: ...
 
@@ -100,8 +108,10 @@ class AnswerStore(Protocol):
 
 
 class StoreBackedModel:
-    """A ``ChatModel`` that asks ``model`` only what none of the ``stores`` knows. They are looked into in
-    turn, and those that do not know are given the answer. ``identity``: see ``Question.model``."""
+    """A ``ChatModel`` that asks ``model`` only what none of the ``stores`` knows.
+
+    The stores are searched in order, and those that do not know get the answer. ``identity``: see
+    ``Question.model``."""
 
     def __init__(self, model: ChatModel, stores: Sequence[AnswerStore], identity: str = "") -> None:
         self._model = model

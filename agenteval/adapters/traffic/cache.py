@@ -1,4 +1,4 @@
-"""Answers kept on disk: the same question, asked again of the same model in the same epoch, is not sent."""
+"""Cache answers on disk: a question that the same model answered in the same epoch is not sent again."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from agenteval.files.redaction import mask_value
 
 
 class AnswerCache:
-    """``AnswerStore`` in a folder, one file each, under the hash of the question. Several runs may share it.
+    """An ``AnswerStore`` in a folder, with one file per answer, named after the hash of the question.
 
-    What cannot be read, or was changed, is a miss; what cannot be written is reported once (``notice``) and
-    costs nothing but the next call. Errors are not kept. ``redact`` takes secrets out of what is written.
-    """
+    Several runs may share it. A file that is unreadable or was changed is a miss; the first failure to write
+    is reported to ``notify`` and costs only the next call. Errors are not stored. ``redact`` removes secrets
+    from what is written."""
 
     def __init__(self, folder: Path, *, notify: Callable[[str], None], redact: Callable[[str], str]) -> None:
         self._folder = folder
-        self._notice = notify
+        self._notify = notify
         self._redact = redact
         self._is_broken = False
 
@@ -45,18 +45,18 @@ class AnswerCache:
         except OSError as error:
             if not self._is_broken:
                 self._is_broken = True
-                self._notice(f"the cache cannot be written: {error}; replies are not cached")
+                self._notify(f"the cache cannot be written: {error}; replies are not cached")
         return reply
 
     def failed(self, question: Question, error: Exception) -> None:
-        """Not kept."""
+        """Store nothing."""
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whole or not at all: another run may read it at any time."""
+    """Write the file atomically, because another run may read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:

@@ -1,9 +1,8 @@
-"""A run's traffic with models and agents in a file, and that file in place of models and agents.
+"""Record a run's traffic with models and agents in a file, and replay that file in place of them.
 
-One JSON object a line: a header, then a line for each question that was answered (or failed), with the
-question, so that a miss can say what has changed. No header of a request and no key is in it, and the texts
-that must not be shown are masked.
-"""
+The file holds one JSON object per line: a header, then a line for each question that was answered (or
+failed). The question is included so that a miss can report what changed. No request header and no key is in
+the file, and secrets are masked."""
 
 from __future__ import annotations
 
@@ -28,30 +27,32 @@ from agenteval.files.regular_files import private_opener, read_file, wrap_read_e
 from agenteval.verdict.resumption import scenario_content
 
 CASSETTE_FORMAT = 1
-"""Raised when an old reader would misread a new file."""
+"""Increased when an old reader would misread a new file."""
 _HASH = 16
-"""Characters of a hash: enough for the questions of one run."""
+"""The number of characters of a hash: enough for the questions of one run."""
 _AS_IT_WAS = "as_it_was"
-"""Marks an answer that holds by chance what stands for a secret, and no secret."""
+"""The key that marks an answer that contains a placeholder by chance and no secret."""
 _FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
 class CassetteHeader(BaseModel):
-    """What a recording was made of: hashes of scenarios and prompts by name, to tell what has changed; and
-    what stands in it for secrets."""
+    """The first line of a recording."""
 
     kind: Literal["header"]
     format: int | None = None
     agenteval: str = ""
     scenarios: dict[str, str] = {}
+    """Hashes of the scenarios by name, to detect what changed."""
     prompts: dict[str, str] = {}
+    """Hashes of the prompts by name, to detect what changed."""
     stand_ins: tuple[str, ...] = ()
+    """The placeholders of the secrets."""
     marked: dict[str, tuple[str, ...]] = {}
-    """By agent, what stands for the secrets that its author marked."""
+    """The placeholders of the secrets that the author marked, by agent."""
 
 
 class CassetteEntry(BaseModel, extra="allow"):
-    """A question, the number of times that it was asked there before, and its answer: all other keys."""
+    """A question and its answer, which is in all other keys."""
 
     sample: str = ""
     role: str
@@ -59,6 +60,7 @@ class CassetteEntry(BaseModel, extra="allow"):
     turn: int | None = None
     hash: str
     n: int
+    """The number of times that the question was asked there before."""
     request: dict[str, Any]
 
 
@@ -71,13 +73,15 @@ def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Cass
 
 
 class CassettePosition(NamedTuple):
-    """Where in a run a question is asked. ``role``: user, judge, dedup or agent; ``sample`` is empty for
-    dedup; ``turn`` counts from 0."""
+    """The place in a run where a question is asked."""
 
     sample: str
+    """The sample; empty for dedup."""
     role: str
+    """One of user, judge, dedup and agent."""
     metric: str = ""
     turn: int | None = None
+    """The turn, from 0."""
 
     def __str__(self) -> str:
         who = f"judge of {self.metric}" if self.metric and self.role == "judge" else _WHO[self.role]
@@ -89,8 +93,9 @@ _WHO = {"user": "simulated user", "judge": "judge", "dedup": "model that groups 
 
 
 REPLAYED_SAMPLE: dict[str, Any] = {"messages": [], "again": True}
-"""In place of what was asked: the conversation was lost, and played once more. What was asked in it again has
-the next number."""
+"""Recorded in place of a request when a conversation errored and was played again.
+
+Requests that the second attempt repeats have the next number."""
 
 
 def position_of(
@@ -100,39 +105,43 @@ def position_of(
 
 
 class _Secrets:
-    """What stands in a recording for the secrets that an author ``marked``, and the identity of a request
-    whatever they are. ``mask``: for all others, and what stands for them."""
+    """The placeholders of the secrets that an author ``marked``, and hashes of requests that do not depend on
+    secrets.
+
+    ``mask`` hides all other secrets and their placeholders."""
 
     def __init__(self, mask: Callable[[str], str], marked: MarkedSecrets) -> None:
         self._mask = mask
-        self._unmarked = _exchanging(marked.all)
-        self.hide = _exchanging(marked.all, cased=True)
-        self.restore = _exchanging(marked.by_placeholder, cased=True)
+        self._unmarked = _replacing(marked.all)
+        self.hide = _replacing(marked.all, cased=True)
+        self.restore = _replacing(marked.by_placeholder, cased=True)
 
     def hash_of(self, request: Any) -> str:
-        """The marks of fences are left out: they are hashes of texts that may hold a secret."""
+        """Return the hash of a request.
+
+        The IDs of fences are left out, because they are hashes of texts that may contain a secret."""
         text = json.dumps(mask_value(request, self._unmarked), ensure_ascii=False, sort_keys=True)
         return hash_of(_without_fences(self._mask(text)))[:_HASH]
 
 
-def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
-    """Puts something else in the place of each text, and in that of its other forms their like. The same with
-    ``by`` turned round undoes it."""
+def _replacing(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
+    """Return a function that replaces each text, and each of its encoded forms, by its counterpart.
+
+    The same function with ``by`` inverted undoes the replacement."""
     forms = replacer(replacement_forms({text: other for text, other in by.items() if text != other}))
     return lambda text: forms(replace_secrets(text, by, cased=cased)) if by else text
 
 
 AnswerRecorder: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Is given an answer, and gives it as the run is to read it: as it is, if no secret is in it."""
+"""Records an answer and returns it as the run reads it: unchanged if it contains no secret."""
 
 
 class CassetteRecorder:
-    """Writes a recording. The file must not exist: ``start`` makes sure, ``begin`` makes it.
+    """Writes a recording. The file must not exist: ``start`` checks that, ``begin`` creates it.
 
-    ``secrets`` do not get into it: see ``placeholders``. Those that an author ``marked`` reach the run as
-    they are, which is to find them; what is written has their placeholders. If the file cannot be written any
-    more, ``notice`` hears of it once: the run goes on, and its recording is not whole.
-    """
+    ``secrets`` are not written: see ``placeholders``. The run gets those that an author ``marked`` unchanged,
+    because it searches for them; the file gets their placeholders. If the file can no longer be written,
+    ``notify`` is called once: the run continues, and its recording is incomplete."""
 
     def __init__(
         self,
@@ -146,23 +155,23 @@ class CassetteRecorder:
         self._placeholders = Placeholders(each for each in secrets if each not in marked.all)
         self._secrets = _Secrets(make_masker(secrets, self._placeholders.values), marked)
         self._marked = marked.placeholders
-        self._notice = notify
+        self._notify = notify
         self._file: IO[str] | None = None
         self._header: CassetteHeader | None = None
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
 
     def start(self, header: CassetteHeader) -> None:
-        """Raises ``AuthorError`` if the file is there already."""
+        """Raise ``AuthorError`` if the file already exists; keep the header otherwise."""
         if self.path.exists():
             raise self._exists()
         self._header = header
 
     def begin(self) -> None:
-        """Raises ``AuthorError`` if the file cannot be made."""
+        """Create the file and write the header. Raises ``AuthorError`` if that fails."""
         assert self._header is not None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A half of a surrogate pair becomes its escape, which is JSON.
+            # A lone surrogate becomes its escape, which is valid JSON.
             self._file = open(  # noqa: SIM115
                 self.path,
                 "x",
@@ -184,8 +193,9 @@ class CassetteRecorder:
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
     def ask(self, spot: CassettePosition, request: Any) -> AnswerRecorder:
-        """Something is asked there, and has its number from now on, since answers come in any order; returns
-        who is given the answer."""
+        """Assign a number to a request and return the recorder of its answer.
+
+        The number is assigned at once, because answers arrive in any order."""
         digest = self._secrets.hash_of(request)
         number = self._asked[spot, digest]
         self._asked[spot, digest] += 1
@@ -212,7 +222,7 @@ class CassetteRecorder:
             self._file.flush()
         except OSError as error:
             self.close()
-            self._notice(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
+            self._notify(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -221,44 +231,46 @@ class CassetteRecorder:
 
 
 class CassettePlayer:
-    """Answers from a recording. ``secrets``, ``marked``: those of today, the latter with the placeholders of
-    the recording."""
+    """Answers from a recording.
+
+    ``secrets`` and ``marked`` are today's, the latter with the placeholders of the recording."""
 
     def __init__(
-        self, played: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+        self, cassette: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
     ) -> None:
-        self.path = played.path
-        self._header = played.header
-        # What `ReplayEnviron` put in is none.
+        self.path = cassette.path
+        self._header = cassette.header
+        # The masks of `ReplayEnviron` are not secrets.
         known = [each for each in secrets if MASK not in each]
-        self._secrets = _Secrets(make_masker(known, played.header.stand_ins), marked)
+        self._secrets = _Secrets(make_masker(known, cassette.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
         self._answers: dict[tuple[CassettePosition, str, int], Mapping[str, Any]] = {}
         self._requests: dict[CassettePosition, list[Any]] = {}
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
-        for entry in played.entries:
+        for entry in cassette.entries:
             spot = CassettePosition(entry.sample, entry.role, entry.metric, entry.turn)
             self._answers.setdefault((spot, entry.hash, entry.n), entry.model_extra or {})
             self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: CassetteHeader) -> None:
-        """Compares what is to be run with what was recorded, to be told with a miss."""
-        self._changed = tuple(_changes(self._header, header))
+        """Compare what is about to run with what was recorded, so that a miss can report the changes."""
+        self._changed = tuple(_describe_changes(self._header, header))
 
     def has_next(self, spot: CassettePosition, request: Any) -> bool:
-        """Whether that was asked there once more than it has been answered by now."""
-        return self._next(spot, request) in self._answers
+        """Check whether the recording has one more answer to this request."""
+        return self._next_key(spot, request) in self._answers
 
-    def _next(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
-        """The question, in the recording's words."""
+    def _next_key(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
+        """Return the key of the request's next answer, in the recording's terms."""
         spot = spot._replace(sample=self._secrets.hide(spot.sample))
         digest = self._secrets.hash_of(request)
         return spot, digest, self._asked[spot, digest]
 
     def find(self, spot: CassettePosition, request: Any) -> Mapping[str, Any] | None:
-        """What was answered there, with the secrets that are known in place of what stands for them; ``None``
-        if that was not asked, or less often."""
-        key = self._next(spot, request)
+        """Return the recorded answer, with the known secrets in place of their placeholders.
+
+        ``None`` if the request was not recorded, or fewer times."""
+        key = self._next_key(spot, request)
         self._asked[key[:2]] += 1
         answer = self._answers.get(key)
         as_it_is = answer is None or answer.get(_AS_IT_WAS)
@@ -266,13 +278,13 @@ class CassettePlayer:
         return found
 
     def answer(self, spot: CassettePosition, request: Any) -> Mapping[str, Any]:
-        """As ``find``. Raises ``AuthorError`` if there is nothing."""
+        """Return the recorded answer as ``find`` does. Raises ``AuthorError`` if there is none."""
         if (found := self.find(spot, request)) is None:
             raise self._miss(spot, request)
         return found
 
     def _miss(self, spot: CassettePosition, request: Any) -> AuthorError:
-        spot, digest, _ = self._next(spot, request)
+        spot, digest, _ = self._next_key(spot, request)
         recorded = self._requests.get(spot, [])
         if (spot, digest, 0) in self._answers:
             why = "it was asked fewer times"
@@ -280,7 +292,7 @@ class CassettePlayer:
             now = mask_value(request, self._secrets.hide)
             why = max((_difference(then, now) for then in recorded), key=lambda each: each.after).text
         elif spot.sample and all(spot.sample != each.sample for each in self._requests):
-            why = "nothing of this conversation was recorded"
+            why = "this conversation was not recorded"
         else:
             why = "nothing was asked there"
         changed = f"; changed since the recording: {', '.join(self._changed)}" if self._changed else ""
@@ -288,7 +300,7 @@ class CassettePlayer:
         return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
 
 
-def _changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
+def _describe_changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
     for kind, before, after in (
         ("scenario", then.scenarios, now.scenarios),
         ("prompt", then.prompts, now.prompts),
@@ -301,22 +313,23 @@ def _changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
 
 
 class _Difference(NamedTuple):
-    """How a request differs from a recorded one, and how late: the later, the nearer."""
+    """A difference between a request and a recorded one."""
 
     text: str
     after: int
+    """The number of the first part that differs: the later, the more similar the two are."""
 
 
 def _difference(recorded: Any, now: Any) -> _Difference:
-    """The first line, of texts, or the first item that is not as it was."""
+    """Find the first line of a text, or the first item of a list, that differs."""
     before, after = list(_lines(recorded)), list(_lines(now))
     for number, (name, text) in enumerate(after):
         if number >= len(before):
-            return _Difference(f"there is more in {name}: {_quoted(text)}", number)
+            return _Difference(f"{name} has more: {_quoted(text)}", number)
         then = before[number][1]
         if _without_fences(then) != _without_fences(text):
             return _Difference(f"in {name}, {_quoted(text)} replaces {_quoted(then)}", number)
-    return _Difference("it was longer then", len(after))
+    return _Difference("the recorded one was longer", len(after))
 
 
 def _lines(request: Any) -> Iterator[tuple[str, str]]:
@@ -337,7 +350,7 @@ def _quoted(text: str) -> str:
 
 
 class Cassette(NamedTuple):
-    """A recording as it was read."""
+    """A recording that was read."""
 
     path: Path
     header: CassetteHeader
@@ -345,7 +358,7 @@ class Cassette(NamedTuple):
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Raises ``AuthorError`` if the file is not a recording that this version can read."""
+    """Read a recording. Raises ``AuthorError`` if this version cannot read the file as one."""
     with wrap_read_errors(f"--replay: {path}", None):
         lines = read_file(path).split(b"\n")
     header: CassetteHeader | None = None
@@ -357,7 +370,7 @@ def read_cassette(path: Path) -> Cassette:
             elif line:
                 entries.append(CassetteEntry.model_validate(json.loads(line)))
         except (ValueError, RecursionError):
-            # The last line of a run that was killed may be torn; what it held is a miss.
+            # The last line of a killed run may be torn; its answer is then a miss.
             if header and number == len(lines):
                 break
             remedy = "make one with: agenteval run --record FILE"
@@ -376,8 +389,9 @@ def _header(path: Path, line: Any) -> CassetteHeader:
 
 
 class ReplayEnviron(dict[str, str]):
-    """The environment of a replay, which needs no keys: a variable that is not set stands as a mask where
-    the configuration gives no default."""
+    """The environment of a replay, which needs no keys.
+
+    A variable that is not set has a mask as its value, unless the configuration gives a default."""
 
     def __missing__(self, name: str) -> str:
         return MASK

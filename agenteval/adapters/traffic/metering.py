@@ -1,4 +1,4 @@
-"""Models and agents behind a meter: what they used gets its cost, and no call is begun beyond the budget."""
+"""Meter models and agents: add costs to usage, and start no call that exceeds the budget."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from agenteval.verdict.ledger import Ledger, price_usage
 
 
 class MeteredModel:
-    """A ``ChatModel`` whose replies tell their cost. Raises ``BudgetError`` in place of a call for which
-    ``ledger`` has no room."""
+    """A ``ChatModel`` whose replies include their cost.
+
+    Raises ``BudgetError`` in place of a call for which ``ledger`` has no room."""
 
     def __init__(
         self, model: ChatModel, name: str, *, price: Price | None, ledger: Ledger | None, role: str = ""
@@ -48,7 +49,7 @@ class MeteredModel:
             return reply
         except AgentevalError as error:
             usage = getattr(error, "usage", None) or usage
-            # A judge that was not asked after all cost nothing; the budget may also stop a call midway.
+            # A skipped judge cost nothing; but the budget may also stop a call midway.
             failed = isinstance(error, BudgetError) or not isinstance(error, RequestSkippedError)
             raise
         finally:
@@ -76,8 +77,9 @@ class MeteredModel:
 
 
 class MeteredAgent(AgentWrapper):
-    """An agent behind the same meter. ``price`` is that of the model in it, for its replies that tell their
-    usage."""
+    """An agent whose replies include their cost.
+
+    ``price``: that of the model inside it, for replies that report their usage."""
 
     def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: Ledger | None) -> None:
         super().__init__(agent)
@@ -93,7 +95,7 @@ class MeteredAgent(AgentWrapper):
         usage, failed = Usage(), True
         try:
             reply = self._with_cost(await self._agent.reply(messages, tools))
-            usage, failed = self._weighed(reply, messages), False
+            usage, failed = self._measure(reply, messages), False
             return reply
         finally:
             call.settle(usage, is_failed=failed)
@@ -111,16 +113,16 @@ class MeteredAgent(AgentWrapper):
         )
 
     def _new_in(self, listed: list[Message]) -> list[Message]:
-        """Of the messages of a reply those that are new, where it lists the whole conversation."""
+        """Return the new messages of a reply that lists the whole conversation."""
         known, self._listed = self._listed, listed
         is_longer = len(listed) > len(known) and listed[: len(known)] == known
         return listed[len(known) :] if is_longer else listed
 
-    def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
-        """What the reply used; by the texts that are new where it does not tell."""
-        told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
-        usage = read_usage(reply.usage) or sum_usage(filter(None, told))
-        if usage.unsplit:  # the budget takes it at the price of output, the dearer kind
+    def _measure(self, reply: AgentReply, messages: list[Message]) -> Usage:
+        """Return the usage of a reply; if the reply reports none, an estimate from the texts that are new."""
+        reported = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
+        usage = read_usage(reply.usage) or sum_usage(filter(None, reported))
+        if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind
             return price_usage(usage.model_copy(update={"unsplit": False}), self._price)
         if usage.is_spent or self._ledger is None or not self._ledger.needs_estimate("agent"):
             return usage if usage.is_spent else Usage(calls=1)

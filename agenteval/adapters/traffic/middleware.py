@@ -1,15 +1,14 @@
-"""What stands between a run and its models and agents: stores of answers, the meter.
+"""Put layers between a run and its models and agents: answer stores and the meter.
 
 ::
 
-    scorer, user ──▶ stores: journal ─ recording ─ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
-                                        the journal keeps what judges were asked and answered, and knows it
-                                        of a run that is judged anew; a cached reply is no call, and is
-                                        recorded; the circuit is of judges, and stops asking one that fails
-                                        on every call; leading, too: one call of a record goes first
+    scorer, user ──▶ stores: journal ─ recording ─ cache ──▶ circuit ──▶ priming ──▶ meter ──▶ model
+                                        the journal keeps the judges' questions and answers, and supplies
+                                        those of a run that is rejudged; a cached reply is no call, and is
+                                        recorded; the circuit breaker is for judges, and stops calls to one
+                                        that always fails; so is priming: one call of a record goes first
     conversation ──▶ recording ────────────────────────────────────────────▶ meter ──▶ agent
-    with --replay:   the recording answers                         nothing behind it is made
-"""
+    with --replay:   the recording answers                         nothing behind it is created"""
 
 from __future__ import annotations
 
@@ -39,21 +38,24 @@ if TYPE_CHECKING:
     from agenteval.adapters.traffic.cassettes import Cassette, CassettePlayer, CassetteRecorder
 
 CACHE_FOLDER = ".agenteval/cache"
-"""Where replies are kept, from the configuration's folder."""
+"""The folder of cached replies, relative to the configuration's folder."""
 
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What the command line asks for: ``record`` to a file, ``replay`` from one, or ``asks`` nothing at
-    all, of anyone (a forecast). ``kept``: answers of the run that is judged anew."""
+    """The recording options of the command line."""
 
     record: Path | None = None
+    """The file to record to."""
     replay: Path | None = None
+    """The file to replay from."""
     calls_models: bool = True
+    """False for a forecast, which calls nobody."""
     rejudged: RejudgedAnswers | None = None
+    """The answers of the run that is rejudged."""
 
     def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """What the configuration is expanded from: a replay needs no keys."""
+        """Return the environment from which the configuration is expanded: a replay needs no keys."""
         if not self.replay:
             return environ
         from agenteval.adapters.traffic.cassettes import ReplayEnviron
@@ -62,10 +64,11 @@ class RecordingOptions:
 
 
 def parse_recording_options(record: str | None, replay: str | None) -> RecordingOptions:
-    """``--record`` and ``--replay``, from the working directory. Raises ``AuthorError`` for both at once."""
+    """Resolve ``--record`` and ``--replay`` against the working directory. Raises ``AuthorError`` if both are
+    set."""
     if record and replay:
         what = "--record and --replay cannot both be given"
-        raise AuthorError(Problem(what, "a replay asks nothing that could be recorded"))
+        raise AuthorError(Problem(what, "a replay sends no request that could be recorded"))
     return RecordingOptions(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
@@ -73,22 +76,26 @@ Inner = TypeVar("Inner")
 
 
 def wrap_layers(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
-    """What is in the middle, within those layers that apply. ``layers``: whether each does, and what wraps it
-    around what it stands around; the outermost first."""
+    """Wrap ``inner`` in the layers that apply.
+
+    ``layers``: whether each applies, and the function that wraps it around what is inside; the outermost
+    first."""
     for applies, wrap in reversed(layers):
         inner = wrap(inner) if applies else inner
     return inner
 
 
 def build_applicable(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
-    """Those that apply, in their order. ``rows``: whether each does, and what makes it."""
+    """Build the items that apply, in order. ``rows``: whether each applies, and its factory."""
     return tuple(make() for applies, make in rows if applies)
 
 
 class Traffic:
-    """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
-    that concern the verdict; ``note`` emits what is for the journal alone. ``played``: the recording that
-    answers; ``marked``: as ``find_marked_secrets`` finds them."""
+    """The access to all models and agents of one run.
+
+    ``notify`` gets notices, ``warn`` those that concern the verdict; ``note`` emits events that are for the
+    journal alone. ``cassette``: the recording that answers; ``marked``: as ``find_marked_secrets`` returns
+    them."""
 
     def __init__(
         self,
@@ -113,7 +120,7 @@ class Traffic:
         self.recorder: CassetteRecorder | None = None
         self.player: CassettePlayer | None = None
         self.marked = find_marked_secrets(config, cassette) if marked is None else marked
-        """The secrets that the author marked; in a replay with the placeholders of the recording."""
+        """The secrets that the author marked; in a replay, with the placeholders of the recording."""
         if cassette:
             from agenteval.adapters.traffic.cassettes import CassettePlayer
 
@@ -128,19 +135,19 @@ class Traffic:
         self._warn(f"{why}; no further call of this role is made; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
-        """The door to a model in its ``role``; ``make`` makes what is behind it, if anything is."""
+        """Return access to a model in its ``role``; ``make`` creates the model itself, if one is needed."""
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
-        # Fixed replies cost nothing, and no hash tells whether they have changed.
+        # Fixed replies cost nothing, and no hash shows whether they have changed.
         is_fixed = is_scripted or self.player is not None
         stores = build_applicable(
-            (role != "user", self._journal_answers),  # no user is asked anew
+            (role != "user", self._journal_answers),  # rejudging does not replay the user
             (self.recorder is not None, self._recorded_answers),
             (
                 self._config.cache is not False and self._recording.calls_models and not is_fixed,
                 self._cached_answers,
             ),
         )
-        model = self._unasked(is_scripted=is_scripted) or wrap_layers(
+        model = self._substitute_model(is_scripted=is_scripted) or wrap_layers(
             make(),
             (is_judge, lambda model: CircuitBreakerModel(model, chosen.model, warn=self._warn)),
             (is_judge and not is_scripted, CachePrimingModel),
@@ -151,16 +158,17 @@ class Traffic:
         identity = "" if is_fixed else identity_of(chosen, base_url_override(chosen, os.environ))
         return StoreBackedModel(model, stores, identity)
 
-    def _unasked(self, *, is_scripted: bool) -> ChatModel | None:
-        """What stands in place of a model: a recording answers, or all that would be asked is counted.
-        ``None``: the model is asked."""
+    def _substitute_model(self, *, is_scripted: bool) -> ChatModel | None:
+        """Return the replacement of a model: a recording that answers, or a counter of the calls.
+
+        ``None`` if the model is called."""
         if self.player:
             from agenteval.adapters.traffic.recording import ReplayedModel
 
             return ReplayedModel(self.player)
-        kept = self._recording.rejudged
-        is_counted = not self._recording.calls_models and (kept or not is_scripted)
-        return CountingModel((kept or RejudgedAnswers()).counts) if is_counted else None
+        rejudged = self._recording.rejudged
+        is_counted = not self._recording.calls_models and (rejudged or not is_scripted)
+        return CountingModel((rejudged or RejudgedAnswers()).counts) if is_counted else None
 
     def _metered(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
         price = price_of(chosen.model, self._config.prices)
@@ -179,14 +187,14 @@ class Traffic:
         folder = Path(self._config.root) / (
             CACHE_FOLDER if self._config.cache is True else str(self._config.cache)
         )
-        return AnswerCache(folder, notify=self._notify, redact=self._without_secrets())
+        return AnswerCache(folder, notify=self._notify, redact=self._redactor())
 
-    def _without_secrets(self) -> Callable[[str], str]:
+    def _redactor(self) -> Callable[[str], str]:
         marked, redact = self.marked.all, redactor(self._secrets)
         return lambda text: redact(replace_secrets(text, marked) if marked else text)
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
-        """The door to an agent."""
+        """Return access to an agent."""
         if self.player:
             from agenteval.adapters.traffic.recording import ReplayedAgents
 
@@ -194,7 +202,7 @@ class Traffic:
         price = price_of(agent.name, self._config.prices)
 
         def metered(agents: AgentFactory) -> AgentFactory:
-            return _Wrapped(
+            return _WrappedAgents(
                 agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
             )
 
@@ -209,11 +217,12 @@ class Traffic:
 
         recorder = self.recorder
         assert recorder
-        return _Wrapped(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
+        return _WrappedAgents(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
-        """Everything is loaded, and nothing was asked yet. Raises ``AuthorError`` if the file to record to
-        exists."""
+        """Check the recording once everything is loaded and nothing was asked yet.
+
+        Raises ``AuthorError`` if the file to record to exists."""
         recording = self.recorder or self.player
         if recording:
             from agenteval.adapters.traffic.cassettes import header_of
@@ -221,8 +230,10 @@ class Traffic:
             recording.start(header_of(scenarios, prompts))
 
     def may_play_again(self, key: SampleKey) -> bool:
-        """Whether a conversation that was lost can be played once more. A recording says that it was; a
-        replay goes by that, and plays no conversation twice that was recorded once."""
+        """Check whether a conversation that errored can be played again.
+
+        A recording notes that it was; a replay follows that note, so it repeats no conversation that was
+        recorded once."""
         if not (self.player or self.recorder):
             return True
         from agenteval.adapters.traffic.cassettes import REPLAYED_SAMPLE, position_of
@@ -233,7 +244,7 @@ class Traffic:
         return self.player is None or self.player.find(spot, REPLAYED_SAMPLE) is not None
 
     def begin(self) -> None:
-        """The run begins: from here on something may be asked."""
+        """Begin the run: from here on, models and agents may be called."""
         if self.recorder:
             self.recorder.begin()
 
@@ -242,24 +253,26 @@ class Traffic:
             self.recorder.close()
 
 
-def find_marked_secrets(config: Config, played: Cassette | None) -> MarkedSecrets:
-    """The secrets that the author marked. A replay takes one whose variable is not set from the recording;
-    raises ``AuthorError`` where that does not have it."""
+def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecrets:
+    """Return the secrets that the author marked.
+
+    A replay takes those whose variable is not set from the recording; raises ``AuthorError`` if they are not
+    in it."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
     if config.agent:
         agents[""] = config.agent.secrets
-    if played is None:
+    if cassette is None:
         return marked_secrets(agents)
-    agents = {name: ["" if MASK in each else each for each in own] for name, own in agents.items()}
-    for name, own in agents.items():
-        if "" in own and len(played.header.marked.get(name, ())) != len(own):
-            what = f"the recording {played.path.name} does not have the secrets of agent '{name}'"
-            raise AuthorError(Problem(what, "set the variables that they are made of, or record it again"))
-    return marked_secrets(agents, played.header.marked)
+    agents = {name: ["" if MASK in each else each for each in values] for name, values in agents.items()}
+    for name, values in agents.items():
+        if "" in values and len(cassette.header.marked.get(name, ())) != len(values):
+            what = f"the recording {cassette.path.name} does not have the secrets of agent '{name}'"
+            raise AuthorError(Problem(what, "set the variables that contain them, or record again"))
+    return marked_secrets(agents, cassette.header.marked)
 
 
-class _Wrapped:
-    """The agents of a run, each within something else."""
+class _WrappedAgents:
+    """An agent factory that wraps each agent."""
 
     def __init__(self, agents: AgentFactory, wrap: Callable[[Agent, Sample], Agent]) -> None:
         self._agents = agents

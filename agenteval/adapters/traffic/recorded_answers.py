@@ -1,4 +1,4 @@
-"""Answers of models that a run's journal keeps: whoever judges the run anew asks only what changed."""
+"""Reuse the model answers in a run's journal, so that rejudging the run asks only what changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agenteval.scoring.judges.shared_calls import SHARED
 
 
 def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
-    """By the hash of their questions; of one that was asked again, the latest."""
+    """Collect the answers by the hash of their question; the latest if a question was asked again."""
     return {
         event.hash: {"value": event.answer, "model": event.model, "scripted": event.scripted}
         for event in events
@@ -29,12 +29,14 @@ def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
 
 @dataclass
 class AnswerCounts:
-    """By metric: answers that were taken from a journal, calls that were made (or would be), and the tokens
-    that go into those."""
+    """The calls of a rejudged run, by metric."""
 
     reused: Counter[str] = field(default_factory=Counter)
+    """Answers taken from the journal."""
     calls: Counter[str] = field(default_factory=Counter)
+    """Calls that were made, or would be."""
     tokens: Counter[str] = field(default_factory=Counter)
+    """The input tokens of those calls."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -43,29 +45,30 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class RejudgedAnswers:
-    """The answers of the run that is judged anew, and what becomes of them."""
+    """The answers of the run that is rejudged, and the counts of their use."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counts: AnswerCounts = field(default_factory=AnswerCounts)
 
 
 class JournalAnswers:
-    """``AnswerStore`` that are those of another run's journal. Whoever answers, ``note`` gets the event."""
+    """An ``AnswerStore`` over another run's journal. ``note`` gets an event for each answer, whatever its
+    source."""
 
-    def __init__(self, kept: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
-        self._kept = kept or RejudgedAnswers()
+    def __init__(self, rejudged: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
+        self._rejudged = rejudged or RejudgedAnswers()
         self._note = note
 
     def get(self, question: Question) -> ModelReply | None:
-        entry = self._kept.answers.get(question.hash)
+        entry = self._rejudged.answers.get(question.hash)
         if reply := usable_reply(entry, question.request):
-            self._kept.counts.reused[question.request.subject.metric] += 1
+            self._rejudged.counts.reused[question.request.subject.metric] += 1
             self._note(_event(question, reply))
         return reply
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
         if question.hash:
-            self._kept.counts.calls[question.request.subject.metric] += 1
+            self._rejudged.counts.calls[question.request.subject.metric] += 1
         self._note(_event(question, reply))
         return reply
 
@@ -93,8 +96,10 @@ def _event(question: Question, reply: ModelReply | None = None, error: str = "")
 
 
 class CountingModel:
-    """A ``ChatModel`` that is asked nothing: what it would be asked is counted. What a call for several asks
-    is asked alone when that is refused, as it is here: it counts once, as part of the call for all."""
+    """A ``ChatModel`` that answers nothing and counts what it would be asked.
+
+    If a call for several metrics is refused, as it is here, each metric is asked for alone; such a call
+    counts once, as part of the shared call."""
 
     def __init__(self, tally: AnswerCounts) -> None:
         self._tally = tally
@@ -113,4 +118,4 @@ class CountingModel:
         raise RequestSkippedError("nothing is asked here")
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

@@ -1,4 +1,4 @@
-"""Models and agents with a recorder behind them, and those that only play a recording."""
+"""Record models and agents, and replay recordings in their place."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResul
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
-# ── what went wrong, as JSON and back ────────────────────────────────────────────────────────────
+# ── errors as JSON ───────────────────────────────────────────────────────────────────────────────
 
 _CANCELLED = "Cancelled"
 _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
@@ -63,13 +63,13 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""By the name that a recording has of it; all others are the agent's own."""
+"""The errors by their name in a recording; all others are the agent's own."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
-"""Of errors, as they are."""
+"""The fields of errors that are recorded unchanged."""
 
 
 def serialize_error(error: BaseException) -> dict[str, Any]:
-    """What a recording keeps of an exception, so that a replay ends as the run did."""
+    """Return what a recording keeps of an exception, so that a replay ends as the run did."""
     fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, AgentevalError):
         fault |= {name: value for name in _FIELDS if (value := getattr(error, name, None))}
@@ -82,7 +82,8 @@ def serialize_error(error: BaseException) -> dict[str, Any]:
 
 
 def deserialize_error(fault: Mapping[str, Any]) -> Exception:
-    """The exception that ``fault_of`` described; one of its name where it is none of ours."""
+    """Return the exception that ``serialize_error`` described; a new class of its name if the name is
+    unknown."""
     name, message = str(fault.get("type")), str(fault.get("message", ""))
     if name not in _ERRORS:
         made: Exception = type(name, (Exception,), {})(message)
@@ -93,7 +94,7 @@ def deserialize_error(fault: Mapping[str, Any]) -> Exception:
     error = _ERRORS[name](message)
     read = {field: fault[field] for field in _FIELDS if field in fault}
     read |= {"usage": Usage.model_validate(fault["usage"])} if fault.get("usage") else {}
-    read |= {"seen": _agents_reply(fault["seen"])} if fault.get("seen") else {}
+    read |= {"seen": _parse_reply(fault["seen"])} if fault.get("seen") else {}
     vars(error).update(read)
     return error
 
@@ -106,13 +107,13 @@ def _question(request: ModelRequest) -> dict[str, Any]:
     return {"system": request.system, "prompt": request.prompt, "reply": names}
 
 
-def _spot(request: ModelRequest) -> CassettePosition:
+def _position(request: ModelRequest) -> CassettePosition:
     key = None if request.role == "dedup" else current_sample_key()
     return position_of(key, request.role, request.subject.metric, request.subject.turn)
 
 
 class CassetteAnswers:
-    """``AnswerStore`` that are written down. None is taken from the recording while it is made."""
+    """An ``AnswerStore`` that writes answers to a recording and reads none."""
 
     def __init__(self, recorder: CassetteRecorder) -> None:
         self._recorder = recorder
@@ -120,7 +121,7 @@ class CassetteAnswers:
 
     def get(self, question: Question) -> None:
         request = question.request
-        self._open[question] = self._recorder.ask(_spot(request), _question(request))
+        self._open[question] = self._recorder.ask(_position(request), _question(request))
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
         answer = {**reply_to_entry(reply), "usage": reply.usage.model_dump()}
@@ -132,19 +133,20 @@ class CassetteAnswers:
 
 
 class ReplayedModel:
-    """A ``ChatModel`` that asks no one. Raises what was raised then, and ``AuthorError`` for a question
-    that was not asked."""
+    """A ``ChatModel`` that answers from a recording.
+
+    Raises the errors that were recorded, and ``AuthorError`` for a question that was not."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        spot = _spot(request)
+        spot = _position(request)
         question = _question(request)
         answer = self._player.answer(spot, question)
         await checkpoint()
         if answer.get("error"):
-            # A recording that has it once is of a judge that was asked once.
+            # If the recording contains it once, the judge was called once.
             more = {} if self._player.has_next(spot, question) else {"is_final": True}
             raise deserialize_error({**answer["error"], **more})
         try:
@@ -159,35 +161,35 @@ class ReplayedModel:
         return reply
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """A copy: the agent may do to its messages what it likes."""
+def _to_request(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+    """Copy what the agent is asked, because the agent may change its messages."""
     asked: dict[str, Any] = chat.jsonable({"messages": list(messages), "tools": list(tools.schemas)})
     return asked
 
 
 class RecordingAgent:
-    """An agent, each of its replies written down with the calls that were made for it."""
+    """An agent whose replies are recorded together with the calls made for them."""
 
     def __init__(self, agent: Agent, sample: Sample, recorder: CassetteRecorder) -> None:
         self._agent = agent
         self._sample = sample
         self._recorder = recorder
-        self._calls: list[dict[str, Any]] = []  # one that is made between two replies is of the later
+        self._calls: list[dict[str, Any]] = []  # a call between two replies belongs to the later one
         self._list_asked = False
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         spot = position_of(self._sample.key, "agent", turn=tools.turn)
-        note = self._recorder.ask(spot, _asked(messages, tools))
-        # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
+        note = self._recorder.ask(spot, _to_request(messages, tools))
+        # If it is cancelled (a call met a fault, or the run ends), there is no answer.
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
-            reply = await self._agent.reply(messages, self._noting(tools))
+            reply = await self._agent.reply(messages, self._with_recording(tools))
             answer = _reply_json(ReadReply.from_reply(reply))
         except Exception as error:
             answer = {"error": serialize_error(error)}
@@ -196,25 +198,25 @@ class RecordingAgent:
             answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
             self._calls, self._list_asked = [], False
             seen = note(answer)
-        return reply if seen is answer or "reply" not in seen else _agents_reply(seen["reply"])
+        return reply if seen is answer or "reply" not in seen else _parse_reply(seen["reply"])
 
-    def _noting(self, tools: TurnTools) -> TurnTools:
-        """The tools, where each call is written down when it is made, and whether it came to its end."""
+    def _with_recording(self, tools: TurnTools) -> TurnTools:
+        """Return the tools with recording: each call when it is made, and whether it finished."""
 
         def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
-                made = self._made(name, args, batch, **more)
+                made = self._log_call(name, args, batch, **more)
                 result = await ask(name, args, batch)
                 made["done"] = True
                 return result
 
             return call
 
-        async def record(name: str, args: Any, batch: int, own: AgentExecutedCall) -> ToolResult:
-            """A call that the agent carries out itself: played again, its result is the recorded one."""
-            made = self._made(name, args, batch, own=None)
+        async def record(name: str, args: Any, batch: int, execute: AgentExecutedCall) -> ToolResult:
+            """Record a call that the agent carries out itself, so that a replay uses the recorded result."""
+            made = self._log_call(name, args, batch, own=None)
             assert tools.record
-            result = await tools.record(name, args, batch, own)
+            result = await tools.record(name, args, batch, execute)
             made.update(done=True, own={"value": result.value, "is_error": result.is_error})
             return result
 
@@ -230,7 +232,7 @@ class RecordingAgent:
             list_asked=list_asked,
         )
 
-    def _made(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
+    def _log_call(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
         read, raw = chat.read_arguments(args)
         called = chat.replace_surrogates(name) if isinstance(name, str) else None
         made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False, **more}
@@ -238,7 +240,7 @@ class RecordingAgent:
         return made
 
     async def after_last_answer(self) -> None:
-        """Where nothing happens after it, nothing is written down."""
+        """Finish the agent's turn, and record it only if something happens after its last answer."""
         await self._note_fault(finish(self._agent), _AT_THE_END)
 
     async def settle(self, none_follows: anyio.Event) -> None:
@@ -262,13 +264,13 @@ class RecordingAgent:
 
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
-"""In place of what was asked: after the last answer nothing is."""
+"""Recorded in place of a request after the last answer, when nothing is asked."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
-"""The same for what a kept process does once its conversation is over."""
+"""Recorded in place of a request for what a kept process does once its conversation is over."""
 
 
 def _reply_json(reply: ReadReply) -> dict[str, Any]:
-    """A reply as JSON. What JSON cannot hold is reported in place of it."""
+    """Convert a reply to JSON, or to an error if JSON cannot hold it."""
     usage = read_usage(reply.usage)
     try:
         always = {
@@ -293,8 +295,8 @@ def _reply_json(reply: ReadReply) -> dict[str, Any]:
     return {"reply": {**always, **{name: value for name, value in mostly_empty.items() if value}}}
 
 
-def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
-    """A reply that was recorded. Of a key that was written once and is none any more nothing is made."""
+def _parse_reply(fields: Mapping[str, Any]) -> ReadReply:
+    """Convert a recorded reply back. Keys that are no longer fields are ignored."""
     known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
     made = [RequestedCall(*each) for each in fields.get("made") or ()]
@@ -302,7 +304,7 @@ def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
 
 
 def _call(call: Any) -> Any:
-    """A tool call as a server would write it."""
+    """Return a tool call in a server's format."""
     if not isinstance(call, ToolCall):
         return call.model_dump(exclude_none=True) if hasattr(call, "model_dump") else call
     arguments = call.args if call.raw_args is None else call.raw_args
@@ -313,7 +315,7 @@ ToolInvoker: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
 
 
 class ReplayedAgents:
-    """Makes agents that only repeat what was recorded."""
+    """A factory of agents that repeat what was recorded."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
@@ -322,11 +324,11 @@ class ReplayedAgents:
         return _ReplayedAgent(sample, self._player)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 class _ReplayedAgent:
-    """Makes the same calls of the same tools, which answer anew, and then the same reply."""
+    """An agent that makes the recorded calls, which the tools answer anew, and gives the recorded reply."""
 
     def __init__(self, sample: Sample, player: CassettePlayer) -> None:
         self._sample = sample
@@ -343,35 +345,37 @@ class _ReplayedAgent:
         answer = self._player.find(position_of(self._sample.key, "agent"), what)
         if self._tools is None or answer is None:
             return
-        await _make(answer.get("calls") or (), self._tools, to_the_end=False)
+        await _repeat_calls(answer.get("calls") or (), self._tools, to_the_end=False)
         if fault := answer.get("error"):
             raise deserialize_error(fault)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         self._tools = tools
         spot = position_of(self._sample.key, "agent", turn=tools.turn)
-        answer = self._player.answer(spot, _asked(messages, tools))
+        answer = self._player.answer(spot, _to_request(messages, tools))
         await checkpoint()
         if answer.get("list_asked"):
             tools.list_asked()
         fault = answer.get("error")
         interrupted = fault is not None and fault.get("type") == _CANCELLED
-        await _make(answer.get("calls") or (), tools, to_the_end=interrupted)
+        await _repeat_calls(answer.get("calls") or (), tools, to_the_end=interrupted)
         if interrupted:
             what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
             raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
             raise deserialize_error(fault)
-        return _agents_reply(answer["reply"])
+        return _parse_reply(answer["reply"])
 
 
-async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
-    """The calls through the tool world. Those that did not come to their end then are begun and left,
-    unless it was one of them that ended the reply."""
+async def _repeat_calls(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
+    """Make the recorded calls through the tool world.
+
+    Calls that did not finish in the recording are started and abandoned, unless one of them ended the reply.
+    """
     async with anyio.create_task_group() as unfinished:
         for call in calls:
             arguments = call["args"] if call["raw"] is None else call["raw"]
-            ask = _asking(call, tools)
+            ask = _invoker(call, tools)
             if call["done"]:
                 await ask(call["name"], arguments, call["batch"])
             else:
@@ -381,18 +385,18 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
             unfinished.cancel_scope.cancel()
 
 
-def _asking(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
-    """By what a recorded call is made again."""
+def _invoker(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
+    """Return the function that repeats a recorded call."""
     if "own" not in call or not tools.record:
         return (tools.call_known if call.get("known") else None) or tools.call
-    record, told = tools.record, call["own"]
+    record, recorded = tools.record, call["own"]
 
-    async def own() -> ToolResult:
-        if told is None:  # it had no end
+    async def recorded_result() -> ToolResult:
+        if recorded is None:  # it never finished
             await anyio.sleep_forever()
-        return ToolResult(value=told["value"], is_error=told["is_error"])
+        return ToolResult(value=recorded["value"], is_error=recorded["is_error"])
 
-    return lambda name, args, batch: record(name, args, batch, own)
+    return lambda name, args, batch: record(name, args, batch, recorded_result)
 
 
 async def _begin(ask: ToolInvoker, name: str, arguments: Any, batch: int) -> None:

@@ -1,5 +1,6 @@
-"""The body of a reply, unpacked piece by piece and counted meanwhile: what is too large is neither held nor
-unpacked, however little of it was sent."""
+"""Decompress reply bodies piece by piece and count their bytes.
+
+A body that is too large is neither kept nor decompressed further, however little of it was sent."""
 
 from __future__ import annotations
 
@@ -12,29 +13,30 @@ import httpx2
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 
 MAX_BODY = MAX_REPLY_BYTES
-"""Bytes of a reply, unpacked. A longer one is refused as soon as that is seen."""
+"""The most bytes of a reply, decompressed. A longer one is refused as soon as it exceeds them."""
 MAX_ERROR_BODY = 2**20
-"""Bytes that are read of the reply with an error: it is only quoted, and some quote the whole request."""
+"""The most bytes read of an error reply: it is only quoted, and some quote the whole request."""
 ENCODINGS = "gzip, deflate"
-"""What is asked for. A server that packs its reply in another way all the same is not understood."""
+"""The encodings that are requested. A reply in any other encoding is not understood."""
 _MOST_PACKINGS = 3
 _ANY = zlib.MAX_WBITS | 32  # gzip's header or zlib's
 
 
 class TooLargeError(Exception):
-    """A body has more bytes than it may have."""
+    """Raised when a body has more bytes than allowed."""
 
 
 class Body:
-    """Counts and unpacks. ``encoding``: that of the reply's headers."""
+    """Counts and decompresses a body. ``encoding``: that of the reply's headers."""
 
     def __init__(self, encoding: str | None, most: int = MAX_BODY) -> None:
         self._left = most
         self._layers = [_Layer(name) for name in reversed(_names(encoding))]
 
     def feed(self, data: bytes) -> bytes:
-        """What a piece of the body holds. Raises ``TooLargeError``, and ``httpx2.DecodingError`` for what is
-        packed in no known way."""
+        """Decompress a piece of the body.
+
+        Raises ``TooLargeError``, and ``httpx2.DecodingError`` for an unknown compression."""
         for layer in self._layers:
             data = layer.unpacked(data, self._left)
         if len(data) > self._left:
@@ -44,7 +46,7 @@ class Body:
 
 
 async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes:
-    """All of it. Raises as ``Body.feed``."""
+    """Read the whole body. Raises as ``Body.feed``."""
     body, found = Body(encoding), bytearray()
     async for piece in pieces:
         found += body.feed(piece)
@@ -54,7 +56,7 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes
 async def read_error_body(
     pieces: AsyncIterator[bytes], encoding: str | None, most: int = MAX_ERROR_BODY
 ) -> bytes:
-    """The body of an error, cut off where it is too large or cannot be read: its status says more."""
+    """Read the body of an error, cut off where it is too large or cannot be read: its status matters more."""
     found = bytearray()
     with suppress(httpx2.HTTPError, TooLargeError):
         body = Body(encoding)
@@ -66,7 +68,7 @@ async def read_error_body(
 
 
 def encoding_of(headers: list[tuple[bytes, bytes]]) -> str | None:
-    """That of headers as they came."""
+    """Return the content encoding of raw headers; ``None`` if there is none."""
     named = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
     return ",".join(named) or None
 
@@ -80,8 +82,10 @@ def _names(encoding: str | None) -> list[str]:
 
 
 class _Layer:
-    """One packing. ``deflate`` has a header or, against the standard, none. A gzip file may be several, one
-    after the other; what follows and is none is left out."""
+    """One layer of compression.
+
+    ``deflate`` has a header or, against the standard, none. A gzip file may consist of several members in
+    sequence; trailing bytes that are not a member are dropped."""
 
     def __init__(self, name: str) -> None:
         self._stream = zlib.decompressobj(_ANY)
@@ -89,7 +93,7 @@ class _Layer:
         self._is_whole = False
 
     def unpacked(self, data: bytes, left: int) -> bytes:
-        """Raises ``TooLargeError`` rather than to unpack more than ``left`` bytes."""
+        """Decompress ``data``. Raises ``TooLargeError`` instead of producing more than ``left`` bytes."""
         return b"".join(self._pieces(data, left))
 
     def _pieces(self, data: bytes, left: int) -> Iterator[bytes]:

@@ -1,7 +1,6 @@
-"""HTTP for the adapters: one connection pool a run, deadlines, retries, server-sent events.
+"""HTTP for the adapters: one connection pool per run, deadlines, retries, server-sent events.
 
-The HTTP library does not show above this module: see ``http_faults`` for its exceptions.
-"""
+No type of the HTTP library is visible above this module: see ``http_faults`` for its exceptions."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from agenteval.files.redaction import redact_url
 from agenteval.messages.error_status import find_error_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 
-_ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
+_ERROR_BODY = 64 * 2**10  # an error reply is only quoted
 _CONNECT_S = 10.0
 _DRAIN_S = 0.2
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
@@ -50,15 +49,16 @@ _IF_ASKED_TO = frozenset({502, 503, 529})
 
 @dataclass(frozen=True)
 class HttpReply:
-    """A reply with a status of success. ``headers`` have lower-case names. ``latency_ms`` is that of
-    the successful attempt, to the last byte needed. ``events``: the payloads of the body's
-    server-sent events, ``None`` if the body is something else."""
+    """A reply with a success status."""
 
     status: int
     headers: Mapping[str, str]
+    """The headers, with lower-case names."""
     text: str
     latency_ms: float
+    """The latency of the successful attempt, up to the last byte needed."""
     events: tuple[str, ...] | None = None
+    """The payloads of the body's server-sent events; ``None`` if the body is something else."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,17 @@ class _FailedAttempt(Exception):  # noqa: N818  # control flow inside this modul
 
 
 def is_retryable(fault: HttpFault, asked_s: float | None) -> bool:
-    """Whether the same request may be accepted later, whatever it has already brought about."""
+    """Check whether the same request may be accepted later, regardless of its side effects."""
     if fault.kind is not FaultKind.STATUS:
         return fault.kind is FaultKind.REFUSED
     return fault.status in _RETRIED and not (fault.status == 429 and is_quota_exhausted(fault.detail))
 
 
 def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
-    """The same for a request that must not be carried out twice: only if it surely was not yet. A status of
-    a gateway may come after the server behind it has acted, unless it says when to come again."""
+    """Check whether a request that must not be carried out twice may be sent again: only if it certainly was
+    not carried out.
+
+    A gateway's status may come after the server behind it has acted, unless it states when to retry."""
     is_unheard = fault.kind is FaultKind.REFUSED or fault.status in _REFUSED_UNHEARD
     return is_retryable(fault, asked_s) and (
         is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO)
@@ -100,21 +102,24 @@ def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
 
 @dataclass(frozen=True)
 class RequestPolicy:
-    """What holds for one caller's requests. ``timeout_s`` bounds each attempt from start to last byte;
-    waiting for limits and retries is apart. ``throttle``: what they wait for (``None``: nothing).
-    ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
-    ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry.
-    ``secrets``: what no fault may show. ``classify`` makes an error of a fault. ``error_in``: the error that
-    a reply with a status of success holds in place of an answer."""
+    """The rules for one caller's requests."""
 
     timeout_s: float
+    """The limit on each attempt, from start to last byte; waits for limits and retries do not count."""
     throttle: Throttle | None = None
+    """The limits that requests wait for; ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
+    """Whether a request may be sent again, given its fault and the wait that the server asked for."""
     max_wait_s: float | None = None
+    """The longest total wait; ``None``: that of the retry policy."""
     on_retry: Callable[[Retry], None] | None = None
+    """Called before each retry."""
     secrets: tuple[str, ...] = ()
+    """The texts that no fault may show."""
     classify: Classify = classify
+    """Turns a fault into an error."""
     error_in: Callable[[HttpReply], Any] = lambda _: None
+    """The error that a reply with a success status holds in place of an answer."""
 
 
 @dataclass
@@ -126,8 +131,10 @@ class _Body:
 
 @dataclass
 class _Progress:
-    """How far an attempt is. A deadline before the request has begun to leave is a matter of the
-    connection; one after that, of whoever answers. ``response`` and ``body``: what has come of a reply."""
+    """The progress of one attempt.
+
+    A deadline that passes before the request starts to leave is a connection problem; one that passes later
+    is the server's."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     sent: bool = False
@@ -135,25 +142,24 @@ class _Progress:
     body: _Body = field(default_factory=_Body)
 
     def reply(self) -> HttpReply | None:
-        """What has come of it; ``None``: nothing, not even a status."""
+        """Return the part of the reply that has arrived; ``None`` if there is no body yet."""
         return _reply(self.response, self.body) if self.response and self.body.data else None
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith("send_request_headers.started"):
-            self.sent = self.sent or info["request"].method != b"CONNECT"  # to a proxy
+            self.sent = self.sent or info["request"].method != b"CONNECT"  # a CONNECT goes to a proxy
 
 
 class Transport:
-    """The connection pool of a run. Whoever makes it closes it.
+    """The connection pool of a run. Its creator closes it.
 
-    Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
-    honoured. Redirects are not followed, and cookies are not kept: conversations share nothing.
-    """
+    Proxies of the environment (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honoured. Redirects are not followed and cookies are not kept: conversations share nothing."""
 
     def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
         self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
-        self._connections = Connections(_clients())
+        self._connections = Connections(_client_factory())
 
     async def exchange(
         self,
@@ -163,58 +169,55 @@ class Transport:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
-        """Send ``body`` as JSON, or a GET without one, and read the whole reply, plain or as server-sent
+        """Send ``body`` as JSON (a GET if it is ``None``) and read the whole reply, plain or as server-sent
         events.
 
-        Raises what the rules make of a fault, every status outside 200–299 being one.
-        """
+        Raises the error into which the rules turn a fault; every status outside 200–299 is one."""
         request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
-        patience = RetryBudget(self._retry, rules.max_wait_s)
+        budget = RetryBudget(self._retry, rules.max_wait_s)
         while True:
             try:
-                return await self._admitted(request, rules.throttle, patience)
+                return await self._attempt_when_admitted(request, rules.throttle, budget)
             except PauseTooLong as pause:
                 fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
-                raise rules.classify(_tried(fault, patience, pause.waited_s)) from pause
+                raise rules.classify(_with_attempts(fault, budget, pause.waited_s)) from pause
             except _FailedAttempt as failed:
-                wait_s = self._next_wait_s(failed, rules, patience)
+                wait_s = self._next_wait_s(failed, rules, budget)
                 if wait_s is None:
-                    raise rules.classify(_tried(failed.fault, patience)) from failed.__cause__
-                _notify_retry(rules.on_retry, failed.fault, patience.failures, wait_s)
-            await patience.wait(wait_s)
+                    raise rules.classify(_with_attempts(failed.fault, budget)) from failed.__cause__
+                _notify_retry(rules.on_retry, failed.fault, budget.failures, wait_s)
+            await budget.wait(wait_s)
 
     def retry_after_s(self, reply: HttpReply) -> float | None:
-        """How long a reply asks to wait before the next request (``Retry-After``)."""
+        """Return the seconds that a reply asks to wait before the next request (``Retry-After``)."""
         asked = {name: value for name, value in reply.headers.items() if name.startswith("retry-after")}
         return parse_retry_after(asked, now_s=self._retry.now())
 
     async def pause(self, seconds: float) -> None:
-        """Wait between two requests: that is the time of whoever is asked."""
+        """Wait between two requests. The wait counts as the agent's time."""
         await self._retry.sleep(seconds)
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
         await self._connections.aclose()
 
-    def _next_wait_s(
-        self, failed: _FailedAttempt, rules: RequestPolicy, patience: RetryBudget
-    ) -> float | None:
+    def _next_wait_s(self, failed: _FailedAttempt, rules: RequestPolicy, budget: RetryBudget) -> float | None:
         retries = self._retry.retries
         if rules.throttle and rules.throttle.limiter.has_answered:
             retries = self._retry.proven_retries
         if not rules.may_repeat(failed.fault, failed.retry_after_s):
             retries = 0
-        return patience.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
+        return budget.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
 
-    async def _admitted(
-        self, request: _HttpRequest, throttle: Throttle | None, patience: RetryBudget
+    async def _attempt_when_admitted(
+        self, request: _HttpRequest, throttle: Throttle | None, budget: RetryBudget
     ) -> HttpReply:
-        """One attempt, once there is room for it."""
+        """Make one attempt once the throttle admits it."""
         if throttle is None:
             return await self._attempt(request)
-        async with throttle.call(left_s=patience.left_s) as call:
+        async with throttle.call(left_s=budget.left_s) as call:
             try:
                 reply = await self._attempt(request)
             except _FailedAttempt as failed:
@@ -249,7 +252,7 @@ class Transport:
             request.url,
             content=request.content or None,
             headers=request.headers,
-            # Below the deadline: when the library itself gives up, it closes its half-open socket.
+            # Below the deadline: only if the library itself gives up does it close its half-open socket.
             timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
             extensions={"trace": progress.trace},
         ) as response:
@@ -258,15 +261,15 @@ class Transport:
             progress.response = response
             chunks = response.aiter_raw()
             await _read(chunks, request, response.headers.get("content-encoding"), progress.body)
-            progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
+            progress.scope.deadline = math.inf  # the reply is complete; only cleanup follows
             await _drain(chunks)
         reply = _reply(response, progress.body, (progress.body.read_at - started) * 1000)
-        if refused := self._refused_inside(request, reply):
+        if refused := self._find_inner_error(request, reply):
             raise refused
         return reply
 
-    def _refused_inside(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
-        """A reply whose status says success and whose body holds an error that names another."""
+    def _find_inner_error(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
+        """Return the failure if a success reply holds an error with a status of its own, else ``None``."""
         error = request.error_in(reply)
         status = find_error_status(error) if error else None
         if status is None:
@@ -279,7 +282,7 @@ class Transport:
         return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
     async def _refusal(self, request: _HttpRequest, response: httpx2.Response) -> _FailedAttempt:
-        """A status that is not a success; its body, whole or not, is only quoted."""
+        """Return the failure for a status other than success; its body, complete or not, is only quoted."""
         encoding = response.headers.get("content-encoding")
         body = await read_error_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
@@ -307,9 +310,9 @@ def _reason(fault: HttpFault) -> str:
     return describe(fault).removeprefix(f"{fault.where}: ")
 
 
-def _tried(fault: HttpFault, patience: RetryBudget, waited_s: float = 0.0) -> HttpFault:
-    patience.waited_s += waited_s
-    return fault._replace(tried=patience.summary)
+def _with_attempts(fault: HttpFault, budget: RetryBudget, waited_s: float = 0.0) -> HttpFault:
+    budget.waited_s += waited_s
+    return fault._replace(tried=budget.summary)
 
 
 def _notify_retry(
@@ -322,7 +325,7 @@ def _notify_retry(
 async def _read(
     chunks: AsyncIterator[bytes], request: _HttpRequest, encoding: str | None, body: _Body
 ) -> None:
-    """The ``body``, up to its end or to the event that ends a stream."""
+    """Read the ``body`` up to its end or to the event that ends a stream."""
     parser, unpacked = SseParser(), Body(encoding)
     async for chunk in chunks:
         try:
@@ -340,8 +343,9 @@ async def _read(
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what is left after the last event: a connection read to its end can be used again. A server
-    that leaves it open is not waited for long."""
+    """Read what follows the last event, because a connection can be reused only if it was read to its end.
+
+    A server that leaves the connection open is not waited for long."""
     with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):
         async for _ in chunks:
             pass
@@ -350,7 +354,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 def _request(
     url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: RequestPolicy
 ) -> _HttpRequest:
-    # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+    # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot encode, from raising here.
     content = b"" if body is None else json.dumps(body).encode()
     made = _headers(headers)
     if body is None:
@@ -359,14 +363,14 @@ def _request(
     return _HttpRequest(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
 
 
-def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:
+def _headers(extra: Mapping[str, str] | None) -> httpx2.Headers:
     headers = httpx2.Headers({"content-type": "application/json", "accept": "application/json"})
-    headers.update(given or {})
+    headers.update(extra or {})
     return headers
 
 
-def _clients() -> Callable[[], httpx2.AsyncClient]:
-    """Makes clients that are all alike."""
+def _client_factory() -> Callable[[], httpx2.AsyncClient]:
+    """Return a factory of identical clients."""
     this_machine = ("localhost", "127.0.0.1", "[::1]")
     verify = certificates()
 

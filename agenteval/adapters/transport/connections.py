@@ -1,9 +1,8 @@
-"""HTTP clients side by side, each for one request at a time.
+"""Keep HTTP clients side by side, each for one request at a time.
 
-The HTTP library's pool looks at all of its connections, busy or idle, when a request begins and again when
-it ends: with 20 in flight that is a tenth of the CPU of a call, with 100 a third. Here each client has one,
-so there is nothing to look through. The one used last is taken first: it is the warmest.
-"""
+The HTTP library's pool scans all of its connections, busy or idle, when a request begins and again when it
+ends: with 20 in flight that takes a tenth of the CPU of a call, with 100 a third. Here each client has one
+connection, so there is nothing to scan. The client used last is taken first, because it is the warmest."""
 
 from __future__ import annotations
 
@@ -29,8 +28,9 @@ Client = TypeVar("Client", bound=_Closable)
 
 
 class Connections(Generic[Client]):
-    """``make`` gives one more client. It is called for the first one at once, so that what is wrong with it
-    is reported when they are made."""
+    """A pool of clients, created by ``make``.
+
+    The first client is created at once, so that a faulty setup is reported early."""
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
@@ -38,7 +38,7 @@ class Connections(Generic[Client]):
         self._idle = list(self._all)
 
     def take(self) -> Client:
-        """A client that nobody else uses until it is given back."""
+        """Return a client that nobody else uses until it is given back."""
         if not self._idle:
             self._all.append(self._make())
             self._idle.append(self._all[-1])
@@ -57,11 +57,12 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class RawReply(NamedTuple):
-    """A whole reply; ``content`` is decompressed."""
+    """A complete reply."""
 
     status: int
     headers: RawHeaders
     content: bytes
+    """The body, decompressed."""
 
     @property
     def is_success(self) -> bool:
@@ -73,12 +74,11 @@ class RawReply(NamedTuple):
 
 
 class Connection:
-    """To one place, made anew when it was closed; for one request at a time.
+    """A connection to one server for one request at a time, reopened after it was closed.
 
-    It stands for a client of the library where that would have nothing to do but to look through its pool,
-    its proxies, its redirects and its cookies: two fifths of the CPU of a call. ``headers`` are all but the
-    length; ``connect_s`` and ``keepalive_s`` are seconds. Raises what the library raises.
-    """
+    It replaces the library's client where that client would only scan its pool, its proxies, its redirects
+    and its cookies: two fifths of the CPU of a call. ``headers`` are all but the length; ``connect_s`` and
+    ``keepalive_s`` are seconds. Raises the library's exceptions."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Connection:
         self._connection = self._new()
 
     async def post(self, body: bytes) -> RawReply:
-        """The reply to ``body``. Raises ``TooLargeError`` for one that is too large."""
+        """Send ``body`` and return the reply. Raises ``TooLargeError`` if the reply is too large."""
         request = httpcore2.Request(
             "POST",
             self._url,
@@ -116,7 +116,7 @@ class Connection:
             finally:
                 await reply.aclose()
         except _CORE as exc:
-            raise _of_the_client(exc) from exc
+            raise _to_client_error(exc) from exc
         return RawReply(reply.status, reply.headers, data)
 
     async def aclose(self) -> None:
@@ -124,7 +124,7 @@ class Connection:
         await self._connection.aclose()
 
     async def _connected(self) -> httpcore2.AsyncHTTPConnection:
-        """One that can take a request: the server may have closed it meanwhile."""
+        """Return a connection that can take a request, because the server may have closed the last one."""
         if self._is_used and (not self._connection.is_available() or self._connection.has_expired()):
             await self._connection.aclose()
             self._connection = self._new()
@@ -141,15 +141,16 @@ class Connection:
 
 
 class _SingleWriteBackend(httpcore2.AnyIOBackend):
-    """Streams that send a request in one piece."""
+    """A network backend whose streams send a request in one piece."""
 
     async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
         return _SingleWriteStream(await super().connect_tcp(*args, **options))
 
 
 class _SingleWriteStream(httpcore2.AsyncNetworkStream):
-    """Sends what is written when it is whole, which an empty text says: the library writes head and
-    body apart, and a second packet costs a twelfth of the CPU of a call."""
+    """A stream that sends written data once it is complete, which an empty write marks.
+
+    The library writes head and body separately, and a second packet costs a twelfth of the CPU of a call."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -186,27 +187,29 @@ _CORE = (
 )
 
 
-def _of_the_client(exc: Exception) -> Exception:
-    """The library's two layers have the same exceptions, by the same names."""
-    made: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
-    return made
+def _to_client_error(exc: Exception) -> Exception:
+    """Convert an exception of the library's lower layer to the upper layer's exception of the same name."""
+    converted: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
+    return converted
 
 
 def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
-    """Whether a ``Connection`` leads there: no proxy to ask, and no password in the URL to be sent."""
+    """Check whether a ``Connection`` can reach ``url``: no proxy is set, and the URL holds no password to
+    send."""
     proxies = getproxies() if trust_env else {}
     is_proxied = any(proxies.get(scheme) for scheme in ("http", "https", "all"))
     return url.scheme in ("http", "https") and not url.userinfo and not is_proxied
 
 
 def empty_ssl_context() -> ssl.SSLContext:
-    """For clients that never speak TLS. To load the certificates of authorities takes 30 ms."""
+    """Return an empty context for clients that never use TLS, because loading CA certificates takes 30 ms."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def certificates() -> ssl.SSLContext:
-    """For all other clients, shared by them; ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are heeded. Raises
-    ``AuthorError``."""
+    """Return the context that all other clients share; ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are heeded.
+
+    Raises ``AuthorError``."""
     try:
         return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except (OSError, ValueError) as exc:
@@ -215,11 +218,11 @@ def certificates() -> ssl.SSLContext:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """They are loaded once for what the two variables say."""
+    """Load the certificates once for each pair of values of the two variables."""
     return httpx2.create_ssl_context()
 
 
 def client_setup_error(exc: Exception) -> AuthorError:
-    """What is said where no client can be made."""
+    """Return the error for a client that cannot be set up."""
     remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
     return AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy))

@@ -1,4 +1,4 @@
-"""What servers mean by their refusals, read off their own words; the same for models and for agents."""
+"""Classify refusals by the server's own words; the same rules serve models and agents."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ NO_SYSTEM_ROLE_PATTERN = re.compile(
     r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",
     re.IGNORECASE | re.DOTALL,
 )
-"""A role for instructions that the server does not know."""
+"""Matches a refusal of the system or developer role."""
 
 THROTTLE_STATUSES = frozenset((429, 503, 529))
-"""Statuses by which a server says that it has too much to do."""
+"""The statuses by which a server reports that it is too busy."""
 
 
 def is_quota_exhausted(text: str) -> bool:
-    """Whether a 429 with these words tells of a quota or credit that no waiting brings back. A quota of a
-    minute does come back; some servers call that a quota too."""
+    """Check whether a 429 with this text reports a quota or credit that waiting does not restore.
+
+    A per-minute quota is restored by waiting, although some servers also call that a quota."""
     if _NOT_TODAY.search(text):
         return True
     return bool(_NO_CREDIT.search(text)) and not RATE_LIMIT_PATTERN.search(text)

@@ -1,8 +1,7 @@
-"""What can go wrong with an HTTP request, as a value; and the one place that says whose fault it is.
+"""Represent failed HTTP requests as values, and decide in one place whose fault they are.
 
-The HTTP library's exceptions become a ``Fault`` here, once. ``classify`` turns a fault into an error
-for the case that the server is the agent under test; for other servers another function may.
-"""
+The HTTP library's exceptions become an ``HttpFault`` here, once. ``classify`` turns a fault into an error for
+the case that the server is the agent under test; other servers may use another function."""
 
 from __future__ import annotations
 
@@ -43,23 +42,24 @@ class FaultKind(StrEnum):
     INVALID = "invalid"
     """The request cannot be made: its URL or a header is malformed."""
     SIGN_IN = "sign_in"
-    """There is no token to ask with."""
+    """There is no token to authenticate with."""
     PAUSED = "paused"
     """The server asked for a longer pause than a call may wait."""
 
 
 class HttpFault(NamedTuple):
-    """A request without a usable reply. ``where`` is the URL without query and credentials;
-    ``detail`` quotes the server or the library, with secrets and control characters removed; ``tried``
-    tells how often it was tried and how long was waited; ``reply``: what had come of a reply by then (a
-    ``client.HttpReply``)."""
+    """A request without a usable reply."""
 
     kind: FaultKind
     where: str
+    """The URL without query and credentials."""
     detail: str = ""
+    """A quotation of the server or the library, without secrets and control characters."""
     status: int | None = None
     tried: str = ""
+    """The attempts and waits so far, for a message."""
     reply: Any = None
+    """What had arrived of a reply by then (a ``client.HttpReply``)."""
 
 
 Classify: TypeAlias = Callable[[HttpFault], AgentevalError]
@@ -76,7 +76,7 @@ _SENTENCES = {
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
     FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
-    FaultKind.SIGN_IN: ("no token of Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
+    FaultKind.SIGN_IN: ("no token from Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
     FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {
@@ -90,7 +90,7 @@ _HINTS = {
 
 
 def describe(fault: HttpFault) -> str:
-    """The fault in a sentence: where, what, the server's words, what to do."""
+    """Format a fault as a sentence: where, what, the server's words, what to do."""
     if fault.kind is FaultKind.STATUS:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
@@ -106,7 +106,8 @@ def describe(fault: HttpFault) -> str:
 
 
 def classify(fault: HttpFault) -> AgentevalError:
-    """Whose fault it is when the server is the agent under test."""
+    """Turn a fault into an error whose class names who is at fault, for a server that is the agent under
+    test."""
     text = describe(fault)
     match fault.kind:
         case FaultKind.DEADLINE:
@@ -125,12 +126,13 @@ _FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.S
 
 
 def is_final(kind: FaultKind, status: int | None) -> bool:
-    """Whether a conversation that is lost to such a fault is not played once more: it would be lost again, or
-    a request may have been carried out."""
+    """Check whether a conversation that ended with such a fault must not be replayed.
+
+    The fault would occur again, or a request may have been carried out."""
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
-# Most of these tell their kind by their class; `fault_kind` looks closer at two of them.
+# For most of these the class determines the kind; `fault_kind` inspects two of them further.
 FAULT_KINDS: dict[type[Exception], FaultKind] = {
     httpx2.ConnectTimeout: FaultKind.CONNECT_TIMEOUT,
     httpx2.PoolTimeout: FaultKind.CONNECT_TIMEOUT,
@@ -156,10 +158,10 @@ FAULT_KINDS: dict[type[Exception], FaultKind] = {
 
 
 def fault_kind(exc: Exception) -> FaultKind:
-    """The kind of an exception of the HTTP library, by its nearest known class."""
+    """Return the kind of an exception of the HTTP library, by its nearest known class."""
     if isinstance(exc, httpx2.ConnectError):
         return _connect_kind(exc)
-    # The library has one class for a lost connection and for a reply that is not HTTP.
+    # The library uses the same class for a lost connection and for a reply that is not HTTP.
     if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
         return FaultKind.DROPPED
     return next(FAULT_KINDS[cls] for cls in type(exc).__mro__ if cls in FAULT_KINDS)
@@ -178,7 +180,7 @@ def _connect_kind(exc: Exception) -> FaultKind:
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """The exception, its causes, and the members of groups among them."""
+    """Yield the exception, its causes, and the members of groups among them."""
     while exc is not None:
         yield exc
         if isinstance(exc, BaseExceptionGroup):
@@ -188,14 +190,15 @@ def _causes(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
-    """``text`` for an error message: one line without secrets and control characters, cut to ``limit``."""
+    """Format ``text`` for an error message: one line without secrets and control characters, cut to
+    ``limit``."""
     redact = redactor(secrets)
-    # Twice: a control character may stand within a secret, and a secret may hold one.
+    # Twice: a control character may split a secret, and a secret may contain one.
     return one_line(redact(clean(redact(text))), limit)
 
 
 def is_web_address(url: str) -> bool:
-    """Whether ``url`` is a whole http or https URL that a request can be made to."""
+    """Check whether ``url`` is a complete http or https URL to which a request can be made."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

@@ -1,8 +1,9 @@
-"""How fast a server is asked: calls in flight, calls and tokens a minute, the pauses that it asks for.
+"""Limit how fast a server is called: calls in flight, calls and tokens per minute, and the pauses it asks
+for.
 
-One ``Limiter`` stands for a server (address and key), whoever calls it: what one call is reported, all heed.
-A ``Rate`` stands for a model or an agent. A ``Throttle`` puts them before a caller's calls.
-"""
+A ``Limiter`` belongs to a server (address and key): all callers of that server share it, so all of them heed
+a pause that one call received. A ``Rate`` belongs to a model or an agent. A ``Throttle`` applies both to a
+caller's calls."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ _MINUTE_S = 60.0
 
 
 class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle and its caller
-    """A server asked for a pause that is longer than a call may still wait. ``reason``: its words."""
+    """Raised when a server asks for a pause that is longer than a call may still wait.
+
+    ``reason`` quotes the server."""
 
     def __init__(self, waited_s: float, pause_s: float, reason: str) -> None:
         super().__init__(f"waited {waited_s:.1f} s; another {pause_s:.0f} s are asked for")
@@ -31,14 +34,13 @@ class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle 
 
 
 class Limiter:
-    """One server's limit of calls in flight, and its pauses.
+    """The limit on calls in flight to one server, and that server's pauses.
 
-    The limit starts at the sum of what its callers may have in flight and is never above that. It is
-    halved when the server pushes back and grows by one for as many good answers as it is wide (additive
-    increase, multiplicative decrease: Chiu and Jain, 1989). Calls in flight at a halving were sent
-    under the old limit: what they are told does not halve it again. Callers come in by the order in
-    which they came.
-    """
+    The limit starts at the sum of what its callers may have in flight and never rises above it. It is halved
+    when the server pushes back, and grows by one after as many successful replies as it is wide (additive
+    increase, multiplicative decrease: Chiu and Jain, 1989). Calls in flight at a halving were sent under the
+    old limit, so a refusal of one of them does not halve it again. Callers are admitted in the order in which
+    they arrived."""
 
     def __init__(
         self,
@@ -58,10 +60,10 @@ class Limiter:
         self.allowed = 0.0
         self.in_flight = 0
         self.has_answered = False
-        """Whether it gave one good answer: then the address is right, and trouble may pass."""
+        """Whether it has answered successfully: then the address is right, and trouble may pass."""
 
     def share(self, who: str, calls: int) -> None:
-        """Let ``who`` (all models, all agents) have ``calls`` more in flight; the last number holds."""
+        """Allow ``who`` (all models, all agents) ``calls`` in flight, replacing its previous number."""
         more = calls - self._shares.get(who, 0)
         self._shares[who] = calls
         self.most += more
@@ -69,7 +71,7 @@ class Limiter:
 
     @property
     def pause_s(self) -> float:
-        """Seconds until it may be asked again."""
+        """The seconds until the server may be called again."""
         return max(0.0, self._pause_until - self._clock())
 
     @property
@@ -78,17 +80,19 @@ class Limiter:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait to be let in."""
+        """The number of calls that wait to be admitted."""
         return len(self._queue)
 
     @property
     def paused_s(self) -> float:
-        """Seconds that it has been paused in all."""
+        """The seconds for which the server has been paused in total."""
         return self._paused_before + max(0.0, min(self._clock(), self._pause_until) - self._pause_from)
 
     async def acquire(self, left_s: float = math.inf) -> int:
-        """Wait to be let in; gives what ``record_throttled`` wants to know. ``left_s`` bounds the pauses that
-        are waited for: raises ``PauseTooLong``. Whoever was let in must ``leave``."""
+        """Wait to be admitted and return the era that ``record_throttled`` needs.
+
+        ``left_s`` limits how long pauses are waited for: raise ``PauseTooLong`` beyond it. Every admitted
+        call must ``release``."""
         if self._queue or not self._is_free:
             with pause_deadlines():
                 await self._wait_in_queue(left_s)
@@ -101,15 +105,16 @@ class Limiter:
         self._wake()
 
     def record_success(self) -> None:
-        """A call was answered well."""
+        """Record that a call succeeded."""
         self.has_answered = True
         if self.allowed < self.most:
             self.allowed = min(self.most, self.allowed + 1 / self.allowed)
             self._wake()
 
     def record_throttled(self, era: int, asked_s: float | None, reason: str = "") -> None:
-        """A call that came in at ``era`` was told that the server has too much to do, and to come again
-        in ``asked_s``."""
+        """Record that the server was too busy for a call admitted in ``era``.
+
+        ``asked_s``: the seconds it asked to wait before the next call."""
         if era == self._era:
             self._era += 1
             self.allowed = max(1.0, min(self.allowed, self.in_flight) / 2)
@@ -138,7 +143,7 @@ class Limiter:
                 waited_s, pause_s = self.paused_s - paused_before, self.pause_s
                 if pause_s and waited_s + pause_s > left_s:
                     raise PauseTooLong(waited_s, pause_s, self.reason)
-                # Only the first in the queue watches the clock; who comes next is woken.
+                # Only the first in the queue watches the clock; it wakes the next one.
                 if pause_s and self._queue[0] is waiter:
                     await self._sleep(pause_s)
                 else:
@@ -159,11 +164,11 @@ class _Waiter:
 
 
 class Rate:
-    """At most ``requests`` calls and ``tokens`` tokens in any 60 seconds, by when calls are sent.
+    """A limit of ``requests`` calls and ``tokens`` tokens in any 60 seconds, counted from when calls are
+    sent.
 
-    What a call will cost is an estimate until it is answered. One that alone is over the limit goes
-    through when nothing else does.
-    """
+    What a call costs is an estimate until it is answered. A call that alone exceeds the limit is sent once no
+    other call counts against it."""
 
     def __init__(
         self,
@@ -183,32 +188,34 @@ class Rate:
         self._changed = anyio.Event()
 
     def narrow(self, requests: int | None, tokens: int | None) -> None:
-        """The same model may be configured twice: the lower limit holds."""
+        """Lower the limits to those given, because the same model may be configured twice."""
         self.requests = min(self.requests, math.inf if requests is None else requests)
         self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
 
     async def reserve(self, tokens: int = 0) -> RateReservation:
-        """Wait until a call of ``tokens`` may be sent, and keep its place."""
+        """Wait until a call of ``tokens`` may be sent, and reserve its place."""
         with pause_deadlines():
             async with self._lock:
-                return await self._place(tokens)
+                return await self._reserve(tokens)
 
-    async def _place(self, tokens: int) -> RateReservation:
+    async def _reserve(self, tokens: int) -> RateReservation:
         while (wait_s := self._wait_s(tokens)) > 0:
             if wait_s < math.inf:
                 await self._sleep(wait_s)
             else:
                 await self._until_changed()
-        booking = RateReservation(self, tokens)
-        self._unsent.add(booking)
-        return booking
+        reservation = RateReservation(self, tokens)
+        self._unsent.add(reservation)
+        return reservation
 
     async def _until_changed(self) -> None:
         self._changed = anyio.Event()
         await self._changed.wait()
 
     def _wait_s(self, tokens: int) -> float:
-        """0: go; infinite: until a call that has its place is sent or gives it up."""
+        """Return the seconds until a call of ``tokens`` may be sent.
+
+        0: now; infinite: once a call with a reservation is sent or cancelled."""
         now = self._clock()
         while self._sent and self._sent[0].at + _MINUTE_S <= now:
             self._sent.popleft()
@@ -219,14 +226,14 @@ class Rate:
             return 0.0
         return self._sent[0].at + _MINUTE_S - now if self._sent else math.inf
 
-    def _send(self, booking: RateReservation) -> None:
-        self._unsent.discard(booking)
-        booking.at = self._clock()
-        self._sent.append(booking)
+    def _send(self, reservation: RateReservation) -> None:
+        self._unsent.discard(reservation)
+        reservation.at = self._clock()
+        self._sent.append(reservation)
         self._changed.set()
 
-    def _give_up(self, booking: RateReservation) -> None:
-        self._unsent.discard(booking)
+    def _cancel(self, reservation: RateReservation) -> None:
+        self._unsent.discard(reservation)
         self._changed.set()
 
 
@@ -242,37 +249,39 @@ class RateReservation:
         self._rate._send(self)
 
     def cancelled(self) -> None:
-        """It is not going to be sent; nothing happens if it was."""
-        self._rate._give_up(self)
+        """Give up the place of a call that will not be sent; do nothing if it was sent."""
+        self._rate._cancel(self)
 
 
 class Slots(Protocol):
-    """A bound over several servers."""
+    """A limit on calls across several servers."""
 
     def slot(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class Permit:
-    """A call on its way: tell what became of it."""
+    """An admitted call, to which its outcome is reported."""
 
-    def __init__(self, limiter: Limiter, era: int, booking: RateReservation | None) -> None:
+    def __init__(self, limiter: Limiter, era: int, reservation: RateReservation | None) -> None:
         self._limiter = limiter
         self._era = era
-        self._booking = booking
+        self._reservation = reservation
 
     def record_success(self, tokens: int | None = None) -> None:
-        """``tokens``: what it really cost."""
+        """Record that the call succeeded. ``tokens``: what it really cost."""
         self._limiter.record_success()
-        if self._booking and tokens is not None:
-            self._booking.tokens = tokens
+        if self._reservation and tokens is not None:
+            self._reservation.tokens = tokens
 
     def record_throttled(self, asked_s: float | None, reason: str = "") -> None:
         self._limiter.record_throttled(self._era, asked_s, reason)
 
 
 class Throttle:
-    """What stands before the calls of one model or agent: its rate, its server's limiter, and what bounds
-    all servers together, in this order. Who waits for one's own server keeps no one else waiting."""
+    """The limits on the calls of one model or agent: its rate, its server's limiter, and a limit across all
+    servers.
+
+    They are waited for in this order, so a call that waits for its own server holds up no others."""
 
     def __init__(self, limiter: Limiter, *, rate: Rate | None = None, slots: Slots | None = None) -> None:
         self.limiter = limiter
@@ -282,7 +291,7 @@ class Throttle:
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
         """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.acquire``."""
-        booking = await self._rate.reserve(tokens) if self._rate else None
+        reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
             while True:
@@ -291,15 +300,15 @@ class Throttle:
                     async with self._slots.slot() if self._slots else nullcontext():
                         # A pause may have begun while this call waited for its slot.
                         if limiter.is_open:
-                            if booking:
-                                booking.sent()
-                            yield Permit(limiter, era, booking)
+                            if reservation:
+                                reservation.sent()
+                            yield Permit(limiter, era, reservation)
                             return
                 finally:
                     limiter.release()
         finally:
-            if booking:
-                booking.cancelled()
+            if reservation:
+                reservation.cancelled()
 
 
 class RateLimits:
@@ -317,7 +326,7 @@ class RateLimits:
         self._rates: dict[tuple[str, ...], Rate] = {}
 
     def limiter(self, address: str, key: str, *, who: str, calls: int) -> Limiter:
-        """The limiter of a server. ``who`` asks for ``calls`` in flight."""
+        """Return the limiter of a server, and allow ``who`` ``calls`` in flight there."""
         place = (address, key)
         if place not in self._limiters:
             self._limiters[place] = Limiter(clock=self._clock, sleep=self._sleep)
@@ -325,7 +334,7 @@ class RateLimits:
         return self._limiters[place]
 
     def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
-        """The rate of a model or an agent, by its full name; ``None`` where no limit was ever set."""
+        """Return the rate of a model or an agent by its full name; ``None`` if no limit was ever set."""
         if requests is None and tokens is None:
             return self._rates.get(name)
         if name in self._rates:

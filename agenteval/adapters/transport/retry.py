@@ -1,4 +1,4 @@
-"""When a call is tried again, how long it waits before, and when it gives up."""
+"""Decide whether a call is retried, how long it waits before that, and when it gives up."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import anyio
 from agenteval.conversation.deadlines import pause_deadlines
 
 MAX_WAIT_S = 180.0
-"""What one call waits for limits and retries in all, unless the author says otherwise."""
+"""The total seconds that one call waits for limits and retries, unless the author sets another limit."""
 _ASKED_FREE_S = 1.0
 
 
 class Retry(NamedTuple):
-    """A request will be sent again. ``attempt``: the number of the one that failed, from 1."""
+    """A request that will be sent again."""
 
     where: str
     reason: str
     attempt: int
+    """The number of the failed attempt, from 1."""
     wait_s: float
 
 
@@ -32,18 +33,19 @@ def _jitter() -> Callable[[], float]:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """When to try again: exponential back-off with jitter, or as the server asks to wait.
+    """When to retry: with exponential back-off and jitter, or when the server asks to.
 
-    ``retries``: of a server that has not answered yet, which may well be a wrong address; of one that
-    has, ``proven_retries``. ``max_wait_s``: all the waits of one call; what would be longer is not waited
-    for. ``sleep``, ``jitter`` (0 to 1), ``now`` (seconds since 1970) and ``clock`` (seconds) are seams.
-    """
+    ``sleep``, ``jitter`` (0 to 1), ``now`` (seconds since 1970) and ``clock`` (seconds) can be replaced in
+    tests."""
 
     retries: int = 2
+    """The retries for a server that has not answered yet: its address may well be wrong."""
     proven_retries: int = 8
+    """The retries for a server that has answered."""
     base_s: float = 0.5
     max_backoff_s: float = 20.0
     max_wait_s: float = MAX_WAIT_S
+    """The limit on all waits of one call together; a wait that would exceed it is not started."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     jitter: Callable[[], float] = field(default_factory=_jitter)
     now: Callable[[], float] = time.time
@@ -58,14 +60,15 @@ class RetryPolicy:
         retries: int | None = None,
         max_wait_s: float | None = None,
     ) -> float | None:
-        """Seconds to wait after ``attempt`` failed; ``None``: do not try again. ``retries`` and
-        ``max_wait_s`` stand over the policy's own."""
+        """Return the seconds to wait after ``attempt`` failed; ``None``: do not retry.
+
+        ``retries`` and ``max_wait_s`` override the policy's own."""
         if attempt > (self.retries if retries is None else retries):
             return None
         limit = self.max_wait_s if max_wait_s is None else max_wait_s
         jitter = self.jitter()
         if retry_after_s is not None:
-            # Jitter here too: all callers were told the same moment.
+            # Jitter here too, because all callers were given the same time.
             return None if waited_s + retry_after_s > limit else retry_after_s + self.base_s * jitter
         wait = min(self.max_backoff_s, self.base_s * 2 ** (attempt - 1)) * (1 + jitter) / 2
         return None if waited_s + wait > limit else wait
@@ -73,11 +76,11 @@ class RetryPolicy:
 
 @dataclass
 class RetryBudget:
-    """What one call has left: how often it failed, and how long it has waited. ``max_wait_s`` stands over
-    the policy's."""
+    """What remains for one call: its failures and its waits so far."""
 
     policy: RetryPolicy
     max_wait_s: float | None = None
+    """Overrides the policy's limit."""
     failures: int = 0
     waited_s: float = 0.0
     _counted: int = 0
@@ -88,8 +91,10 @@ class RetryBudget:
         return max(0.0, limit - self.waited_s)
 
     def next_wait_s(self, *, retry_after_s: float | None, retries: int) -> float | None:
-        """Seconds to wait after one more failure; ``None``: give up. A second or more that the server
-        asks for uses up no retry: the wait itself has an end."""
+        """Return the seconds to wait after one more failure; ``None``: give up.
+
+        A wait of a second or more that the server asks for uses up no retry, because the total wait is
+        limited anyway."""
         self.failures += 1
         if retry_after_s is None or retry_after_s < _ASKED_FREE_S:
             self._counted += 1
@@ -110,7 +115,7 @@ class RetryBudget:
 
     @property
     def summary(self) -> str:
-        """What was done, for a message; empty if the first failure was the last."""
+        """The retries and waits so far, for a message; empty if the first failure was the last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
         times = "once" if self.failures == 1 else f"{self.failures} times"

@@ -1,4 +1,4 @@
-"""How long a server asks to wait, in all the forms in which servers say so."""
+"""Read how long a server asks to wait, in all the forms that servers use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST_S = 86_400.0
-"""No wait is longer: what asks for more means "not today"."""
+"""The longest wait in seconds: a server that asks for more means "not today"."""
 HINT_S = 60.0
-"""A header that tells when a limit is back at its full size is not an order to wait that long."""
+"""The longest wait in seconds that a reset header causes: it reports when a limit is back in full, not how
+long to wait."""
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d*)?")
 _PART = r"(\d{1,15}(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"
@@ -26,12 +27,12 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
-    """Seconds that a refusal asks to wait, between 0 and ``LONGEST_S``; ``None`` if it does not say.
+    """Return the seconds that a refusal asks to wait, between 0 and ``LONGEST_S``; ``None`` if it asks for no
+    wait.
 
-    Looked at in this order: ``retry-after-ms``; ``retry-after`` as seconds, duration, date or moment;
-    ``text``, what the server says ("try again in 6m0s"); the time at which a limit is reset (at most
-    ``HINT_S``). ``now_s`` counts from 1970; names of headers are in lower case.
-    """
+    Sources, in order: ``retry-after-ms``; ``retry-after`` as seconds, a duration, a date or a timestamp;
+    ``text``, the server's message ("try again in 6m0s"); the time at which a limit is reset (at most
+    ``HINT_S``). ``now_s`` counts from 1970; header names are in lower case."""
     millis = headers.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(millis):
         return min(float(millis) / 1000, LONGEST_S)
@@ -47,7 +48,7 @@ def _in_text(text: str) -> float | None:
 
 
 def _seconds(value: str, now_s: float) -> float | None:
-    """A number, a duration such as ``6m0s``, a moment since 1970 or a date, as seconds from now."""
+    """Convert a number, a duration such as ``6m0s``, a timestamp since 1970 or a date to seconds from now."""
     value = value.strip()
     if _NUMBER.fullmatch(value):
         number = float(value)
@@ -76,7 +77,7 @@ def _until(value: str, now_s: float) -> float | None:
 
 
 def _reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Of several limits, those that are used up count; where none says so, the one that is back first."""
+    """Return the longest reset of the limits that are used up, or else the shortest reset of the others."""
     used_up: list[float] = []
     others: list[float] = []
     for name, asked in _resets(headers, now_s):

@@ -1,4 +1,4 @@
-"""Fetches tiktoken's vocabulary to where tiktoken looks for it, when somebody asks for it."""
+"""Download tiktoken's vocabulary, on request, to the path where tiktoken looks for it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ _DEADLINE_S = 60.0
 
 
 async def fetch_vocabulary() -> Path:
-    """Where it is now. Raises ``AuthorError`` where tiktoken is to keep none, ``InfrastructureError`` if it
-    cannot be had."""
+    """Download the vocabulary and return its path.
+
+    Raises ``AuthorError`` if tiktoken's cache is disabled, ``InfrastructureError`` if the download fails."""
     path = tokens.vocabulary_path()
     if path is None:
-        what = "tiktoken is told to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
+        what = "tiktoken is set to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
         raise AuthorError(Problem(what, "name a folder there, or unset it"))
     try:
         with anyio.fail_after(_DEADLINE_S):
             data = await _fetched()
         if not tokens.is_vocabulary(data):
-            raise InfrastructureError(f"{tokens.VOCABULARY} sends something else than the vocabulary")
+            raise InfrastructureError(f"{tokens.VOCABULARY} sent something other than the vocabulary")
         _keep(path, data)
     except (httpx2.HTTPError, TooLargeError, TimeoutError, OSError) as exc:
         why = str(exc) or type(exc).__name__
@@ -46,7 +47,7 @@ async def _fetched() -> bytes:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    """Whole or not at all: others may read it at any time."""
+    """Write the file atomically, because others may read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
