@@ -5,12 +5,12 @@
     AgentevalError                       exit code, problems with a place and a remedy
     ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
     │  ├─ NothingSelectedError exit 5    the filters left no scenario
-    │  └─ UntoldError                    a check needs what nothing tells the simulated user
+    │  └─ MissingFactError               a check needs a fact that the simulated user is not given
     ├─ AgentError              a result  the agent under test broke; the sample fails
     │  └─ AfterAnswerError               … after an answer, whose turn it is charged to
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
-       ├─ NotAskedError                  a judge that had failed on every call was not asked
+       ├─ RequestSkippedError            a judge that had failed on every call was not asked
        │  └─ BudgetError                 the budget is used up, so the call was not made
        └─ UnreadableReplyError           a model's answer had not the asked shape; carries the raw text
 

@@ -58,12 +58,13 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     "AgentError": AgentError,
     "UnreadableReplyError": UnreadableReplyError,
     "BudgetError": BudgetError,
-    "NotAskedError": RequestSkippedError,
+    **dict.fromkeys(("RequestSkippedError", "NotAskedError"), RequestSkippedError),
     "AuthorError": AuthorError,
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""The errors by their name in a recording; all others are the agent's own."""
+"""The errors by their name in a recording; ``NotAskedError`` is an earlier one.
+All others are the agent's own."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
 """The fields of errors that are recorded unchanged."""
 
