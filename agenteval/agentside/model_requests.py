@@ -46,16 +46,16 @@ DIALECTS = {
     "ollama": ("/api/chat",),
 }
 """How the addresses of each interface end."""
-_NO_ANSWER = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
+_NO_CALL_PATHS = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
 """Ends of addresses at which a model is given tools and asks for none."""
-_HARMLESS = frozenset(
+_NO_TOOL_PATHS = frozenset(
     (
         *("embeddings", "moderations", "models", "files", "uploads", "images", "audio", "vector_stores"),
         *("fine_tuning", "conversations", "completions", "complete", "batches"),
     )
 )
 """Parts of addresses at which no model asks for a tool."""
-_CLIENTS = ("openai/python", "anthropic/python")
+_MODEL_USER_AGENTS = ("openai/python", "anthropic/python")
 """How the clients of models name themselves: what they send is a model's, whatever the address."""
 MAX_MODEL_REPLY_BYTES = 8 * 2**20
 """Bytes of a reply that are kept."""
@@ -74,9 +74,9 @@ def exclude_client(client: Any) -> None:
 
 def patch_clients(sync: Any, asynchronous: Any) -> None:
     """Listen to the clients of an HTTP library, by their classes, from now on."""
-    for client, listening in ((sync, _listening), (asynchronous, _listening_async)):
+    for client, wrap in ((sync, _observed_send), (asynchronous, _observed_send_async)):
         if not hasattr(client.send, _MARK):  # one library may stand under both names
-            client.send = listening(client.send)
+            client.send = wrap(client.send)
             setattr(client.send, _MARK, True)
     if not _forks and hasattr(os, "register_at_fork"):
         _forks.append(True)
@@ -98,10 +98,10 @@ def _note_fork() -> None:
 # ── a request ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _listening(send: Any) -> Any:
+def _observed_send(send: Any) -> Any:
     @functools.wraps(send)
-    def send_heard(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(client, request)
+    def observed_send(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        exchange = _start_exchange(client, request)
         if exchange is None:
             return send(client, request, *args, **kwargs)
         try:
@@ -109,16 +109,16 @@ def _listening(send: Any) -> Any:
         except BaseException as error:
             exchange["failed"] = type(error).__name__
             raise
-        _note(exchange, response)
+        _record_response(exchange, response)
         return response
 
-    return send_heard
+    return observed_send
 
 
-def _listening_async(send: Any) -> Any:
+def _observed_send_async(send: Any) -> Any:
     @functools.wraps(send)
-    async def send_heard(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(client, request)
+    async def observed_send(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        exchange = _start_exchange(client, request)
         if exchange is None:
             return await send(client, request, *args, **kwargs)
         try:
@@ -126,43 +126,43 @@ def _listening_async(send: Any) -> Any:
         except BaseException as error:
             exchange["failed"] = type(error).__name__
             raise
-        _note(exchange, response)
+        _record_response(exchange, response)
         return response
 
-    return send_heard
+    return observed_send
 
 
-def _begin(client: Any, request: Any) -> Exchange | None:
+def _start_exchange(client: Any, request: Any) -> Exchange | None:
     """What is known of a request of an agent's to a model; ``None``: it is of nobody, or of no concern."""
     world = worlds.current_world()
     if client in _EXCLUDED_CLIENTS or (world is None and not worlds.may_be_agent_code()):
         return None
     try:
-        exchange = _read(request)
+        exchange = _read_request(request)
         if exchange is None:
             return None
         if world is not None:
             exchange["results"] = _new_results(world, exchange["results"])
-            exchange["framework"] = _framework()
+            exchange["framework"] = _calling_framework()
     except Exception as error:  # never the agent's: what went wrong is ours
         exchange = {"results": [], "unread": f"a request to a model ({type(error).__name__}: {error})"}
     if world is None or not world.record_exchange(exchange):
-        _give_up_all()
+        _record_untracked_request()
         return None
     return exchange
 
 
-def _give_up_all() -> None:
+def _record_untracked_request() -> None:
     what = (
         "a request to a model came from a thread that agenteval cannot follow, so calls may have been missed"
     )
-    found = worlds.open_worlds()
-    more = worlds.describe_suspects(world.name for world in found)
-    for world in found:
+    open_worlds = worlds.open_worlds()
+    more = worlds.describe_suspects(world.name for world in open_worlds)
+    for world in open_worlds:
         world.record_fault(f"{what}; start the thread in the turn that it works for{more}")
 
 
-def _framework() -> str:
+def _calling_framework() -> str:
     """The hooked framework whose code is on the stack."""
     packages = hooks.hooked_packages()
     frame = sys._getframe(1) if packages else None
@@ -175,37 +175,39 @@ def _framework() -> str:
     return ""
 
 
-def _read(request: Any) -> Exchange | None:
+def _read_request(request: Any) -> Exchange | None:
     """A request as far as it is of concern."""
     path = str(request.url.path).rstrip("/")
     holder, _, last = path.rpartition("/")
     if request.method == "GET":
         is_fetched = holder.endswith("/responses") and last.startswith("resp")
         return {"dialect": "responses", "results": [], "is_fetched": True} if is_fetched else None
-    if path.endswith(_NO_ANSWER):
+    if path.endswith(_NO_CALL_PATHS):
         return None
     dialect = next((name for name, ends in DIALECTS.items() if path.endswith(ends)), "")
-    body = _body(request, is_known=bool(dialect))
-    if dialect and _FITS[dialect](body):
+    body = _json_body(request, is_known=bool(dialect))
+    if dialect and _IS_BODY_OF[dialect](body):
         return {
             "dialect": dialect,
-            "results": list(_results(dialect, body)),
+            "results": list(_tool_results(dialect, body)),
             "offers_tools": bool(body.get("tools") or body.get("functions")),
-            **({"forced": forced} if (forced := _forced(body)) else {}),
+            **({"forced": forced} if (forced := _forced_tool(body)) else {}),
         }
     offers = isinstance(body.get("tools"), list) and bool(body["tools"])
     is_asking = offers and any(isinstance(body.get(key), list) for key in ("messages", "input", "contents"))
-    if is_asking or _is_by_client_of_models(request, path):
+    if is_asking or _is_from_model_client(request, path):
         return {"dialect": "", "results": [], "unread": f"a request to {path}, which is not understood"}
     return None
 
 
-def _is_by_client_of_models(request: Any, path: str) -> bool:
-    agent = str(request.headers.get("user-agent") or "").lower()
-    return any(name in agent for name in _CLIENTS) and _HARMLESS.isdisjoint(path.split("/"))
+def _is_from_model_client(request: Any, path: str) -> bool:
+    user_agent = str(request.headers.get("user-agent") or "").lower()
+    return any(name in user_agent for name in _MODEL_USER_AGENTS) and _NO_TOOL_PATHS.isdisjoint(
+        path.split("/")
+    )
 
 
-def _body(request: Any, *, is_known: bool) -> dict[str, Any]:
+def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
     """The body as an object; empty for what is none, or is of no concern."""
     if "json" not in str(request.headers.get("content-type") or ""):
         return {}
@@ -225,7 +227,7 @@ def _have_roles(value: Any) -> bool:
     return _are_messages(value) and bool(value) and all("role" in each for each in value)
 
 
-_FITS = {
+_IS_BODY_OF = {
     "chat": lambda body: _have_roles(body.get("messages")),
     "responses": lambda body: (
         ("input" in body and "model" in body) or "prompt" in body or "previous_response_id" in body
@@ -239,18 +241,18 @@ _FITS = {
 """Whether a body is one of the interface."""
 
 
-def _forced(body: dict[str, Any]) -> str:
+def _forced_tool(body: dict[str, Any]) -> str:
     """The one function that the model had to ask for: so clients ask for an answer of a certain form."""
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
-        return _only_allowed(config)
+        return _only_allowed_function(config)
     choice = body.get("tool_choice") or body.get("function_call")
     if isinstance(choice, dict):
-        return _name_of(choice)
-    return _name_of(_only_tool(body)) if choice in ("required", "any") else ""
+        return _tool_name(choice)
+    return _tool_name(_only_tool(body)) if choice in ("required", "any") else ""
 
 
-def _only_allowed(config: dict[str, Any]) -> str:
+def _only_allowed_function(config: dict[str, Any]) -> str:
     """Gemini's form."""
     calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
     names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
@@ -263,7 +265,7 @@ def _only_tool(body: dict[str, Any]) -> dict[str, Any]:
     return only if isinstance(only, dict) else {}
 
 
-def _name_of(tool: dict[str, Any]) -> str:
+def _tool_name(tool: dict[str, Any]) -> str:
     """Some interfaces have a function's name in its ``function``."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, dict) else tool).get("name") or "")
@@ -272,25 +274,25 @@ def _name_of(tool: dict[str, Any]) -> str:
 # ── the results that it brings ───────────────────────────────────────────────────────────────────
 
 
-def _results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
+def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
     """The messages of a request with results of tools, without what else is in them."""
     key = {"responses": "input", "gemini": "contents"}.get(dialect, "messages")
-    given = body.get(key)
-    for message in given if isinstance(given, list) else [given]:
+    messages = body.get(key)
+    for message in messages if isinstance(messages, list) else [messages]:
         if not isinstance(message, dict):
             continue
-        if dialect == "anthropic" and (parts := _parts(message, "content", _is_result_block)):
+        if dialect == "anthropic" and (parts := _matching_parts(message, "content", _is_result_block)):
             yield {"role": "user", "content": parts}
-        elif dialect == "gemini" and (parts := _parts(message, "parts", _is_function_response)):
+        elif dialect == "gemini" and (parts := _matching_parts(message, "parts", _is_function_response)):
             yield {"role": "user", "parts": parts}
-        elif message.get("role") in _OF_TOOLS or str(message.get("type", "")).endswith("_output"):
+        elif message.get("role") in _TOOL_ROLES or str(message.get("type", "")).endswith("_output"):
             yield message
 
 
-_OF_TOOLS = ("tool", "function")
+_TOOL_ROLES = ("tool", "function")
 
 
-def _parts(message: dict[str, Any], key: str, is_wanted: Any) -> list[Any]:
+def _matching_parts(message: dict[str, Any], key: str, is_wanted: Any) -> list[Any]:
     parts = message.get(key)
     return (
         [each for each in parts if isinstance(each, dict) and is_wanted(each)]
@@ -309,16 +311,16 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
     """Without those that an earlier request brought: a conversation is sent again each time."""
-    brought = _SEEN_RESULTS.setdefault(world, [])
-    these = [hash(json.dumps(each, sort_keys=True)) for each in results]
-    known = max((_alike(these, those) for those in brought), default=0)
-    if these:
-        brought.append(these)
-        del brought[:-_MAX_SEEN_REQUESTS]
+    earlier = _SEEN_RESULTS.setdefault(world, [])
+    hashes = [hash(json.dumps(each, sort_keys=True)) for each in results]
+    known = max((_matching_prefix(hashes, those) for those in earlier), default=0)
+    if hashes:
+        earlier.append(hashes)
+        del earlier[:-_MAX_SEEN_REQUESTS]
     return list(results[known:])
 
 
-def _alike(these: list[int], those: list[int]) -> int:
+def _matching_prefix(these: list[int], those: list[int]) -> int:
     """How many of ``these`` are those, if these begin with them: they may be of another conversation."""
     return len(those) if these[: len(those)] == those else 0
 
@@ -326,13 +328,13 @@ def _alike(these: list[int], those: list[int]) -> int:
 # ── what came back ───────────────────────────────────────────────────────────────────────────────
 
 
-def _note(exchange: Exchange, response: Any) -> None:
+def _record_response(exchange: Exchange, response: Any) -> None:
     """Never raises: the agent gets what it would have got."""
     try:
         if response.status_code >= 400:
             exchange["failed"] = f"HTTP {response.status_code}"
             return
-        pieces = exchange["reply"] = _Pieces(response)
+        pieces = exchange["reply"] = _ReplyPieces(response)
         try:
             pieces.add(response.content)
         except RuntimeError:  # it is a stream, and was not read
@@ -341,7 +343,7 @@ def _note(exchange: Exchange, response: Any) -> None:
         exchange["unread"] = f"a reply of a model ({type(error).__name__}: {error})"
 
 
-class _Pieces:
+class _ReplyPieces:
     """What was read of a reply."""
 
     def __init__(self, response: Any) -> None:
@@ -354,7 +356,7 @@ class _Pieces:
         if self._size <= MAX_MODEL_REPLY_BYTES:
             self._pieces.append(piece)
 
-    def put_into(self, exchange: Exchange) -> Exchange:
+    def add_reply_to(self, exchange: Exchange) -> Exchange:
         if self._size > MAX_MODEL_REPLY_BYTES:
             return {**exchange, "reply": "", "unread": _TOO_LARGE}
         if not self._size and getattr(self._response, "is_stream_consumed", False):
@@ -366,7 +368,7 @@ class _Pieces:
 _TOO_LARGE = f"a reply of a model of more than {MAX_MODEL_REPLY_BYTES // 2**20} MiB"
 
 
-def _tee(response: Any, pieces: _Pieces) -> None:
+def _tee(response: Any, pieces: _ReplyPieces) -> None:
     read, read_async = response.iter_bytes, response.aiter_bytes
 
     def iter_bytes(*args: Any, **kwargs: Any) -> Any:
@@ -386,12 +388,12 @@ def _tee(response: Any, pieces: _Pieces) -> None:
     response.iter_bytes, response.aiter_bytes = iter_bytes, aiter_bytes
 
 
-def exchanges_to_json(exchanges: Sequence[Exchange], most: int | None = None) -> list[Exchange]:
+def exchanges_to_json(exchanges: Sequence[Exchange], max_bytes: int | None = None) -> list[Exchange]:
     """Return exchanges as JSON, as they are now. ``most``: bytes of all their replies together."""
-    found = [_as_json(each) for each in exchanges]
-    if most is None:
+    found = [_exchange_to_json(each) for each in exchanges]
+    if max_bytes is None:
         return found
-    left = most
+    left = max_bytes
     for each in found:
         left -= len(each.get("reply", "")) + len(json.dumps(each["results"], default=str))
         if left < 0:
@@ -399,10 +401,10 @@ def exchanges_to_json(exchanges: Sequence[Exchange], most: int | None = None) ->
     return found
 
 
-def _as_json(exchange: Exchange) -> Exchange:
+def _exchange_to_json(exchange: Exchange) -> Exchange:
     reply = exchange.get("reply")
-    if isinstance(reply, _Pieces) and "unread" not in exchange:
-        return reply.put_into(exchange)
+    if isinstance(reply, _ReplyPieces) and "unread" not in exchange:
+        return reply.add_reply_to(exchange)
     if reply is None and "failed" not in exchange and "unread" not in exchange:
         return {**exchange, "unread": "a request to a model was under way when the agent answered"}
     return {**exchange, "reply": ""} if reply is not None else dict(exchange)

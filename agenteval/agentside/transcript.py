@@ -85,6 +85,6 @@ def mark_as_error(result: Message) -> Message:
 
 
 def _add_calls(message: Message, calls: Iterable[ToolCall]) -> None:
-    written = [call.to_openai() for call in calls]
-    if written:
-        message["tool_calls"] = [*message.get("tool_calls", ()), *written]
+    encoded = [call.to_openai() for call in calls]
+    if encoded:
+        message["tool_calls"] = [*message.get("tool_calls", ()), *encoded]

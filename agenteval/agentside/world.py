@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
         def mocks(self, name: str) -> bool: ...
 
-        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer: ...
+        async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer: ...
 
-        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer: ...
+        def call_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> ToolAnswer: ...
 
-        async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+        async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any: ...
 
-        def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+        def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any: ...
 
 
 class UntrackedCallError(RuntimeError):
@@ -124,17 +124,17 @@ class TurnThread:
 
 
 _LOCK = threading.RLock()
-_OPEN: WeakSet[World] = WeakSet()
+_OPEN_WORLDS: WeakSet[World] = WeakSet()
 _WORLD: ContextVar[World | None] = ContextVar("agenteval_world", default=None)
 _CARRIER: ContextVar[TurnThread | None] = ContextVar("agenteval_carrier", default=None)
 
 
-_LEFT: ContextVar[bool] = ContextVar("agenteval_left", default=False)
+_DETACHED: ContextVar[bool] = ContextVar("agenteval_left", default=False)
 _THREAD = threading.local()
 """``carrier``: what runs in this thread, in a context that was copied elsewhere, too."""
 
 
-_CARRIED: list[ContextVar[Any]] = [_WORLD]
+_CARRIED_VARIABLES: list[ContextVar[Any]] = [_WORLD]
 _non_agent_checks: list[Callable[[], bool]] = []
 
 
@@ -160,16 +160,16 @@ class World:
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         self._process = os.getpid()
         self._turn: ActiveTurn | None = None
-        self._asked: list[RequestedCall] = []
-        self._made: list[RequestedCall] = []
-        self._answered = 0
+        self._calls: list[RequestedCall] = []
+        self._all_calls: list[RequestedCall] = []
+        self._answered_count = 0
         self._unplaced: dict[str, None] = {}
         self.is_forgotten = False
         self.shared_thread_fault = ""
         """Why a thread of another conversation may have made calls of this one; empty if none is known to."""
-        self._meanwhile: list[TurnThread] = []
+        self._foreign_threads: list[TurnThread] = []
         with _LOCK:
-            _OPEN.add(self)
+            _OPEN_WORLDS.add(self)
 
     # ── turns
 
@@ -185,13 +185,13 @@ class World:
         finally:
             _WORLD.reset(token)
             turn.is_over = True
-            self._answered = len(self._asked)
+            self._answered_count = len(self._calls)
 
     def close(self) -> None:
         """The conversation is over. Contexts that outlive it hold the world, and must not hold the agent."""
         self.target = None
         with _LOCK:
-            _OPEN.discard(self)
+            _OPEN_WORLDS.discard(self)
 
     def forget(self) -> None:
         """What goes on in it is of no conversation any more: what an import has started, say."""
@@ -211,7 +211,7 @@ class World:
         """Of each thread of another conversation that called tools while this one went on and has not ended:
         its end, and that of its turn. Until one of them it may turn out to have made calls of this one."""
         with _LOCK:
-            return [(each.done, each.turn.settled) for each in self._meanwhile if not each.done.done()]
+            return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
         """Return the requests to models since the last time, in the order in which they were made."""
@@ -221,16 +221,16 @@ class World:
     @property
     def calls_so_far(self) -> tuple[RequestedCall, ...]:
         """The calls of this turn so far."""
-        return tuple(self._asked)
+        return tuple(self._calls)
 
     def has_received_call(self, call_id: str) -> bool:
         """Return whether a call of this turn reached the scenario."""
-        return any(each.call_id == call_id for each in self._asked)
+        return any(each.call_id == call_id for each in self._calls)
 
     def take_calls(self) -> list[RequestedCall]:
         """Return the calls since the last time."""
-        asked, self._asked, self._answered = self._asked, [], 0
-        return asked
+        calls, self._calls, self._answered_count = self._calls, [], 0
+        return calls
 
     def take_answered_calls(self) -> list[AnsweredCall]:
         """Return the calls that were answered since the last time."""
@@ -239,8 +239,8 @@ class World:
 
     def _forget_answered(self) -> None:
         """What nobody took of the turns before is not of this one."""
-        del self._asked[: self._answered]
-        self._answered = 0
+        del self._calls[: self._answered_count]
+        self._answered_count = 0
 
     @property
     def hooked_tools(self) -> frozenset[str]:
@@ -250,7 +250,7 @@ class World:
 
     def take_all_calls(self) -> list[RequestedCall]:
         """Return all calls since the last time, whoever took them meanwhile."""
-        made, self._made = self._made, []
+        made, self._all_calls = self._all_calls, []
         return made
 
     def note_unplaced(self, what: str) -> None:
@@ -271,7 +271,7 @@ class World:
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             return False
         if carrier is not None:
-            self._note_carried(carrier, "a model")
+            self._note_thread_call(carrier, "a model")
         self.exchanges.append(exchange)
         return True
 
@@ -280,46 +280,46 @@ class World:
     def record_direct_call(self, name: Any, args: Any) -> None:
         """Note a call that the agent's code made by itself, of a tool of the scenario (``ctx``)."""
         self.called_tools.add(str(name))
-        self._asked.append(RequestedCall(str(name), as_json_text(args), ""))
+        self._calls.append(RequestedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
         """Return whether the scenario has an answer for the tool."""
         return self._turn is not None and self._turn.calls.mocks(name)
 
     async def call(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
         """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
         tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
         as it is, and what it raises raised. ``call_id``: by which the messages know the call; ``agent``: who
         makes it. Raises ``UntrackedCallError`` before the first turn, in a thread that outlived its turn, and
         in a forked process."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return await calls.call(name, given, own)
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return await calls.call(name, arguments, run_real)
 
     def call_sync(
-        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return calls.call_sync(name, given, own)
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return calls.call_sync(name, arguments, run_real)
 
     async def record(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> Any:
         """For what is called as a tool and is left to the agent, such as another agent: what ``own()`` gives.
         The call is seen as one of a tool that there is."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return await calls.record(name, given, own)
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return await calls.record(name, arguments, run_real)
 
     def record_sync(
-        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Any:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return calls.record_sync(name, given, own)
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return calls.record_sync(name, arguments, run_real)
 
-    def _here(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
+    def _record_call(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
         """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
         carrier = _CARRIER.get()
         if os.getpid() != self._process:  # nobody would answer in here; the parent knows that it forked
@@ -327,21 +327,21 @@ class World:
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             raise untracked_call_error(call.name)
         if carrier is not None:
-            self._note_carried(carrier, call.name)
-        given, text = call.arguments, as_json_text(call.arguments)
+            self._note_thread_call(carrier, call.name)
+        arguments, text = call.arguments, as_json_text(call.arguments)
         self.called_tools.add(call.name)
-        asked = call._replace(arguments=text)
-        self._asked.append(asked)
-        self._made.append(asked)
-        return self._turn.calls, json.loads(text) if isinstance(given, Mapping) else given
+        recorded = call._replace(arguments=text)
+        self._calls.append(recorded)
+        self._all_calls.append(recorded)
+        return self._turn.calls, json.loads(text) if isinstance(arguments, Mapping) else arguments
 
-    def _note_carried(self, carrier: TurnThread, name: str) -> None:
+    def _note_thread_call(self, carrier: TurnThread, name: str) -> None:
         with _LOCK:
             carrier.called_tool = carrier.called_tool or name
-            for other in _OPEN:
+            for other in _OPEN_WORLDS:
                 if other is not self and other not in carrier.other_worlds:
                     carrier.other_worlds.add(other)
-                    other._meanwhile.append(carrier)
+                    other._foreign_threads.append(carrier)
 
 
 # ── where code runs ──────────────────────────────────────────────────────────────────────────────
@@ -367,24 +367,24 @@ def may_be_agent_code() -> bool:
 def open_worlds() -> list[World]:
     """Return the worlds of the conversations that go on."""
     with _LOCK:
-        return list(_OPEN)
+        return list(_OPEN_WORLDS)
 
 
 def detach_from_world() -> None:
     """From here on the running task is at work on a tool of the scenario (a mock), and is no agent's."""
     _WORLD.set(None)
     _CARRIER.set(None)
-    _LEFT.set(True)
+    _DETACHED.set(True)
 
 
 def is_detached() -> bool:
     """Return whether what runs is known to be no agent's."""
-    return _LEFT.get()
+    return _DETACHED.get()
 
 
 def propagate_variable(variable: ContextVar[Any]) -> None:
     """Have a further variable carried into threads."""
-    _CARRIED.append(variable)
+    _CARRIED_VARIABLES.append(variable)
 
 
 def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -396,7 +396,7 @@ def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
     with _LOCK:
         carrier.turn.threads.append(carrier)
 
-    values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED]
+    values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED_VARIABLES]
 
     def run_carried(*args: Any, **named: Any) -> Any:
         tokens = [(each, each.set(value)) for each, value in (*values, (_CARRIER, carrier))]
@@ -438,10 +438,10 @@ def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
         for earlier in started[: started.index(each)] if each in started else ():
             if earlier.parent is each.parent:
                 earlier.first_call_done.wait(max(0.0, until - time.monotonic()))
-    asked = ask()
+    result = ask()
     for each in carrier.lineage:
         each.first_call_done.set()
-    return asked
+    return result
 
 
 def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
@@ -483,7 +483,7 @@ def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _
     return UntrackedCallError(what)
 
 
-_SUSPECTS = 8
+_MAX_SUSPECTS = 8
 """So many conversations are named."""
 
 
@@ -492,8 +492,8 @@ def describe_suspects(names: Iterable[str]) -> str:
     found = list(dict.fromkeys(filter(None, names)))
     if len(found) < 2:
         return ""
-    more = f" and {len(found) - _SUSPECTS} more" if len(found) > _SUSPECTS else ""
-    return f". One of these conversations did it: {'; '.join(found[:_SUSPECTS])}{more}"
+    more = f" and {len(found) - _MAX_SUSPECTS} more" if len(found) > _MAX_SUSPECTS else ""
+    return f". One of these conversations did it: {'; '.join(found[:_MAX_SUSPECTS])}{more}"
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
@@ -504,21 +504,21 @@ def as_json_text(args: Any) -> Any:
     what a framework puts in. Anything but a mapping stays as it is."""
     if not isinstance(args, Mapping):
         return args
-    texts = {str(name): _json_of(value) for name, value in args.items()}
+    texts = {str(name): _to_json_or_empty(value) for name, value in args.items()}
     return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in texts.items() if text)}}}"
 
 
-def _json_of(value: Any) -> str:
+def _to_json_or_empty(value: Any) -> str:
     """Empty for what is no JSON."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
     except ValueError:  # an infinite number, or a value that holds itself
         return json.dumps(str(value))
     except (TypeError, RecursionError):
         return ""
 
 
-def _as_json(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if callable(getattr(value, "model_dump", None)):

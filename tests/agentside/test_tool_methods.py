@@ -20,19 +20,19 @@ class Scenario:
     def mocks(self, name: str) -> bool:
         return name in self.answers
 
-    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
+    def call_sync(self, name: str, args: Any, run_real: Any) -> ToolAnswer:
         self.recorded.append((name, args))
-        return ToolAnswer(self.answers[name] if name in self.answers else own())
+        return ToolAnswer(self.answers[name] if name in self.answers else run_real())
 
-    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
+    async def call(self, name: str, args: Any, run_real: Any) -> ToolAnswer:
         raise NotImplementedError
 
-    async def record(self, name: str, args: Any, own: Any) -> Any:
+    async def record(self, name: str, args: Any, run_real: Any) -> Any:
         raise NotImplementedError
 
-    def record_sync(self, name: str, args: Any, own: Any) -> Any:
+    def record_sync(self, name: str, args: Any, run_real: Any) -> Any:
         self.recorded.append((name, args))
-        return own()
+        return run_real()
 
 
 def layer(name: str, **options: Any) -> tuple[Any, list[str]]:
@@ -104,7 +104,7 @@ def test_a_clients_own_task_sends_what_is_left_to_the_agent() -> None:
 
 
 def test_arguments_that_do_not_fit_ask_nobody() -> None:
-    tool, ran = layer("one", misfit=lambda _: "key is missing")
+    tool, ran = layer("one", argument_error=lambda _: "key is missing")
     scenario = Scenario(look="x")
     value, world = in_turn(scenario, lambda: tool("look").run())
     assert (value, scenario.recorded, ran) == ({"error": "key is missing"}, [], [])

@@ -61,8 +61,8 @@ class FrameworkObject(NamedTuple):
     def name(self) -> str:
         """The framework, with the version that is installed."""
         version = version_of(self.framework.package)
-        told = f"{self.framework.package} {version}".strip()
-        return f"{self.framework.name} ({told})"
+        package = f"{self.framework.package} {version}".strip()
+        return f"{self.framework.name} ({package})"
 
     def tools(self) -> list[Tool]:
         """Raises ``Refused``."""
@@ -110,9 +110,13 @@ class OpenedConversation:
     """One conversation with an object of a framework. Nothing of it happens before its first turn."""
 
     def __init__(
-        self, known: FrameworkObject, session: str, make_deps: Callable[[], Any] | None, world: World
+        self,
+        framework_object: FrameworkObject,
+        session: str,
+        make_deps: Callable[[], Any] | None,
+        world: World,
     ) -> None:
-        self._known = known
+        self._object = framework_object
         self._session = session
         self._make_deps = make_deps
         self._world = world
@@ -125,16 +129,16 @@ class OpenedConversation:
         """The messages and the usage of a turn, and what is known of the calls in them."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
-            return self._read(await conversation.reply(text))
+            return self._build_reply(await conversation.reply(text))
         except Exception as error:
             partial = getattr(error, "agenteval_partial", None)
-            reply = self._read(partial or {})
+            reply = self._build_reply(partial or {})
             if partial is not None:
                 with_partial(error, **reply)
             raise
 
-    def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
-        messages, unplaced = _with_speaker(turn), self._world.take_unplaced()
+    def _build_reply(self, turn: dict[str, Any]) -> dict[str, Any]:
+        messages, unplaced = _with_agent_names(turn), self._world.take_unplaced()
         elsewhere = set(turn.get("elsewhere", ()))
         called = {
             call["function"]["name"] for call in iter_calls(messages) if call.get("id") not in elsewhere
@@ -151,22 +155,22 @@ class OpenedConversation:
         }
 
     async def _open(self) -> FrameworkConversation:
-        framework = self._known.framework
+        framework = self._object.framework
         deps = self._make_deps() if self._make_deps else None
         deps = await deps if inspect.isawaitable(deps) else deps
-        tools = self._known.tools()
+        tools = self._object.tools()
         names = {tool.name for tool in tools}
         self._hosted = {tool.name for tool in tools if tool.hosted}
         self._tools = None if MORE.name in names else names
-        self._lists_tools = self._known.lists_tools()
-        return framework.open(self._known.obj, self._world, self._session, deps)
+        self._lists_tools = self._object.lists_tools()
+        return framework.open(self._object.obj, self._world, self._session, deps)
 
     async def close(self) -> None:
         if self._conversation is not None:
             await self._conversation.close()
 
 
-def _with_speaker(turn: dict[str, Any]) -> list[dict[str, Any]]:
+def _with_agent_names(turn: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, each of the agent's with who speaks."""
     agent, messages = turn.get("agent"), list(turn.get("messages") or ())
     if not agent:

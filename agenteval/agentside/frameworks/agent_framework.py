@@ -50,8 +50,8 @@ class AgentFramework:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in _tools_of(agent):
-                told = _to_tool(tool)
-                found.setdefault(told.name, told)
+                described = _to_tool(tool)
+                found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
                     found[""] = MORE  # those of an agent that the function runs
             if getattr(agent, "mcp_tools", None):
@@ -63,7 +63,7 @@ class AgentFramework:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> AgentFrameworkConversation:
         _require_agent(obj)
-        _watch()
+        _watch_inner_runs()
         for agent in _agents(obj):
             _require_agent(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
@@ -97,8 +97,8 @@ def _require_agent(obj: Any) -> None:
 
 
 def _tools_of(agent: Any) -> list[Any]:
-    given = (getattr(agent, "default_options", None) or {}).get("tools") or ()
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+    tools = (getattr(agent, "default_options", None) or {}).get("tools") or ()
+    return list(tools) if isinstance(tools, (list, tuple)) else [tools]
 
 
 def _agents(agent: Any) -> Iterator[Any]:
@@ -112,14 +112,14 @@ def _to_tool(tool: Any) -> Tool:
     if is_instance_of(tool, _FUNCTION_TOOL):
         is_agent = find_wrapped_agent(tool) is not None
         return Tool(tool.name, tool.description or "", tool.parameters(), is_agent=is_agent)
-    said = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
+    fields = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
     name = next(
-        (said[key] for key in ("name", "type") if isinstance(said.get(key), str)), type(tool).__name__
+        (fields[key] for key in ("name", "type") if isinstance(fields.get(key), str)), type(tool).__name__
     )
-    return Tool(name, str(said.get("description") or ""), None, hosted=True)
+    return Tool(name, str(fields.get("description") or ""), None, hosted=True)
 
 
-def _watch() -> None:
+def _watch_inner_runs() -> None:
     """Read, from now on, what agents as tools do: they give their callers their text alone. Raises
     ``Refused`` for a version without what is used of it."""
     try:
@@ -182,9 +182,9 @@ class AgentFrameworkConversation:
 
     async def reply(self, text: str) -> dict[str, Any]:
         self.inner = {}
-        given = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
+        options = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
         try:
-            response = await self._agent.run(text, session=self._session, **given)
+            response = await self._agent.run(text, session=self._session, **options)
         except Exception as error:
             with_partial(error, [])  # its calls are known, and its messages are not
             raise
@@ -283,19 +283,19 @@ def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_I
         _write(transcript, run, rest, is_inner=True)
     if content.type == "function_result":
         failed = getattr(content, "exception", None) is not None
-        transcript.result(call_id, _content(content), error=failed)
+        transcript.result(call_id, _result_text(content), error=failed)
 
 
 def _hosted_call(content: Any) -> ToolCall:
     name = getattr(content, "tool_name", None) or content.type[: -len("_tool_call")]
     args = getattr(content, "arguments", None)
     if args is None:
-        asked = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
-        args = {key: _text_of(value) if key == "inputs" else value for key, value in asked.items() if value}
+        inputs = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
+        args = {key: _text_of(value) if key == "inputs" else value for key, value in inputs.items() if value}
     return ToolCall(_id_of(content), str(name), args or {})
 
 
-def _content(content: Any) -> str:
+def _result_text(content: Any) -> str:
     return ToolAnswer(content.result).text if content.result is not None else _text_of(content.items)
 
 
@@ -309,12 +309,12 @@ def _text_of(result: Any) -> str:
 def _usage(responses: list[Any]) -> dict[str, int] | None:
     """The sum over all of a turn's answers; the framework does not count requests, each of which gave one
     message of the assistant's."""
-    told = [each.usage_details for each in responses if each.usage_details]
-    names = sorted({name for each in told for name, count in each.items() if isinstance(count, int)})
+    usages = [each.usage_details for each in responses if each.usage_details]
+    names = sorted({name for each in usages for name, count in each.items() if isinstance(count, int)})
     if not names:
         return None
     replies = [each for response in responses for each in response.messages if each.role == "assistant"]
-    return {**{name: sum(each.get(name) or 0 for each in told) for name in names}, "requests": len(replies)}
+    return {**{name: sum(each.get(name) or 0 for each in usages) for name in names}, "requests": len(replies)}
 
 
 def _waits_for(response: Any) -> str:

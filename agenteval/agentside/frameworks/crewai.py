@@ -53,9 +53,9 @@ class CrewAI:
 
     def tools(self, obj: Any) -> list[Tool]:
         _require_agent(obj)
-        held = list(obj.tools or ())
-        found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in held]
-        codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in held]
+        tools = list(obj.tools or ())
+        found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in tools]
+        codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in tools]
         if obj.apps or obj.mcps or any(may_reach(code, self.matches, "crewai") for code in codes):
             found.append(MORE)
         return found
@@ -74,7 +74,7 @@ class CrewAI:
             raise unsupported_version_error(self, "Agent.kickoff")
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        return CrewAIConversation(_copied(obj), world)
+        return CrewAIConversation(_copy_agent(obj), world)
 
 
 FRAMEWORK = CrewAI()
@@ -109,23 +109,27 @@ class CrewAIConversation:
         self._history: list[dict[str, str]] = []
 
     async def reply(self, text: str) -> dict[str, Any]:
-        asked = [*self._history, {"role": "user", "content": text}]
-        before = self._used()
-        play = partial(contextvars.copy_context().run, self._agent.kickoff, asked)
+        prompt = [*self._history, {"role": "user", "content": text}]
+        before = self._token_counts()
+        play = partial(contextvars.copy_context().run, self._agent.kickoff, prompt)
         try:
             output = await asyncio.get_running_loop().run_in_executor(None, play)
         except Exception as error:
-            with_partial(error, [], self._since(before))
+            with_partial(error, [], self._usage_since(before))
             raise
         answer = output.raw or ""
-        self._history = [*asked, {"role": "assistant", "content": answer}]
+        self._history = [*prompt, {"role": "assistant", "content": answer}]
         listed = [each for each in getattr(output, "messages", None) or () if isinstance(each, dict)]
-        self._look_for_unlisted(listed, answer)
-        transcript = Transcript(_calls_in(listed, self._world))
+        self._note_unlisted_calls(listed, answer)
+        transcript = Transcript(_native_calls(listed, self._world))
         transcript.answer(answer)
-        return {"messages": transcript.to_openai(), "usage": self._since(before), "agent": self._agent.role}
+        return {
+            "messages": transcript.to_openai(),
+            "usage": self._usage_since(before),
+            "agent": self._agent.role,
+        }
 
-    def _look_for_unlisted(self, listed: list[dict[str, Any]], answer: str) -> None:
+    def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
         """A model that writes its calls as text writes one in each message but the answer. The framework
         itself has answered those that reached no tool."""
         llm = self._agent.llm
@@ -139,26 +143,28 @@ class CrewAIConversation:
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
 
-    def _used(self) -> dict[str, int]:
+    def _token_counts(self) -> dict[str, int]:
         return dict(getattr(self._agent.llm, "_token_usage", None) or {})
 
-    def _since(self, before: dict[str, int]) -> dict[str, int] | None:
+    def _usage_since(self, before: dict[str, int]) -> dict[str, int] | None:
         """The counts of the model, which is this conversation's own, without those of earlier turns."""
-        used = {name: count - before.get(name, 0) for name, count in self._used().items()}
+        used = {name: count - before.get(name, 0) for name, count in self._token_counts().items()}
         return used if any(used.values()) else None
 
 
-def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
+def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
     """The native calls of a turn with their results. One that reached no tool was refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
-    messages, made = restore_arguments(of_calls, list(world.calls_so_far))
+    messages, answered_ids = restore_arguments(of_calls, list(world.calls_so_far))
     return [
-        mark_as_error(each) if each.get("role") == "tool" and each.get("tool_call_id") not in made else each
+        mark_as_error(each)
+        if each.get("role") == "tool" and each.get("tool_call_id") not in answered_ids
+        else each
         for each in messages
     ]
 
 
-def _copied(agent: Any) -> Any:
+def _copy_agent(agent: Any) -> Any:
     new = agent.copy()
     new.apps, new.mcps = agent.apps, agent.mcps  # which its copy does without
     new.tools = [

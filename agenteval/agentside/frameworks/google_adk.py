@@ -68,25 +68,25 @@ class GoogleAdk:
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
-        for agent in _agents(_root(obj)):
+        for agent in _agents(_root_agent(obj)):
             is_own = not is_instance_of(agent, _LLM_AGENT) and adds_code(agent, "google")
             if is_own or type(agent).__name__ == "LangGraphAgent":
                 found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
-                told = _to_tool(tool)
-                if told:
-                    found.setdefault(told.name, told)
+                described = _to_tool(tool)
+                if described:
+                    found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
                     found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
-        return any(adds_code(agent, "google") for agent in _agents(_root(obj)))
+        return any(adds_code(agent, "google") for agent in _agents(_root_agent(obj)))
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> AdkConversation:
-        root = _root(obj)
+        root = _root_agent(obj)
         for agent in _agents(root):
-            _require_ours(agent)
+            _require_local_tools(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = "deps of an agent of Google ADK are the session's first state"
             raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
@@ -99,7 +99,7 @@ FRAMEWORK = GoogleAdk()
 # ── what there is ────────────────────────────────────────────────────────────────────────────────
 
 
-def _root(obj: Any) -> Any:
+def _root_agent(obj: Any) -> Any:
     """The agent at the top. Raises ``Refused`` for what is none."""
     if isinstance(obj, type):
         raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
@@ -122,7 +122,7 @@ def _parts_of(agent: Any) -> list[Any]:
     return [*(getattr(agent, "sub_agents", None) or ()), *(tool.agent for tool in tools)]
 
 
-def _require_ours(agent: Any) -> None:
+def _require_local_tools(agent: Any) -> None:
     """Raises ``Refused`` for an agent whose tools run where nobody can answer for them."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
@@ -143,14 +143,14 @@ def _to_tool(tool: Any) -> Tool | None:
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
-    if _is_own(tool):
+    if _is_internal(tool):
         return None
     if is_instance_of(tool, _AGENT_TOOL):
         return Tool(name, tool.description or "", _parameters(tool), is_agent=True)
     return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 
-def _is_own(tool: Any) -> bool:
+def _is_internal(tool: Any) -> bool:
     """Whether a tool is the framework's way to itself, or adds to the prompt and is never called."""
     return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
@@ -167,24 +167,24 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
         return schema if isinstance(schema, dict) else None
     if declared.parameters is None:
         return {"type": "object", "properties": {}}
-    schema = _lower(declared.parameters.model_dump(mode="json", exclude_none=True, by_alias=True))
+    schema = _lower_types(declared.parameters.model_dump(mode="json", exclude_none=True, by_alias=True))
     return schema if isinstance(schema, dict) else None
 
 
-def _lower(schema: Any) -> Any:
+def _lower_types(schema: Any) -> Any:
     """Google writes ``STRING`` where JSON Schema has ``string``."""
     if isinstance(schema, dict):
         return {
-            key: each.lower() if key == "type" and isinstance(each, str) else _lower(each)
+            key: each.lower() if key == "type" and isinstance(each, str) else _lower_types(each)
             for key, each in schema.items()
         }
-    return [_lower(each) for each in schema] if isinstance(schema, list) else schema
+    return [_lower_types(each) for each in schema] if isinstance(schema, list) else schema
 
 
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Heard(NamedTuple):
+class _RecordedEvent(NamedTuple):
     """``is_inner``: of an agent that ran as a tool, whose words are the calling agent's to pass on."""
 
     event: Any
@@ -195,7 +195,7 @@ class _AdkTurn:
     """What is known of a turn."""
 
     def __init__(self) -> None:
-        self.heard: list[_Heard] = []
+        self.events: list[_RecordedEvent] = []
         self.own: set[str] = set()
         """The ids of calls that the framework carried out for itself."""
         self.missing: set[str] = set()
@@ -204,7 +204,7 @@ class _AdkTurn:
         """The names of agents as tools that the framework starts by itself, without their tool."""
 
     def begin(self) -> None:
-        self.heard, self.own, self.missing, self.tasks = [], set(), set(), set()
+        self.events, self.own, self.missing, self.tasks = [], set(), set(), set()
 
 
 class AdkConversation:
@@ -213,9 +213,11 @@ class AdkConversation:
         self._state = copy.deepcopy(state)
         self._turn = _AdkTurn()
         self._world = world
-        self._at_provider = _AtProvider(_agents(_root(obj)))
-        self._own_code = frozenset(each.name for each in _agents(_root(obj)) if adds_code(each, "google"))
-        self._runner = _runner(obj, _plugin(session, self._turn))
+        self._at_provider = _ProviderTools(_agents(_root_agent(obj)))
+        self._own_code = frozenset(
+            each.name for each in _agents(_root_agent(obj)) if adds_code(each, "google")
+        )
+        self._runner = _make_runner(obj, _make_plugin(session, self._turn))
         self._is_open = False
 
     async def reply(self, text: str) -> dict[str, Any]:
@@ -235,15 +237,15 @@ class AdkConversation:
         try:
             async with aclosing(self._runner.run_async(new_message=message, **user)) as events:
                 async for event in events:
-                    turn.heard.append(_Heard(event))
-            _require_done(turn.heard)
+                    turn.events.append(_RecordedEvent(event))
+            _require_done(turn.events)
         except Exception as error:
             with_partial(error, **self._reply())
             raise
-        return {**self._reply(), "agent": _speaker(turn.heard)}
+        return {**self._reply(), "agent": _speaker(turn.events)}
 
     def _reply(self) -> dict[str, Any]:
-        turn, heard = self._turn, self._turn.heard
+        turn, heard = self._turn, self._turn.events
         for what in self._at_provider.unplaced(heard):
             self._world.note_unplaced(what)
         elsewhere = [
@@ -259,7 +261,7 @@ class AdkConversation:
         """Nothing: plugins and toolsets are the agent's, and other conversations have them, too."""
 
 
-def _runner(obj: Any, plugin: Any) -> Any:
+def _make_runner(obj: Any, plugin: Any) -> Any:
     from google.adk.artifacts import InMemoryArtifactService
     from google.adk.memory import InMemoryMemoryService
     from google.adk.runners import Runner
@@ -297,7 +299,7 @@ def _require_seam() -> None:
         raise unsupported_version_error(FRAMEWORK, missing)
 
 
-def _plugin(session: str, turn: _AdkTurn) -> Any:
+def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     _require_seam()
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools import BaseTool
@@ -312,14 +314,14 @@ def _plugin(session: str, turn: _AdkTurn) -> Any:
         async def before_tool_callback(
             self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
         ) -> None:
-            if _is_own(tool):
+            if _is_internal(tool):
                 turn.own.add(tool_context.function_call_id)
             elif type(tool) is BaseTool:  # it stands for one that there is none of
                 turn.missing.add(tool_context.function_call_id)
 
         async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
             if invocation_context.session.id != session:
-                turn.heard.append(_Heard(event, is_inner=True))
+                turn.events.append(_RecordedEvent(event, is_inner=True))
 
     return Heard(name="agenteval")
 
@@ -327,7 +329,7 @@ def _plugin(session: str, turn: _AdkTurn) -> Any:
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
 
-class _AtProvider:
+class _ProviderTools:
     """What runs at the model's provider, and shows in its replies alone."""
 
     def __init__(self, agents: Iterator[Any]) -> None:
@@ -335,24 +337,24 @@ class _AtProvider:
         self._grounding = sorted({each.name for each in tools if type(each).__name__ in _GROUNDING})
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
-    def unplaced(self, heard: list[_Heard]) -> Iterator[str]:
+    def unplaced(self, heard: list[_RecordedEvent]) -> Iterator[str]:
         """Yield what of a turn may hold calls that are not seen."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
         for event in (each.event for each in heard):
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
             yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
-            if self._looked_up(event) is not None and len(self._grounding) != 1:
+            if self._grounding_queries(event) is not None and len(self._grounding) != 1:
                 yield "the model looked something up at its provider, with a tool that it does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
         """What the model looked up, as a call of the tool that did it, if there is one alone."""
-        queries = self._looked_up(event)
+        queries = self._grounding_queries(event)
         if queries is None or len(self._grounding) != 1:
             return []
         return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
-    def _looked_up(self, event: Any) -> list[str] | None:
+    def _grounding_queries(self, event: Any) -> list[str] | None:
         """``None``: nothing. A reply whose metadata an agent as a tool passed on tells of it again."""
         metadata = getattr(event, "grounding_metadata", None)
         queries = [
@@ -371,10 +373,10 @@ def _parts(event: Any) -> list[Any]:
     return (event.content.parts if event.content else None) or []
 
 
-def _messages(turn: _AdkTurn, at_provider: _AtProvider) -> list[dict[str, Any]]:
+def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any]]:
     """The turn as messages in OpenAI's format, without the framework's calls to itself."""
     transcript = Transcript()
-    for place, heard in enumerate(turn.heard):
+    for place, heard in enumerate(turn.events):
         if getattr(heard.event, "partial", None) or heard.event.author == "user":
             continue
         if looked_up := at_provider.calls(heard.event, place):
@@ -386,19 +388,19 @@ def _messages(turn: _AdkTurn, at_provider: _AtProvider) -> list[dict[str, Any]]:
     return transcript.to_openai()
 
 
-def _write_answer(transcript: Transcript, heard: _Heard, turn: _AdkTurn) -> None:
+def _write_answer(transcript: Transcript, heard: _RecordedEvent, turn: _AdkTurn) -> None:
     """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
     event, is_inner = heard
-    text = "" if is_inner else _words(event)
+    text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
     if text or calls:
-        end = None if is_inner else _end_of(event)
+        end = None if is_inner else _finish_reason(event)
         transcript.answer(text or None, calls, agent=event.author, finish_reason=end)
     elif not is_inner and getattr(event.actions, "transfer_to_agent", None):
         transcript.answer(None, agent=event.author)
 
 
-def _words(event: Any) -> str:
+def _answer_text(event: Any) -> str:
     return "".join(part.text for part in _parts(event) if part.text and not getattr(part, "thought", None))
 
 
@@ -407,7 +409,7 @@ def _calls_in(event: Any, turn: _AdkTurn) -> list[ToolCall]:
     return [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
 
 
-def _end_of(event: Any) -> str | None:
+def _finish_reason(event: Any) -> str | None:
     end = getattr(event, "finish_reason", None)
     return None if end is None else getattr(end, "name", str(end))
 
@@ -426,18 +428,18 @@ def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
     transcript.result(result.id, response, error=failed)
 
 
-def _speaker(heard: list[_Heard]) -> str | None:
+def _speaker(heard: list[_RecordedEvent]) -> str | None:
     authors = [each.event.author for each in heard if not each.is_inner and each.event.author != "user"]
     return authors[-1] if authors else None
 
 
-def _usage(heard: list[_Heard]) -> list[dict[str, Any]] | None:
+def _usage(heard: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
     """What each model call of a turn reported, agents as tools included; ``None`` if no model did."""
-    told = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
-    return [{name: getattr(each, name, None) for name in _COUNTS} for each in told] or None
+    reported = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
+    return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 
 
-def _require_done(heard: list[_Heard]) -> None:
+def _require_done(heard: list[_RecordedEvent]) -> None:
     """Raises ``Waits`` for a call that nobody has answered, and ``RuntimeError`` for a model's failure."""
     answered = {each.id for one in heard for each in one.event.get_function_responses()}
     for event, _ in heard:

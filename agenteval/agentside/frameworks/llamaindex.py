@@ -40,16 +40,16 @@ class LlamaIndex:
     def matches(self, obj: Any) -> bool:
         return is_instance_of(obj, _AGENT, _TEAM)
 
-    def _is_one(self, value: Any) -> bool:
+    def _is_agent_or_workflow(self, value: Any) -> bool:
         return self.matches(value) or _WORKFLOW in kinds(value)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in agent.tools or ():
-                told = _to_tool(tool)
-                found.setdefault(told.name, told)
-                if may_reach(getattr(tool, "real_fn", None), self._is_one, "llama_index"):
+                described = _to_tool(tool)
+                found.setdefault(described.name, described)
+                if may_reach(getattr(tool, "real_fn", None), self._is_agent_or_workflow, "llama_index"):
                     found[""] = MORE
             if agent.tool_retriever is not None:
                 found[""] = MORE
@@ -177,10 +177,10 @@ def _usage_in(event: Any) -> list[dict[str, Any]]:
     """What the provider told of the tokens, in its words: the framework keeps its reply as it came."""
     raw = event.raw if type(event).__name__ == "AgentOutput" else None
     for name in ("usage", "usage_metadata", "usageMetadata"):
-        told = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
-        if told is not None:
-            told = told.model_dump() if hasattr(told, "model_dump") else told
-            return [told] if isinstance(told, dict) else []
+        usage = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
+        if usage is not None:
+            usage = usage.model_dump() if hasattr(usage, "model_dump") else usage
+            return [usage] if isinstance(usage, dict) else []
     return []
 
 
@@ -189,5 +189,5 @@ def _with_answer(transcript: Transcript, result: Any) -> list[dict[str, Any]]:
     directly."""
     transcript.end_with(result.response.content or "", agent=result.current_agent_name)
     *before, answer = transcript.to_openai()
-    told = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
-    return [*told, answer]
+    kept = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
+    return [*kept, answer]

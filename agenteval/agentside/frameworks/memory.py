@@ -65,9 +65,9 @@ STATEFUL_CLASSES = (
 """Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's workflows remember
 nothing by themselves."""
 
-_DEEPEST = 6
-_MOST = 2000
-_ITEMS = 50
+_MAX_DEPTH = 6
+_MAX_OBJECTS = 2000
+_MAX_ITEMS = 50
 _NEW_IDS = ("uuid", "secrets")
 """Code that takes its ids from these modules has a new one for each call."""
 
@@ -96,17 +96,17 @@ class _Walk:
         self._seen: dict[int, Any] = {}
 
     def keepers(self, name: str, value: Any, depth: int) -> Iterator[tuple[SharedMemory, StatefulClass]]:
-        if depth > _DEEPEST or len(self._seen) > _MOST or id(value) in self._seen:
+        if depth > _MAX_DEPTH or len(self._seen) > _MAX_OBJECTS or id(value) in self._seen:
             return
         self._seen[id(value)] = value
         if isinstance(value, (FunctionType, ModuleType)):
             module = value.__name__ if isinstance(value, ModuleType) else value.__module__
             self.makes_ids |= module in _NEW_IDS
-        if not inspect.isclass(value) and (keeper := _keeper(value)):
+        if not inspect.isclass(value) and (keeper := _stateful_class_of(value)):
             kind = type(value).__name__
             yield SharedMemory(name, kind, _remedy(keeper, kind)), keeper
             return
-        for inner, each in _named_in(value):
+        for inner, each in _named_values_in(value):
             yield from self.keepers(inner or name, each, depth + 1)
 
 
@@ -119,19 +119,19 @@ def _remedy(keeper: StatefulClass, kind: str) -> str:
     return "make it anew for each: name a class as the target, which makes it in __init__"
 
 
-def _keeper(value: Any) -> StatefulClass | None:
+def _stateful_class_of(value: Any) -> StatefulClass | None:
     if type(value).__module__ == "builtins":
         return None
     return next((each for each in STATEFUL_CLASSES if each.is_class_of(value)), None)
 
 
-def _named_in(value: Any) -> NamedValues:
+def _named_values_in(value: Any) -> NamedValues:
     """What a value leads to, by its names; nothing of a library's."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
 
-def _of_function(function: Any) -> NamedValues:
+def _read_function(function: Any) -> NamedValues:
     if is_installed(function) and not hasattr(function, "__wrapped__"):
         return
     yield "", getattr(function, "__wrapped__", None)
@@ -140,16 +140,16 @@ def _of_function(function: Any) -> NamedValues:
     yield from ((names[at - len(defaults)], each) for at, each in enumerate(defaults))
     yield from (function.__kwdefaults__ or {}).items()
     yield from closure_variables(function).items()
-    yield from _of_code(function.__code__, function.__globals__)
+    yield from _read_code(function.__code__, function.__globals__)
 
 
-def _of_class(cls: Any) -> NamedValues:
+def _read_class(cls: Any) -> NamedValues:
     if not is_installed(cls) and cls.__module__ != "builtins":
         for each in cls.__mro__[:-1]:
             yield from vars(each).items()
 
 
-def _of_object(obj: Any) -> NamedValues:
+def _read_object(obj: Any) -> NamedValues:
     if not is_installed(type(obj)):
         yield from getattr(obj, "__dict__", {}).items()
         yield "", type(obj)
@@ -160,21 +160,21 @@ def _unnamed(values: Iterable[Any]) -> NamedValues:
 
 
 _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
-    (FunctionType, _of_function),
+    (FunctionType, _read_function),
     (MethodType, lambda method: _unnamed([method.__func__, method.__self__])),
     (partial, lambda made: [*_unnamed([made.func, *made.args]), *made.keywords.items()]),
     ((staticmethod, classmethod), lambda method: _unnamed([method.__func__])),
     (property, lambda found: _unnamed([found.fget])),
-    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_ITEMS]]),
-    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_ITEMS])),
-    (type, _of_class),
+    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_MAX_ITEMS]]),
+    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_MAX_ITEMS])),
+    (type, _read_class),
     (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
-    (object, _of_object),
+    (object, _read_object),
 )
 """By the kind of a value, the first that it is of."""
 
 
-def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _read_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The globals that code reads, and what it takes from modules that are loaded."""
     module: Any = None
     for step in dis.get_instructions(code):
@@ -193,4 +193,4 @@ def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]
             module = None
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _of_code(constant, known)
+            yield from _read_code(constant, known)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
 """The second in versions that are too old; these are refused by name."""
-_THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
+_NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """Toolsets that keep the names of what they wrap."""
 _INTERNAL = ("", "tool_search")
 """What the framework adds by itself: how a model finds tools that are loaded late."""
@@ -80,9 +80,9 @@ FRAMEWORK = PydanticAI()
 def _tools_in(toolset: Any) -> Iterator[Tool]:
     """The tools of a toolset, as far as they are known before a run."""
     kind, mro = type(toolset).__name__, kinds(toolset)
-    held = getattr(toolset, "tools", None)
-    if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(held, dict):
-        for name, tool in held.items():
+    tools = getattr(toolset, "tools", None)
+    if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(tools, dict):
+        for name, tool in tools.items():
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
             yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
             if may_reach(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
@@ -90,7 +90,7 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
             yield from _tools_in(each)
-    elif kind in _THROUGH:
+    elif kind in _NAME_KEEPING_TOOLSETS:
         yield from _tools_in(toolset.wrapped)
     else:
         yield MORE
@@ -132,10 +132,10 @@ class PydanticAIConversation:
 
     def _transcript(self, new: list[Any]) -> Transcript:
         outputs = _output_tools(self._agent)
-        for part in _replied(new):
+        for part in _reply_parts(new):
             if part.part_kind not in _READ:
                 self._world.note_unplaced(f"a part '{part.part_kind}' of a reply is not read")
-            if _is_output(part, outputs) and _is_function(self._agent, part.tool_name):
+            if _is_output(part, outputs) and _has_output_function(self._agent, part.tool_name):
                 what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
                 self._world.note_unplaced(what)
         transcript = Transcript()
@@ -160,8 +160,8 @@ class PydanticAIConversation:
 def _waiting_for(output: Any) -> str:
     names = [call.tool_name for call in (*output.approvals, *output.calls)]
     kind = "approval of" if output.approvals else "result of"
-    told = ", ".join(dict.fromkeys(names))
-    return f"the agent waits for a person (the {kind} {told}); agenteval cannot answer that yet"
+    listed = ", ".join(dict.fromkeys(names))
+    return f"the agent waits for a person (the {kind} {listed}); agenteval cannot answer that yet"
 
 
 def _output_tools(agent: Any) -> frozenset[str]:
@@ -170,7 +170,7 @@ def _output_tools(agent: Any) -> frozenset[str]:
     return frozenset(each.name for each in defs)
 
 
-def _is_function(agent: Any, name: str) -> bool:
+def _has_output_function(agent: Any, name: str) -> bool:
     """Whether an output is made by a function of the author's."""
     processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
     return getattr(processors.get(name), "_function_schema", None) is not None
@@ -213,14 +213,14 @@ def _text(value: Any) -> str:
 # ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────
 
 
-def _replied(messages: list[Any]) -> list[Any]:
+def _reply_parts(messages: list[Any]) -> list[Any]:
     """The parts of the model's replies."""
     return [part for message in messages if message.kind == "response" for part in message.parts]
 
 
 def _at_provider(messages: list[Any]) -> set[str]:
     """The ids of calls that the model's provider carried out."""
-    return {part.tool_call_id for part in _replied(messages) if part.part_kind == _AT_PROVIDER}
+    return {part.tool_call_id for part in _reply_parts(messages) if part.part_kind == _AT_PROVIDER}
 
 
 def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str]) -> None:
@@ -260,12 +260,12 @@ def _call(part: Any) -> ToolCall:
 def _usage(usage: Any) -> dict[str, Any] | None:
     if not (usage.input_tokens or usage.output_tokens):
         return None
-    told: dict[str, Any] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    counts: dict[str, Any] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     if cached := getattr(usage, "cache_read_tokens", 0):
-        told["prompt_tokens_details"] = {"cached_tokens": cached}
+        counts["prompt_tokens_details"] = {"cached_tokens": cached}
     if details := getattr(usage, "details", None):
-        told["details"] = dict(details)
-    return told
+        counts["details"] = dict(details)
+    return counts
 
 
 def _is_result(part: Any, outputs: frozenset[str]) -> bool:

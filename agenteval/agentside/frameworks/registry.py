@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .seam import Framework, FrameworkConversation, Tool
 
 GROUP = "agenteval.frameworks"
-_HERE = __name__.rpartition(".")[0]
+_PACKAGE = __name__.rpartition(".")[0]
 
 BUILT_IN = {
     "agent_framework": "agent_framework",
@@ -51,7 +51,7 @@ def framework_of(obj: Any) -> Framework | None:
         return None  # a function
     for entry in _registered(tuple(sys.path)):
         if any(_is_within(module, entry.name) for module in modules):
-            framework = _adapter(entry, obj)
+            framework = _load_adapter(entry, obj)
             if framework is not None:
                 return framework
     return None
@@ -67,16 +67,16 @@ def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     from importlib.metadata import EntryPoint  # it costs more than all of this room
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
-    ours = [entry for entry in found if entry.value.startswith(_HERE + ".")]
+    ours = [entry for entry in found if entry.value.startswith(_PACKAGE + ".")]
     # An editable install that is older than the checkout lists some of ours and not all.
     listed = {entry.name for entry in ours}
-    beside = [
-        EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP)
+    built_in = [
+        EntryPoint(name, f"{_PACKAGE}.{module}:FRAMEWORK", GROUP)
         for name, module in BUILT_IN.items()
         if name not in listed
     ]
     others = [entry for entry in found if not entry.value.startswith("agenteval.")]
-    return (*others, *ours, *beside)
+    return (*others, *ours, *built_in)
 
 
 def _entry_points() -> Iterable[EntryPoint]:
@@ -98,13 +98,13 @@ def _entry_points_of(package: Any) -> list[EntryPoint]:
         return []
 
 
-def _adapter(entry: EntryPoint, obj: Any) -> Framework | None:
+def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
     """The adapter of an entry point, if it plays the object. One that cannot say so has the object, too: its
     tools would run if it were played as any other."""
     try:
         found = entry.load()
         is_maker = inspect.isroutine(found) or inspect.isclass(found)
-        framework: Framework = found(sys.modules[_HERE]) if is_maker else found
+        framework: Framework = found(sys.modules[_PACKAGE]) if is_maker else found
         if missing := next((name for name in _NEEDED if not hasattr(framework, name)), None):
             raise TypeError(f"it has no {missing}")
         return framework if framework.matches(obj) else None
@@ -126,13 +126,13 @@ class _BrokenAdapter:
         return True
 
     def tools(self, obj: Any) -> list[Tool]:
-        raise self._refused()
+        raise self._refusal()
 
     def runs_own_code(self, obj: Any) -> bool:
-        raise self._refused()
+        raise self._refusal()
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
-        raise self._refused()
+        raise self._refusal()
 
-    def _refused(self) -> Refused:
+    def _refusal(self) -> Refused:
         return Refused(self._what, "fix or uninstall the package that it comes with")

@@ -102,13 +102,13 @@ class Tool(NamedTuple):
 
 
 _HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}
-_HOLDERS = ("mcp_tool", "raw_mcp_tool", "_mcp_tool")
+_MCP_TOOL_ATTRIBUTES = ("mcp_tool", "raw_mcp_tool", "_mcp_tool")
 
 
 def hints_of(tool: Any) -> dict[str, bool]:
     """What a tool says that it does, under the names of MCP: a tool of a server's in its ``annotations``,
     wherever the framework keeps them; any other in its ``metadata``."""
-    for each in (tool, *(getattr(tool, name, None) for name in _HOLDERS)):
+    for each in (tool, *(getattr(tool, name, None) for name in _MCP_TOOL_ATTRIBUTES)):
         metadata = getattr(each, "metadata", None)
         nested = metadata.get("annotations") if isinstance(metadata, dict) else None
         for source in (getattr(each, "annotations", None), nested, metadata):
@@ -131,7 +131,7 @@ MORE = Tool("")
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────
 
 
-_MOST = 200
+_MAX_FUNCTIONS = 200
 """So many functions are looked at."""
 
 
@@ -141,18 +141,18 @@ def may_reach(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
     """
     waiting: list[Any] = [function]
     seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_FUNCTIONS:
         each = inspect.unwrap(getattr(waiting[0], "__func__", waiting[0]))
         del waiting[0]
         code = getattr(each, "__code__", None)
         if code is None or id(each) in seen or (each.__module__ or "").partition(".")[0] == package:
             continue
         seen.add(id(each))
-        named = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
-        held = [*named, *closure_variables(each).values()]
-        if any(map(fits, held)):
+        global_values = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
+        values = [*global_values, *closure_variables(each).values()]
+        if any(map(fits, values)):
             return True
-        waiting += [value for value in held if inspect.isroutine(value)]
+        waiting += [value for value in values if inspect.isroutine(value)]
     return False
 
 
@@ -220,8 +220,8 @@ def version_of(package: str) -> str:
         return ""
 
 
-def unsupported_version_error(framework: Framework, lacks: str) -> Refused:
+def unsupported_version_error(framework: Framework, missing: str) -> Refused:
     """For a version that lacks what the adapter stands on."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
-    what = f"{installed}: {lacks} not found; agenteval supports {framework.supports}"
+    what = f"{installed}: {missing} not found; agenteval supports {framework.supports}"
     return Refused(what, "use a function as target (docs/agents.md)")

@@ -95,13 +95,13 @@ def _all_agents(agent: Any) -> list[Any]:
 
 
 def _schema(tool: Any) -> Message:
-    def property_of(told: Message) -> Message:
-        return {key: value for key, value in told.items() if key != "nullable" and value not in _NO_TYPES}
+    def property_of(declared: Message) -> Message:
+        return {key: value for key, value in declared.items() if key != "nullable" and value not in _NO_TYPES}
 
     return {
         "type": "object",
-        "properties": {name: property_of(told) for name, told in tool.inputs.items()},
-        "required": [name for name, told in tool.inputs.items() if not told.get("nullable")],
+        "properties": {name: property_of(each) for name, each in tool.inputs.items()},
+        "required": [name for name, each in tool.inputs.items() if not each.get("nullable")],
     }
 
 
@@ -170,43 +170,43 @@ class SmolagentsConversation:
         new.stream_outputs = new.return_full_result = False
         new.managed_agents = {name: self._copy(each) for name, each in agent.managed_agents.items()}
         if getattr(agent, "python_executor", None) is not None:
-            new.python_executor = _fresh(agent.python_executor)
+            new.python_executor = _fresh_executor(agent.python_executor)
         return new
 
     def _callbacks(self, agent: Any, new: Any) -> Any:
         """Those of the agent; its monitor's is ours. One more hears what each step took."""
 
-        def own(callback: Any) -> Any:
+        def rebind(callback: Any) -> Any:
             return (
                 new.monitor.update_metrics if getattr(callback, "__self__", 0) is agent.monitor else callback
             )
 
         def metered(step: Any, *_: Any, **__: Any) -> None:
             if new is self._agent:
-                self._take()
+                self._collect_calls()
             if getattr(step, "token_usage", None) is not None:
                 self._usages.append(step.token_usage)
             if code := getattr(step, "code_action", None):
-                self._look_at(code)
+                self._note_imports(code)
 
         listed = agent.step_callbacks
         if isinstance(listed, list):
-            return [*map(own, listed), metered]
+            return [*map(rebind, listed), metered]
         from smolagents.memory import ActionStep, PlanningStep
 
         registry = copy.copy(listed)
-        registry._callbacks = {kind: [*map(own, each)] for kind, each in listed._callbacks.items()}
+        registry._callbacks = {kind: [*map(rebind, each)] for kind, each in listed._callbacks.items()}
         registry.register(ActionStep, metered)
         registry.register(PlanningStep, metered)
         return registry
 
-    def _take(self) -> None:
+    def _collect_calls(self) -> None:
         """Keep the calls of the step that goes on: those of agents below it are within another call."""
         step = self._agent.step_number
         done = [each for each in self._world.take_answered_calls() if not each.is_inner]
         self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
-    def _look_at(self, code: str) -> None:
+    def _note_imports(self, code: str) -> None:
         """Code may call what it imports, and keeps it for later steps. The modules that the framework always
         allows reach nothing outside."""
         from smolagents.utils import BASE_BUILTIN_MODULES
@@ -229,7 +229,7 @@ class SmolagentsConversation:
         }
 
     def _transcript(self, known: list[Any]) -> Transcript:
-        self._take()
+        self._collect_calls()
         transcript = Transcript()
         for step in self._agent.memory.steps:
             if not any(step is each for each in known) and type(step).__name__ == "ActionStep":
@@ -265,10 +265,10 @@ def _made_by_model(step: Any, calls: list[_AnsweredCall]) -> list[_TranscriptCal
     ]
     wanted = [(each.name, each.arguments) for each in asked]
     done = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
-    return [_made(call, done[at], step) for at, call in enumerate(asked)]
+    return [_to_transcript_call(call, done[at], step) for at, call in enumerate(asked)]
 
 
-def _made(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:
+def _to_transcript_call(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:
     if answered is None:
         return _TranscriptCall(call, _result_in(step), is_refused=True)
     return _TranscriptCall(call._replace(arguments=answered.args), answered.result)
@@ -288,7 +288,7 @@ def _imports_of(code: str) -> list[str]:
     return [*plain, *(node.module or "" for node in nodes if isinstance(node, ast.ImportFrom))]
 
 
-def _fresh(executor: Any) -> Any:
+def _fresh_executor(executor: Any) -> Any:
     new = copy.copy(executor)
     new.state = {"__name__": "__main__"}
     new.custom_tools = {}

@@ -42,7 +42,7 @@ HOOKS: dict[str, str] = {
 }
 """The modules that are changed once they are imported, and the module here that does it."""
 
-_NOT_OF_AGENTS = ("http_clients",)
+_NON_FRAMEWORK_HOOKS = ("http_clients",)
 """Hooks of what is no framework of agents."""
 _installed: set[str] = set()
 _failed: dict[str, str] = {}
@@ -72,14 +72,14 @@ def is_hooked(module: str) -> bool:
 
 def hooked_packages() -> tuple[str, ...]:
     """Return the packages of the frameworks that were hooked, by the names of their imports."""
-    hooked = [name for name in list(_installed) if HOOKS[name] not in _NOT_OF_AGENTS]
+    hooked = [name for name in list(_installed) if HOOKS[name] not in _NON_FRAMEWORK_HOOKS]
     return tuple(dict.fromkeys(each for name in hooked for each in _packages(name)))
 
 
 def _packages(name: str) -> Sequence[str]:
     """What a hook says (``PACKAGES``), else the outermost package that is no mere namespace."""
-    if named := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
-        return tuple(named)
+    if declared := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
+        return tuple(declared)
     parts = name.split(".")
     outer = [".".join(parts[: at + 1]) for at in range(len(parts))]
     return (next((each for each in outer if getattr(sys.modules.get(each), "__file__", None)), name),)

@@ -19,7 +19,9 @@ _AGENT_TOOLS = ("AgentTool", "_TaskAgentTool")
 
 def install(module: Any) -> None:
     """``module``: ``google.adk.tools.base_tool``."""
-    patch_subclasses(module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, make_proxy=_through))
+    patch_subclasses(
+        module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, make_proxy=_make_proxy)
+    )
 
 
 def is_adk_builtin(tool: Any) -> bool:
@@ -42,7 +44,7 @@ def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
     return HookedCall(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent, agent=agent)
 
 
-def _through(tool: Any, ask: Any) -> Any:
+def _make_proxy(tool: Any, ask: Any) -> Any:
     """Only for a tool that does nothing but call its function: others may ask for credentials first."""
     from google.adk.tools import FunctionTool
 

@@ -22,17 +22,22 @@ def install(module: Any) -> None:
         give = functools.partial(_give, getattr(base, name))
         patch_subclasses(base, (name,), hook("LangChain", _read, give, to_record=to_recorded_value))
     for name in ("invoke", "ainvoke"):
-        patch_subclasses(base, (name,), functools.partial(_at_once, getattr(base, name)))
+        patch_subclasses(base, (name,), functools.partial(_skip_thread, getattr(base, name)))
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     world, call_id = worlds.current_world(), str(kwargs.get("tool_call_id") or "")
     if is_handoff(tool) and not (world and world.mocks(tool.name)):
         return None
-    given = args[0] if args else kwargs.get("tool_input")
-    unfit = find_argument_error(tool, given)
+    tool_input = args[0] if args else kwargs.get("tool_input")
+    argument_error = find_argument_error(tool, tool_input)
     return HookedCall(
-        tool.name, model_arguments(tool, given), call_id, (id(tool), call_id), is_agent(tool), unfit
+        tool.name,
+        model_arguments(tool, tool_input),
+        call_id,
+        (id(tool), call_id),
+        is_agent(tool),
+        argument_error,
     )
 
 
@@ -40,7 +45,7 @@ def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     return real(proxy_tool(tool, answer, kwargs.get("tool_call_id")), *args, **kwargs)
 
 
-def _at_once(base: Any, real: Any) -> Any:
+def _skip_thread(base: Any, real: Any) -> Any:
     """A tool that is mocked needs no thread, in which LangChain awaits synchronous ones: of calls made at the
     same time nobody could say which is the first."""
 

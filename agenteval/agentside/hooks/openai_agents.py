@@ -26,27 +26,33 @@ def _change(real: Any) -> Any:
     """What does not fit the function of a tool is refused before that runs, by the SDK itself, too."""
     ask = hook(LAYER, _read, _give)(real)
 
-    def invoke(tool: Any, context: Any, written: Any) -> Any:
-        misfit = current_world() and _misfit(tool, _arguments(written))
-        return _failed(tool, context, misfit) if misfit else ask(tool, context, written)
+    def invoke(tool: Any, context: Any, raw_arguments: Any) -> Any:
+        argument_error = current_world() and _find_argument_error(tool, _arguments(raw_arguments))
+        return (
+            _failure_output(tool, context, argument_error)
+            if argument_error
+            else ask(tool, context, raw_arguments)
+        )
 
     return invoke
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    context, written = args
+    context, raw_arguments = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    call = HookedCall(tool.name, _arguments(written), call_id, (tool.name, id(context)), is_agent_tool(tool))
+    call = HookedCall(
+        tool.name, _arguments(raw_arguments), call_id, (tool.name, id(context)), is_agent_tool(tool)
+    )
     return None if tool.name == _ANSWER else call
 
 
-def _arguments(written: Any) -> Any:
+def _arguments(raw_arguments: Any) -> Any:
     """The text itself where it is no object in JSON."""
     try:
-        given = json.loads(written or "{}")
+        parsed = json.loads(raw_arguments or "{}")
     except ValueError:
-        return written
-    return given if isinstance(given, dict) else written
+        return raw_arguments
+    return parsed if isinstance(parsed, dict) else raw_arguments
 
 
 def is_agent_tool(tool: Any) -> bool:
@@ -59,7 +65,7 @@ def _is_run_of_agent(value: Any) -> bool:
     return str(getattr(value, "__qualname__", "")).startswith("Agent.as_tool.")
 
 
-def _misfit(tool: Any, given: Any) -> Any:
+def _find_argument_error(tool: Any, arguments: Any) -> Any:
     """Why the SDK refuses the arguments, where the release gives the function for which it checks them."""
     function = getattr(tool, "__wrapped__", None)
     if function is None:
@@ -68,34 +74,34 @@ def _misfit(tool: Any, given: Any) -> Any:
     from agents.function_schema import function_schema
 
     what, strict = f"Invalid JSON input for tool {tool.name}", tool.strict_json_schema
-    if not isinstance(given, dict):
-        return ModelBehaviorError(f"{what}: {given}")
+    if not isinstance(arguments, dict):
+        return ModelBehaviorError(f"{what}: {arguments}")
     schema = function_schema(function, tool.name, use_docstring_info=False, strict_json_schema=strict)
     try:
-        schema.params_pydantic_model(**given)
+        schema.params_pydantic_model(**arguments)
     except ValueError as error:
         return ModelBehaviorError(f"{what}: {error}")
     return None
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    return _failed(tool, args[0], None, answer.failure) if answer.is_error else answer.text
+    return _failure_output(tool, args[0], None, answer.failure) if answer.is_error else answer.text
 
 
-async def _failed(tool: Any, context: Any, error: Any, words: str = "") -> Any:
+async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") -> Any:
     """What the model hears of an error, as the tool's author decided it. Where nobody did, the ``words`` of a
     mock: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
     from agents import tool as tools
 
     error = error or RuntimeError(words)
     usual = tools.default_tool_error_function
-    formatted = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
-    if formatted is None:  # before 0.8 it is in a closure
+    format_error = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
+    if format_error is None:  # before 0.8 it is in a closure
         function = closures.closure_variables(tool.on_invoke_tool).get("failure_error_function", usual)
-        heard = function and function(context, error)
+        output = function and function(context, error)
     else:
-        heard = formatted(function_tool=tool, context=context, error=error)
-    heard = await heard if hasattr(heard, "__await__") else heard
-    if heard is None:
+        output = format_error(function_tool=tool, context=context, error=error)
+    output = await output if hasattr(output, "__await__") else output
+    if output is None:
         raise error
-    return words if words and heard == usual(context, error) else heard
+    return words if words and output == usual(context, error) else output

@@ -30,8 +30,8 @@ def install(module: Any) -> None:
 
 
 def _read(action: str, computer: Any, args: Any, kwargs: Any) -> HookedCall:
-    given = {"type": action, **bind_arguments(_ACTIONS[action], args, kwargs)}
-    return HookedCall(_NAME, given, key=(id(computer), action))
+    arguments = {"type": action, **bind_arguments(_ACTIONS[action], args, kwargs)}
+    return HookedCall(_NAME, arguments, key=(id(computer), action))
 
 
 def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:

@@ -25,9 +25,9 @@ def install(module: Any, layer: str) -> None:
 
 
 def _read_custom(tool: Any, args: Any, kwargs: Any) -> HookedCall:
-    context, written = args
+    context, raw_input = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    return HookedCall(tool.name, {"input": written}, call_id, (tool.name, id(context)))
+    return HookedCall(tool.name, {"input": raw_input}, call_id, (tool.name, id(context)))
 
 
 def _read_shell(tool: Any, args: Any, kwargs: Any) -> HookedCall:
@@ -47,9 +47,9 @@ def _read_patch(tool: Any, args: Any, kwargs: Any) -> HookedCall:
     return HookedCall(tool.name, file_patch_arguments(args[0]), key=(tool.name, id(args[0])))
 
 
-def file_patch_arguments(asked: Any) -> dict[str, Any]:
+def file_patch_arguments(operation: Any) -> dict[str, Any]:
     """Return what is to become of a file, as the arguments of a patch."""
-    values = {name: getattr(asked, name, None) for name in ("type", "path", "diff", "move_to")}
+    values = {name: getattr(operation, name, None) for name in ("type", "path", "diff", "move_to")}
     return {name: value for name, value in values.items() if value is not None}
 
 

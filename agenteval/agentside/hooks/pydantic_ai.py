@@ -16,23 +16,25 @@ def install(module: Any) -> None:
 
 
 def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    given = bind_arguments(_PARAMETERS, args, kwargs)
-    definition = getattr(given["tool"], "tool_def", None)
+    bound = bind_arguments(_PARAMETERS, args, kwargs)
+    definition = getattr(bound["tool"], "tool_def", None)
     if getattr(definition, "kind", "") == "output":  # the answer is made of it, and no tool runs
         return None
-    context = given["ctx"]
+    context = bound["ctx"]
     call_id = context.tool_call_id or ""
     agent = getattr(getattr(context, "agent", None), "name", None) or ""
-    return HookedCall(given["name"], _as_written(context, call_id, given["tool_args"]), call_id, agent=agent)
+    return HookedCall(
+        bound["name"], _model_arguments(context, call_id, bound["tool_args"]), call_id, agent=agent
+    )
 
 
-def _as_written(context: Any, call_id: str, given: Any) -> Any:
+def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
     """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
     for message in reversed(context.messages):
         for part in message.parts:
             if part.part_kind == "tool-call" and part.tool_call_id == call_id:
                 return part.args_as_dict()
-    return given
+    return default
 
 
 def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:

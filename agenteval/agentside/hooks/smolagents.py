@@ -21,29 +21,31 @@ def install(module: Any) -> None:
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if tool.name == FINAL_ANSWER_TOOL:
         return None
-    given = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
-    only = args[0] if len(args) == 1 and not given else None
+    named = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
+    only = args[0] if len(args) == 1 and not named else None
     if isinstance(only, dict) and set(only) <= set(tool.inputs):
-        args, given = (), only
-    by_name = bind_arguments(tool.inputs, args, given)
+        args, named = (), only
+    by_name = bind_arguments(tool.inputs, args, named)
     return HookedCall(
-        tool.name, by_name, argument_error="" if _is_own(tool) else _misfit(tool.inputs, by_name)
+        tool.name,
+        by_name,
+        argument_error="" if _checks_own_arguments(tool) else _find_argument_error(tool.inputs, by_name),
     )
 
 
-def _is_own(tool: Any) -> bool:
+def _checks_own_arguments(tool: Any) -> bool:
     """Whether a tool has a way of its own to its arguments."""
     from smolagents.tools import Tool
 
     return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
 
 
-def _misfit(inputs: Any, given: Any) -> str:
+def _find_argument_error(inputs: Any, arguments: Any) -> str:
     """What the framework says to arguments of a call that it makes itself."""
-    for name in given:
+    for name in arguments:
         if name not in inputs:
             return f"Argument {name} is not in the tool's input schema"
-    missing = (name for name, each in inputs.items() if name not in given and not each.get("nullable"))
+    missing = (name for name, each in inputs.items() if name not in arguments and not each.get("nullable"))
     return next((f"Argument {name} is required" for name in missing), "")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .tool_methods import HookedCall, ToolFailedError, as_stream_patch, bind_arguments, hook, patch_subclasses
 
-_FRAMEWORKS = (
+_BUILTIN_MODULES = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
     *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
 )
@@ -17,14 +17,14 @@ _FRAMEWORKS = (
 
 def install(module: Any) -> None:
     """``module``: ``strands.types.tools``."""
-    change = hook("Strands", _read, _result, to_record=_recorded)
+    change = hook("Strands", _read, _tool_result, to_record=_to_recorded_value)
     patch_subclasses(module.AgentTool, ("stream",), as_stream_patch(change))
 
 
 def is_strands_builtin(tool: Any) -> bool:
     """Return whether a tool is the framework's own. Those that it ships for agents are not."""
     function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
-    return str(getattr(function, "__module__", "")).startswith(_FRAMEWORKS)
+    return str(getattr(function, "__module__", "")).startswith(_BUILTIN_MODULES)
 
 
 def text_of(result: Any) -> str:
@@ -40,12 +40,16 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if is_strands_builtin(tool):
         return None
     use = bind_arguments(("tool_use",), args, kwargs)["tool_use"]
-    call_id, given, is_agent = str(use.get("toolUseId") or ""), use.get("input"), tool.tool_type == "agent"
+    call_id, arguments, is_agent = (
+        str(use.get("toolUseId") or ""),
+        use.get("input"),
+        tool.tool_type == "agent",
+    )
     key = use["name"], call_id or id(tool)
-    return HookedCall(use["name"], given, call_id, key, is_agent, _misfit(tool, given))
+    return HookedCall(use["name"], arguments, call_id, key, is_agent, _find_argument_error(tool, arguments))
 
 
-def _misfit(tool: Any, given: Any) -> str:
+def _find_argument_error(tool: Any, arguments: Any) -> str:
     """How the framework refuses arguments before the function of a decorated tool runs."""
     from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
 
@@ -58,7 +62,7 @@ def _misfit(tool: Any, given: Any) -> str:
     except Exception:  # a schema of the author's, say: nobody can say it without the tool
         return ""
     try:
-        metadata.validate_input(given)
+        metadata.validate_input(arguments)
     except ValueError as error:
         return f"Error: {error}"
     return ""
@@ -70,13 +74,13 @@ def properties_of(tool: Any) -> Any:
     return schema.get("json", schema).get("properties", {})
 
 
-def _result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+def _tool_result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     use, failed = bind_arguments(("tool_use",), args, kwargs)["tool_use"], answer.is_error
     content = [{"text": answer.failure if failed else answer.text}]
     return {"toolUseId": use.get("toolUseId"), "status": "error" if failed else "success", "content": content}
 
 
-def _recorded(event: Any) -> str:
+def _to_recorded_value(event: Any) -> str:
     result = getattr(event, "tool_result", event)
     text = text_of(result) if isinstance(result, dict) else ""
     if isinstance(result, dict) and result.get("status") == "error":

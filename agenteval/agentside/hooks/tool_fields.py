@@ -43,10 +43,10 @@ class PatchedField:
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
         self._agenteval_tool = tool
         self._agenteval_held = value
-        self._agenteval_changed = {name: _changed(value, name, change) for name in methods}
+        self._agenteval_changed = {name: _patched_method(value, name, change) for name in methods}
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return await _awaited(self._agenteval_changed[_CALL](self._agenteval_tool, *args, **kwargs))
+        return await _await_fully(self._agenteval_changed[_CALL](self._agenteval_tool, *args, **kwargs))
 
     def __getattr__(self, name: str) -> Any:
         changed = self._agenteval_changed.get(name)
@@ -54,7 +54,7 @@ class PatchedField:
             return getattr(self._agenteval_held, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await _awaited(changed(self._agenteval_tool, *args, **kwargs))
+            return await _await_fully(changed(self._agenteval_tool, *args, **kwargs))
 
         return call
 
@@ -66,25 +66,25 @@ class PatchedField:
         return hash(self._agenteval_held)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _same, (self._agenteval_held,)  # a copy is one of the value
+        return _identity, (self._agenteval_held,)  # a copy is one of the value
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._agenteval_held)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _changed(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
+def _patched_method(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
     async def real(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        return await _awaited((value if name == _CALL else getattr(value, name))(*args, **kwargs))
+        return await _await_fully((value if name == _CALL else getattr(value, name))(*args, **kwargs))
 
     return change(real)
 
 
-async def _awaited(value: Any) -> Any:
+async def _await_fully(value: Any) -> Any:
     """The value, and what comes of it: an error may have to be put in words by a function of the author's."""
     while inspect.isawaitable(value):
         value = await value

@@ -130,29 +130,29 @@ class _ToolHook(NamedTuple):
             call = self.read(tool, args, kwargs)
         except Exception as error:
             what = f"a call of a tool of {self.layer} could not be read ({type(error).__name__}: {error})"
-            return _unanswerable(f"{what}; it was not run", world)
+            return _unanswerable_call(f"{what}; it was not run", world)
         if call is None:
             return None
         if world is not None:
             world.has_hooked_calls = True
         key = call.call_id or id(tool) if call.key is None else call.key
-        met = _ActiveCall(self.layer, key, call)
-        if _is_part_of_known(met, is_mocked=world is not None and world.mocks(call.name)):
+        active = _ActiveCall(self.layer, key, call)
+        if _is_part_of_known(active, is_mocked=world is not None and world.mocks(call.name)):
             return None
         if world is None:
-            return _unanswerable(str(worlds.untracked_call_error(call.name)), None)
-        return _error(call.argument_error) if call.argument_error else _InterceptedCall(met, world)
+            return _unanswerable_call(str(worlds.untracked_call_error(call.name)), None)
+        return _error_answer(call.argument_error) if call.argument_error else _InterceptedCall(active, world)
 
 
-def _unanswerable(why: str, world: worlds.World | None) -> ToolAnswer:
+def _unanswerable_call(why: str, world: worlds.World | None) -> ToolAnswer:
     """What a model hears of a call that nobody answers: an exception of ours would hang some frameworks, and
     end others."""
     if world is not None:
         world.record_fault(why)
-    return _error(why)
+    return _error_answer(why)
 
 
-def _error(why: str) -> ToolAnswer:
+def _error_answer(why: str) -> ToolAnswer:
     return ToolAnswer({"error": why}, is_error=True)
 
 
@@ -170,20 +170,20 @@ def _change(hooked: _ToolHook, real: Any) -> Any:
 def _change_function(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             return real(tool, *args, **kwargs)
-        if isinstance(met, ToolAnswer):
-            return hooked.give(tool, met, args, kwargs)
+        if isinstance(intercepted, ToolAnswer):
+            return hooked.give(tool, intercepted, args, kwargs)
         value: Any = None
 
-        def own() -> Any:
+        def run_real() -> Any:
             nonlocal value
-            with met.enter_call():
+            with intercepted.enter_call():
                 value = real(tool, *args, **kwargs)
             return hooked.to_record(value)
 
-        answer = met.ask_sync(own)
+        answer = intercepted.ask_sync(run_real)
         return value if answer is None else hooked.give(tool, answer, args, kwargs)
 
     return run
@@ -192,27 +192,29 @@ def _change_function(hooked: _ToolHook, real: Any) -> Any:
 def _change_coroutine(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             return await real(tool, *args, **kwargs)
-        if isinstance(met, ToolAnswer):
-            return await _in_full(hooked.give(tool, met, args, kwargs))
+        if isinstance(intercepted, ToolAnswer):
+            return await _await_if_needed(hooked.give(tool, intercepted, args, kwargs))
         value: Any = None
 
-        async def own() -> Any:
+        async def run_real() -> Any:
             nonlocal value
-            with met.enter_call():
+            with intercepted.enter_call():
                 value = await real(tool, *args, **kwargs)
             return hooked.to_record(value)
 
         async def ask(*_: Any, **__: Any) -> Any:
-            answer = await met.ask(own)
-            return value if answer is None else await _in_full(hooked.give(tool, answer, args, kwargs))
+            answer = await intercepted.ask(run_real)
+            return (
+                value if answer is None else await _await_if_needed(hooked.give(tool, answer, args, kwargs))
+            )
 
-        proxy = None if met.is_passthrough else hooked.make_proxy(tool, ask)
+        proxy = None if intercepted.is_passthrough else hooked.make_proxy(tool, ask)
         if proxy is None:
             return await ask()
-        with met.enter_call():
+        with intercepted.enter_call():
             return await real(proxy, *args, **kwargs)
 
     return run
@@ -221,22 +223,22 @@ def _change_coroutine(hooked: _ToolHook, real: Any) -> Any:
 def _change_stream(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             async for event in real(tool, *args, **kwargs):
                 yield event
             return
-        if isinstance(met, ToolAnswer):
-            yield hooked.give(tool, met, args, kwargs)
+        if isinstance(intercepted, ToolAnswer):
+            yield hooked.give(tool, intercepted, args, kwargs)
             return
         events: list[Any] = []
 
-        async def own() -> Any:
-            with met.enter_call():
+        async def run_real() -> Any:
+            with intercepted.enter_call():
                 events.extend([event async for event in real(tool, *args, **kwargs)])
             return hooked.to_record(hooked.pick_event(events))
 
-        answer = await met.ask(own)
+        answer = await intercepted.ask(run_real)
         if answer is not None:
             events = [hooked.give(tool, answer, args, kwargs)]
         for event in events:
@@ -245,7 +247,7 @@ def _change_stream(hooked: _ToolHook, real: Any) -> Any:
     return stream
 
 
-async def _in_full(value: Any) -> Any:
+async def _await_if_needed(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
@@ -280,36 +282,38 @@ def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 # ── a call ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_part_of_known(met: _ActiveCall, *, is_mocked: bool) -> bool:
+def _is_part_of_known(active: _ActiveCall, *, is_mocked: bool) -> bool:
     outer = (
         _ACTIVE_CALLS.get()
-        if met.layer != MCP_LAYER or is_mocked
+        if active.layer != MCP_LAYER or is_mocked
         else (*_ACTIVE_CALLS.get(), *_passthrough_calls())
     )
-    return any(_is_same(each, met, is_mocked) for each in outer)
+    return any(_is_same(each, active, is_mocked) for each in outer)
 
 
-def _is_same(outer: _ActiveCall, met: _ActiveCall, is_mocked: bool) -> bool:
+def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
     another under its name hands on, or what a tool of one framework hands on to the layer below. One of
     another name that the scenario mocks is none: ids may be those of another agent's model."""
-    has_name = outer.call.name == met.call.name
+    has_name = outer.call.name == active.call.name
     if is_mocked and not has_name:
         return False
-    if (outer.layer, outer.key) == (met.layer, met.key):
+    if (outer.layer, outer.key) == (active.layer, active.key):
         return True
     is_of_server = (
-        met.layer == MCP_LAYER and outer.layer != MCP_LAYER and _ends_with(outer.call.name, met.call.name)
+        active.layer == MCP_LAYER
+        and outer.layer != MCP_LAYER
+        and _ends_with(outer.call.name, active.call.name)
     )
     return (has_name or is_of_server) and (
-        worlds.as_json_text(outer.call.args) == worlds.as_json_text(met.call.args)
+        worlds.as_json_text(outer.call.args) == worlds.as_json_text(active.call.args)
     )
 
 
 def _ends_with(name: str, mcp_name: str) -> bool:
     """Whether a framework has put something before the name that a tool has at its server."""
-    given, own = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
-    return bool(own) and given.endswith(own)
+    framework_name, server_name = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
+    return bool(server_name) and framework_name.endswith(server_name)
 
 
 _LOCK = threading.Lock()
@@ -326,9 +330,9 @@ def _passthrough_calls() -> list[_ActiveCall]:
 class _InterceptedCall:
     """A call that the scenario is asked for; one that is left to the agent is noted."""
 
-    def __init__(self, met: _ActiveCall, world: worlds.World) -> None:
-        self._met = met
-        self._call = met.call
+    def __init__(self, active: _ActiveCall, world: worlds.World) -> None:
+        self._active = active
+        self._call = active.call
         self._world = world
         self._ran = False
 
@@ -336,54 +340,54 @@ class _InterceptedCall:
     def is_passthrough(self) -> bool:
         return self._call.is_agent and not self._world.mocks(self._call.name)
 
-    async def ask(self, own: Callable[[], Any]) -> ToolAnswer | None:
+    async def ask(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
         """The scenario's answer; ``None`` where the agent's own tool ran."""
 
         async def run() -> Any:
             self._ran = True
-            return await own()
+            return await run_real()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         ask = self._world.record if self.is_passthrough else self._world.call
         try:
             return self._record_outcome(await ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return _error(str(error))
+            return _error_answer(str(error))
         except ToolFailedError:
             return None
 
-    def ask_sync(self, own: Callable[[], Any]) -> ToolAnswer | None:
+    def ask_sync(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
         """The same for code that cannot await."""
 
         def run() -> Any:
             self._ran = True
-            return own()
+            return run_real()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         ask = self._world.record_sync if self.is_passthrough else self._world.call_sync
         try:
             return self._record_outcome(ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return _error(str(error))
+            return _error_answer(str(error))
         except ToolFailedError:
             return None
 
-    def _record_outcome(self, given: Any) -> ToolAnswer | None:
+    def _record_outcome(self, outcome: Any) -> ToolAnswer | None:
         """Note what a call gave: an answer, or the value of one that is left to the agent."""
-        is_own = self._ran or self.is_passthrough
-        value = given if self.is_passthrough else given.value
-        result = value if is_own else given.text
+        ran_real = self._ran or self.is_passthrough
+        value = outcome if self.is_passthrough else outcome.value
+        result = value if ran_real else outcome.text
         self._world.answered_calls.append(
             AnsweredCall(self._call.name, self._call.args, result, bool(_ACTIVE_CALLS.get()))
         )
-        return None if is_own else given
+        return None if ran_real else outcome
 
     @contextmanager
     def enter_call(self) -> Iterator[None]:
         """The agent's own tool runs in here."""
-        token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), self._met))
+        token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), self._active))
         with _LOCK:
-            _PASSTHROUGH_CALLS[id(token)] = self._met
+            _PASSTHROUGH_CALLS[id(token)] = self._active
         try:
             yield
         finally:
@@ -396,16 +400,16 @@ def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], 
     """Change methods wherever a class has one of its own, ``base`` and all below it; in classes to come,
     too."""
 
-    def change_own(cls: Any) -> None:
+    def change_class(cls: Any) -> None:
         for name in names:
-            own = vars(cls).get(name)
-            if inspect.isfunction(own) and not hasattr(own, "agenteval_hooked"):
-                changed = change(own)
+            method = vars(cls).get(name)
+            if inspect.isfunction(method) and not hasattr(method, "agenteval_hooked"):
+                changed = change(method)
                 changed.agenteval_hooked = True
                 setattr(cls, name, changed)
 
     def change_all(cls: Any) -> None:
-        change_own(cls)
+        change_class(cls)
         for each in cls.__subclasses__():
             change_all(each)
 
@@ -417,7 +421,7 @@ def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], 
             super(base, cls).__init_subclass__(**options)
         else:
             before.__get__(None, cls)(**options)
-        change_own(cls)
+        change_class(cls)
 
     base.__init_subclass__ = classmethod(__init_subclass__)
 

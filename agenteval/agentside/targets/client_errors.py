@@ -59,10 +59,10 @@ _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 def is_infrastructure(error: BaseException) -> bool:
     """Whether it tells of a network, of access, or of a server that is down or busy: what would hit any
     agent. No connection in time is such a thing; no answer in time is none."""
-    told = list(_wrapped_errors(error))
-    if any(map(_is_refused, told)) or any(map(_is_no_network, told)):
+    errors = list(_wrapped_errors(error))
+    if any(map(_is_refused, errors)) or any(map(_is_no_network, errors)):
         return True
-    return not any(map(_is_late, told)) and any(map(_is_no_connection, told))
+    return not any(map(_is_late, errors)) and any(map(_is_no_connection, errors))
 
 
 def is_final(error: BaseException) -> bool:
@@ -74,7 +74,7 @@ def is_final(error: BaseException) -> bool:
 def _is_final(error: BaseException) -> bool:
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
         return True
-    if isinstance(error, (socket.gaierror, ssl.SSLError)) or _names(error) & (
+    if isinstance(error, (socket.gaierror, ssl.SSLError)) or _class_names(error) & (
         _BROKEN_OFF | _NO_NAME_OR_TRUST
     ):
         return True
@@ -82,7 +82,7 @@ def _is_final(error: BaseException) -> bool:
         return False
     if any(isinstance(status, int) and status in _NO_ACCESS for status in _statuses(error)):
         return True
-    return "RpcError" in _names(error) and _grpc_status(error) in _NO_GRPC_ACCESS
+    return "RpcError" in _class_names(error) and _grpc_status(error) in _NO_GRPC_ACCESS
 
 
 def is_timeout(error: BaseException) -> bool:
@@ -101,22 +101,22 @@ def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
-        args = _read(each, "args")
-        inner = (_read(each, "reason"), *(args if isinstance(args, tuple) else ()))
+        args = _safe_getattr(each, "args")
+        inner = (_safe_getattr(each, "reason"), *(args if isinstance(args, tuple) else ()))
         pending.extend(part for part in inner if isinstance(part, BaseException))
 
 
-def _names(error: BaseException) -> set[str]:
+def _class_names(error: BaseException) -> set[str]:
     return {cls.__name__ for cls in type(error).__mro__}
 
 
 def _is_late(error: BaseException) -> bool:
-    return any("Timeout" in name for name in _names(error))
+    return any("Timeout" in name for name in _class_names(error))
 
 
 def _is_no_connection(error: BaseException) -> bool:
     is_known = isinstance(error, (ConnectionError, socket.gaierror, ssl.SSLError))
-    return is_known or bool(_names(error) & _NO_CONNECTION)
+    return is_known or bool(_class_names(error) & _NO_CONNECTION)
 
 
 def _is_no_network(error: BaseException) -> bool:
@@ -124,8 +124,8 @@ def _is_no_network(error: BaseException) -> bool:
     answer."""
     if isinstance(error, OSError) and error.errno in _NO_NETWORK:
         return True
-    is_early = "URLError" in _names(error) and isinstance(_read(error, "reason"), TimeoutError)
-    return is_early or bool(_names(error) & _NO_CONNECTION_IN_TIME)
+    is_early = "URLError" in _class_names(error) and isinstance(_safe_getattr(error, "reason"), TimeoutError)
+    return is_early or bool(_class_names(error) & _NO_CONNECTION_IN_TIME)
 
 
 def _is_refused(error: BaseException) -> bool:
@@ -134,14 +134,14 @@ def _is_refused(error: BaseException) -> bool:
         return False  # `sys.exit(401)` has a code, too
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
         return True
-    return "RpcError" in _names(error) and _grpc_status(error) in _GRPC_STATUSES
+    return "RpcError" in _class_names(error) and _grpc_status(error) in _GRPC_STATUSES
 
 
 def _statuses(error: Exception) -> Iterator[Any]:
     """What the exception or its response carries where libraries put the status."""
-    response = _read(error, "response")
-    yield from (_read(error, name) for name in ("status_code", "status", "code"))
-    yield from (_read(response, name) for name in ("status_code", "status"))
+    response = _safe_getattr(error, "response")
+    yield from (_safe_getattr(error, name) for name in ("status_code", "status", "code"))
+    yield from (_safe_getattr(response, name) for name in ("status_code", "status"))
     if isinstance(response, Mapping) and isinstance(of_aws := response.get("ResponseMetadata"), Mapping):
         yield of_aws.get("HTTPStatusCode")
     # urllib3, when it has tried often enough, tells the status in its own words alone.
@@ -156,7 +156,7 @@ def _grpc_status(error: Exception) -> Any:
         return None
 
 
-def _read(owner: Any, name: str) -> Any:
+def _safe_getattr(owner: Any, name: str) -> Any:
     """An attribute that may be missing, or break when it is read."""
     try:
         return getattr(owner, name, None)

@@ -42,10 +42,10 @@ def mark_loop_blocked() -> Iterator[None]:
         _BLOCKS.reset(token)
 
 
-async def await_answer(asked: Future[ToolAnswer]) -> ToolAnswer:
+async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
     """What a call gave. Raises ``CancelledError``, with the reason where the conversation is over."""
     try:
-        return await asyncio.wrap_future(asked)
+        return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task and getattr(task, "cancelling", int)():
@@ -121,7 +121,7 @@ class Context:
         return False
 
     def request_passthrough(
-        self, name: str, args: dict[str, Any], batch: int, own: Any
+        self, name: str, args: dict[str, Any], batch: int, passthrough: Any
     ) -> Future[ToolAnswer]:
         """A call that is the agent's own to carry out (``own_calls.PassthroughCall``)."""
         raise NotImplementedError

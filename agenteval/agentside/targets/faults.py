@@ -16,7 +16,7 @@ from .reply_limit import TOO_LARGE_TEXT, is_too_large
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_OURS = str(Path(__file__).parents[2])
+_AGENTEVAL_ROOT = str(Path(__file__).parents[2])
 _STDLIB = str(Path(threading.__file__).parent)
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # of Python 3.11
 
@@ -54,15 +54,21 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not is_internal_file(f.filename)]
-    own = [f for f in own if not f.filename.startswith("<")] or own
-    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
+    user_frames = [
+        f for f in frames if "site-packages" not in f.filename and not is_internal_file(f.filename)
+    ]
+    user_frames = [f for f in user_frames if not f.filename.startswith("<")] or user_frames
+    where = (
+        f" ({Path(user_frames[-1].filename).name}:{user_frames[-1].lineno}, in {user_frames[-1].name})"
+        if user_frames
+        else ""
+    )
     return f"{type(error).__name__}: {text}{where}"
 
 
 def is_internal_file(filename: str) -> bool:
     """Whether a file is agenteval's or of the standard library."""
-    return filename.startswith((_OURS, _STDLIB))
+    return filename.startswith((_AGENTEVAL_ROOT, _STDLIB))
 
 
 class ErrorClassification(NamedTuple):
@@ -107,11 +113,11 @@ def get_partial_reply(error: BaseException) -> Any:
 
 
 def _is_infrastructure_fault(error: BaseException) -> bool:
-    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
+    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _cause_chain(error))
 
 
 def _is_final(error: BaseException) -> bool:
-    return any(is_final(leaf) for each in _chain(error) for leaf in _leaf_errors(each))
+    return any(is_final(leaf) for each in _cause_chain(error) for leaf in _leaf_errors(each))
 
 
 def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
@@ -124,7 +130,7 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _cause_chain(error: BaseException) -> Iterator[BaseException]:
     """The exception and those that it was explicitly raised from."""
     seen: set[int] = set()
     found: BaseException | None = error

@@ -52,10 +52,10 @@ class FunctionInterceptor:
     def __init__(self, targets: Mapping[str, str], base: str) -> None:
         self._tools: dict[int, str] = {}
         self._functions: list[tuple[str, _InterceptableFunction]] = []
-        self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
+        self._sources = {name: _locate_source(name, target, base) for name, target in targets.items()}
         self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
         self._base = base
-        self._seen = -1
+        self._module_count = -1
         self._find_new_functions()
 
     @property
@@ -65,14 +65,14 @@ class FunctionInterceptor:
 
     def _find_new_functions(self) -> list[str]:
         """The tools that were found in a module that was not loaded before."""
-        if self._seen == len(sys.modules):
+        if self._module_count == len(sys.modules):
             return []
-        self._seen = len(sys.modules)
+        self._module_count = len(sys.modules)
         found = []
         for name, path in self._sources.items():
-            for module in _modules_of(path):
-                reached = _locate_function(name, f"{module}:{self._attributes[name]}", self._base)
-                for function in _functions_of(name, reached):
+            for module in _module_names(path):
+                located = _locate_function(name, f"{module}:{self._attributes[name]}", self._base)
+                for function in _interceptable_functions(name, located):
                     other = self._tools.get(id(function.function))
                     if other is None:
                         self._tools[id(function.function)] = name
@@ -112,15 +112,15 @@ class FunctionInterceptor:
 # ── finding ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _source_of(name: str, target: str, base: str) -> str:
+def _locate_source(name: str, target: str, base: str) -> str:
     """The file of the module that a target names; the module's name, if it has none. It is loaded by the name
     that the agent would import it by: a file may be a module of a package."""
     location, _, _ = target.rpartition(":")
     if location.endswith(".py") or "/" in location:
         path = os.path.realpath(os.path.join(base, location))
-        if not _modules_of(path):
+        if not _module_names(path):
             _import_in_package(path, base)
-        if not _modules_of(path):
+        if not _module_names(path):
             _load_function(name, target, base)
         return path
     _load_function(name, target, base)
@@ -144,7 +144,7 @@ def _import_in_package(path: str, base: str) -> None:
         return  # whoever loads it by its path says what is wrong
 
 
-def _modules_of(source: str) -> list[str]:
+def _module_names(source: str) -> list[str]:
     """The names under which a file is loaded."""
     if source in sys.modules:
         return [source]
@@ -187,30 +187,30 @@ class _LocatedFunction(NamedTuple):
 class _InterceptableFunction:
     """A function that can be intercepted."""
 
-    def __init__(self, name: str, reached: _LocatedFunction) -> None:
-        found = reached.found
+    def __init__(self, name: str, located: _LocatedFunction) -> None:
+        found = located.found
         self.function: Any = found.__func__ if isinstance(found, MethodType) else found
-        self.takes_self = reached.takes_self
-        if refused := _refusal(self.function):
+        self.takes_self = located.takes_self
+        if reason := _explain_refusal(self.function):
             remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
             if hasattr(self.function, "cache_info"):
                 remedy = "let it call a function of its own for the work, and name that one"
-            raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
+            raise CannotInterceptError(name, f"intercept '{name}': {reason}", remedy)
 
 
-def _functions_of(name: str, reached: _LocatedFunction) -> list[_InterceptableFunction]:
+def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
     """What a target names; of a framework's tool the author's functions in it, a plain and an async one where
     it has both."""
-    if not (isinstance(reached.found, (FunctionType, MethodType)) or _refusal(reached.found, is_tool=True)):
-        within = [
-            _LocatedFunction(each, isinstance(each, MethodType)) for each in functions_in(reached.found)
-        ]
-        if within:
-            return [_InterceptableFunction(name, each) for each in within]
-    return [_InterceptableFunction(name, reached)]
+    if not (
+        isinstance(located.found, (FunctionType, MethodType)) or _explain_refusal(located.found, is_tool=True)
+    ):
+        inner = [_LocatedFunction(each, isinstance(each, MethodType)) for each in functions_in(located.found)]
+        if inner:
+            return [_InterceptableFunction(name, each) for each in inner]
+    return [_InterceptableFunction(name, located)]
 
 
-def _refusal(found: Any, *, is_tool: bool = False) -> str:
+def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
     """``is_tool``: an object that may hold a function will do."""
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
@@ -239,17 +239,17 @@ class _PatchedFunction:
         self.users: list[FunctionInterceptor] = []
         self._takes_self = takes_self
         self._code = function.__code__
-        self._had = function.__dict__.get("__signature__")
+        self._original_signature = function.__dict__.get("__signature__")
         self.name = function.__qualname__
-        self.original = _copy_of(function)
+        self.original = _copy_function(function)
         self._signatures = [
             signature
             for signature in (_signature(function, wrapped=True), _signature(function, wrapped=False))
             if signature is not None
         ]
         is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
-        called = functools.partial(_run_intercepted_async if is_async else _run_intercepted, self)
-        function.__code__ = _stub(function, called)
+        replacement = functools.partial(_run_intercepted_async if is_async else _run_intercepted, self)
+        function.__code__ = _stub(function, replacement)
         if self._signatures:
             function.__signature__ = self._signatures[0]
 
@@ -267,24 +267,24 @@ class _PatchedFunction:
             if self.users:
                 return
             self.function.__code__ = self._code
-            if self._had is None:
+            if self._original_signature is None:
                 self.function.__dict__.pop("__signature__", None)
             else:
-                self.function.__signature__ = self._had
+                self.function.__signature__ = self._original_signature
             self.patched.pop(id(self.function), None)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """What it is called with, by the names of its parameters, as JSON. A value that JSON cannot hold and
         that has no text of its own is no argument of a tool: a connection, say."""
-        given = {}
-        for name, (value, kind) in self._bound(args, kwargs).items():
+        named = {}
+        for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:
-                given.update(arguments_of(value))
+                named.update(arguments_of(value))
             elif (found := to_json_argument(value)) is not NOT_JSON:
-                given[name] = found
-        return given
+                named[name] = found
+        return named
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
         fault: TypeError | None = None
         for signature in self._signatures:
             try:
@@ -320,21 +320,21 @@ def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
         return None
 
 
-def _copy_of(function: Any) -> Any:
+def _copy_function(function: Any) -> Any:
     """The function as it was."""
-    made = FunctionType(
+    copied = FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
-    return made
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__qualname__ = function.__qualname__
+    return copied
 
 
-def _stub(function: Any, called: Any) -> CodeType:
+def _stub(function: Any, replacement: Any) -> CodeType:
     """Code that hands its arguments to ``called``. It has the free variables of the function's own, since
     Python allows no others, and does nothing with them."""
     free = function.__code__.co_freevars
@@ -350,7 +350,7 @@ def _stub(function: Any, called: Any) -> CodeType:
     (outer,) = (c for c in compile("\n".join(lines), __file__, "exec").co_consts if isinstance(c, CodeType))
     (stub,) = (c for c in outer.co_consts if isinstance(c, CodeType))
     assert stub.co_freevars == free
-    constants = tuple(called if each == _MARK else each for each in stub.co_consts)
+    constants = tuple(replacement if each == _MARK else each for each in stub.co_consts)
     real = function.__code__
     where = {"co_filename": real.co_filename, "co_firstlineno": real.co_firstlineno}
     return stub.replace(co_consts=constants, co_name=real.co_name, **where)
@@ -359,38 +359,38 @@ def _stub(function: Any, called: Any) -> CodeType:
 # ── a call ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run_intercepted(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
-    found = swapped.find_call_world()
+def _run_intercepted(patched: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = patched.find_call_world()
     if found is None:
-        return swapped.original(*args, **kwargs)
+        return patched.original(*args, **kwargs)
     name, world = found
-    given = swapped.arguments(args, kwargs)
+    arguments = patched.arguments(args, kwargs)
 
-    def own() -> Any:
-        with enter_direct_call(name, given):
-            return swapped.original(*args, **kwargs)
+    def run_real() -> Any:
+        with enter_direct_call(name, arguments):
+            return patched.original(*args, **kwargs)
 
-    return _return_or_raise(world.call_sync(name, given, own))
+    return _return_or_raise(world.call_sync(name, arguments, run_real))
 
 
-async def _run_intercepted_async(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
-    found = swapped.find_call_world()
+async def _run_intercepted_async(patched: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = patched.find_call_world()
     if found is None:
-        return await swapped.original(*args, **kwargs)
+        return await patched.original(*args, **kwargs)
     name, world = found
-    given = swapped.arguments(args, kwargs)
+    arguments = patched.arguments(args, kwargs)
 
-    async def own() -> Any:
-        with enter_direct_call(name, given):
-            return await swapped.original(*args, **kwargs)
+    async def run_real() -> Any:
+        with enter_direct_call(name, arguments):
+            return await patched.original(*args, **kwargs)
 
-    return _return_or_raise(await world.call(name, given, own))
+    return _return_or_raise(await world.call(name, arguments, run_real))
 
 
-def _return_or_raise(answered: ToolAnswer) -> Any:
+def _return_or_raise(answer: ToolAnswer) -> Any:
     """What the function returns; where the tool fails, it raises."""
-    if not answered.is_error:
-        return answered.value
-    value = answered.value
+    if not answer.is_error:
+        return answer.value
+    value = answer.value
     is_plain = isinstance(value, dict) and list(value) == ["error"]
     raise ToolError(str(value["error"] if is_plain else value))

@@ -43,8 +43,8 @@ class Method(NamedTuple):
 def load_agent(target: str, base: str) -> Any:
     """As ``find``; a method that needs an instance is a ``Method``."""
     owner, name, found = _load_with_owner(target, base)
-    written = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
-    if inspect.isclass(owner) and isinstance(written, (FunctionType, partialmethod)):
+    attribute = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
+    if inspect.isclass(owner) and isinstance(attribute, (FunctionType, partialmethod)):
         return Method(owner, name)
     return found
 
@@ -72,7 +72,7 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
         raise TargetError(f": {error}", error.remedy) from error
     owner, name, found = None, "", module  # type: Any, str, Any
     for name in attribute.split("."):
-        if not _has(found, name):
+        if not _has_attribute(found, name):
             known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
             raise TargetError(
                 f": '{location}' has no '{attribute}'", missing_name=attribute, attribute_names=known
@@ -81,7 +81,7 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
     return owner, name, found
 
 
-def _has(owner: Any, name: str) -> bool:
+def _has_attribute(owner: Any, name: str) -> bool:
     """Whether there is such an attribute; a module may find it by code of its own."""
     try:
         with contain_exits():

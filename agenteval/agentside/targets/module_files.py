@@ -37,15 +37,15 @@ def module_of_file(path: str, base: str) -> ModuleType:
     folders = [str(packages[0].parent), base, str(file.parent)] if packages else [str(file.parent), base]
     claim_imports(files, folders)
     if not packages:
-        return _outermost(file)
-    outermost = _outermost(packages[0] / _PACKAGE)
+        return _load_outermost(file)
+    outermost = _load_outermost(packages[0] / _PACKAGE)
     within = [*(folder.name for folder in packages[1:]), *([] if file.name == _PACKAGE else [file.stem])]
     return import_module(".".join((outermost.__name__, *within)))
 
 
-def is_installed(of: Any) -> bool:
+def is_installed(obj: Any) -> bool:
     """Return whether a class or function is of an installed library."""
-    file = getattr(sys.modules.get(getattr(of, "__module__", None) or ""), "__file__", None) or ""
+    file = getattr(sys.modules.get(getattr(obj, "__module__", None) or ""), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file
 
 
@@ -64,17 +64,17 @@ def _make_importable(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _outermost(file: Path) -> ModuleType:
+def _load_outermost(file: Path) -> ModuleType:
     """The module of a file that is in no package, or of the ``__init__.py`` of a package that is in none."""
     usual = file.parent.name if file.name == _PACKAGE else file.stem
     known = sys.modules.get(usual)
-    if known is not None and _is_of(getattr(known, "__file__", None), file):
+    if known is not None and _is_same_file(getattr(known, "__file__", None), file):
         return known
-    name = usual if known is None and _is_found_by_name(usual, file) else _own_name(usual, file)
+    name = usual if known is None and _is_found_by_name(usual, file) else _unique_name(usual, file)
     if name in sys.modules:
         return sys.modules[name]
-    inside = [str(file.parent)] if file.name == _PACKAGE else None
-    spec = spec_from_file_location(name, str(file), submodule_search_locations=inside)
+    search_locations = [str(file.parent)] if file.name == _PACKAGE else None
+    spec = spec_from_file_location(name, str(file), submodule_search_locations=search_locations)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python file")
     module = module_from_spec(spec)
@@ -93,14 +93,14 @@ def _is_found_by_name(name: str, file: Path) -> bool:
         spec = find_spec(name) if name.isidentifier() else None
     except (ImportError, ValueError):
         return False
-    return spec is not None and _is_of(spec.origin, file)
+    return spec is not None and _is_same_file(spec.origin, file)
 
 
-def _is_of(origin: str | None, file: Path) -> bool:
+def _is_same_file(origin: str | None, file: Path) -> bool:
     return bool(origin) and Path(str(origin)).resolve() == file.resolve()
 
 
-def _own_name(usual: str, file: Path) -> str:
+def _unique_name(usual: str, file: Path) -> str:
     """Two files of one name must not be one module."""
     from hashlib import blake2b
 

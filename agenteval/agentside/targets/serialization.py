@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
 def to_reply_line(value: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def to_reply_line(value: Any) -> dict[str, Any]:
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Raises ``ValueError`` for what is nested too deeply, and whatever the objects raise."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise ValueError("what the agent returned is nested too deeply, or holds itself")
     if isinstance(value, Enum):
         return to_plain_json(value.value, depth + 1)

@@ -71,8 +71,8 @@ def underlying_function(function: Any) -> Any:
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
         return underlying_function(inner.func)
-    of_objects = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
-    return inner if isinstance(inner, FunctionType) else inspect.unwrap(of_objects)
+    call_method = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
+    return inner if isinstance(inner, FunctionType) else inspect.unwrap(call_method)
 
 
 def source_location(function: Callable[..., Any]) -> str:

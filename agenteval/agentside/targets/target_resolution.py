@@ -124,19 +124,19 @@ class ResolvedTarget(NamedTuple):
         """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart.
         ``target``: as its author writes it."""
         return {
-            "does": self._sentence(target),
+            "does": self._describe(target),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
             "tools": None if self.tools is None else [tool._asdict() for tool in self.tools],
         }
 
-    def _sentence(self, target: str) -> str:
+    def _describe(self, target: str) -> str:
         if self.lifecycle == "factory":
             return (
                 f"{target}, called for each conversation, makes the agent; what that is decides what it gets"
             )
         if self.lifecycle == "framework":
-            return f"{target}, {_article(self.name)} agent, as it is; {_has(self.tools or ())}"
+            return f"{target}, {_article(self.name)} agent, as it is; {_describe_tools(self.tools or ())}"
         kind = {
             "function": "an async function" if self.is_async else "a function",
             "class": "made anew for each conversation",
@@ -144,10 +144,12 @@ class ResolvedTarget(NamedTuple):
             "shared": "one object for all conversations",
         }[self.lifecycle]
         chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
-        told = [_ROLE_DESCRIPTIONS[kind] for kind in dict.fromkeys(role.kind for role in self.binding.roles)]
-        last = f" and {told.pop()}" if len(told) > 1 else ""
+        received = [
+            _ROLE_DESCRIPTIONS[kind] for kind in dict.fromkeys(role.kind for role in self.binding.roles)
+        ]
+        last = f" and {received.pop()}" if len(received) > 1 else ""
         why = f" ({self.binding.why})" if self.binding.why else ""
-        return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
+        return f"{target}{chosen}, {kind}, gets {', '.join(received)}{last}{why}"
 
     def _warning(self) -> str:
         if self.memory:
@@ -172,11 +174,13 @@ class ResolvedTarget(NamedTuple):
         return ""
 
 
-def describe_plan(told: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()) -> str:
+def describe_plan(
+    summary: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()
+) -> str:
     """What will be done with an agent, in a line. ``told``: see ``ResolvedTarget.to_summary``.
     ``intercepted``: the tools whose functions the scenario answers for."""
-    line = str(told["does"]) + (f", in {interpreter}" if interpreter else "")
-    if told["one_at_a_time"]:
+    line = str(summary["does"]) + (f", in {interpreter}" if interpreter else "")
+    if summary["one_at_a_time"]:
         apart = "each conversation has a process of its own" if interpreter else _ONE_AT_A_TIME
         line += f"; {apart}"
     tools = ", ".join(intercepted)
@@ -190,12 +194,12 @@ def _article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
 
 
-def _has(tools: Iterable[Any]) -> str:
+def _describe_tools(tools: Iterable[Any]) -> str:
     known = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
-    told = [name for name in known if name]
-    if len(told) < len(known):
-        told.append("others that only a run shows")
-    return f"its tools: {', '.join(told)}" if told else "it has no tools"
+    names = [name for name in known if name]
+    if len(names) < len(known):
+        names.append("others that only a run shows")
+    return f"its tools: {', '.join(names)}" if names else "it has no tools"
 
 
 def resolve_target(
@@ -204,9 +208,9 @@ def resolve_target(
     """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it.
     ``recognise`` knows the objects of frameworks: some of them can be called, and would run their real tools.
     ``has_deps``: what makes the dependencies of such an object is named beside it."""
-    of_framework = _of_framework(target, written, recognise, has_deps)
-    if of_framework:
-        return of_framework
+    resolved = _resolve_framework_object(target, written, recognise, has_deps)
+    if resolved:
+        return resolved
     agent = _resolve_python_target(target, written)
     if has_deps and isinstance(agent, ResolvedTarget) and agent.lifecycle != "factory":
         what = f"deps are for an object of a framework, and {written} is none that agenteval knows"
@@ -237,21 +241,25 @@ def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
 
 def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | TargetRefusal:
     if isinstance(target, Method):
-        return _of_class(target.owner, target.name)
+        return _resolve_class(target.owner, target.name)
     if inspect.isclass(target):
-        return _of_class(target, "__call__") if _defines(target, "__call__") else _no_call(target, written)
+        return (
+            _resolve_class(target, "__call__")
+            if _defines(target, "__call__")
+            else _refuse_without_call(target, written)
+        )
     if isinstance(target, MethodType) and not isinstance(target.__self__, (type, ModuleType)):
-        return _of_object(target.__self__, target.__name__)
+        return _resolve_object(target.__self__, target.__name__)
     if isinstance(target, (FunctionType, MethodType, partial)) or _is_like_a_function(target):
-        return _of_function(target)
+        return _resolve_function(target)
     if _defines(type(target), "__call__"):
-        return _of_object(target, "__call__")
+        return _resolve_object(target, "__call__")
     if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
         return TargetRefusal(f"the agent is a {type(target).__name__}; expected a function or a class", "")
-    return _no_call(type(target), written)
+    return _refuse_without_call(type(target), written)
 
 
-def _of_framework(
+def _resolve_framework_object(
     target: Any, written: str, recognise: Recognizer, has_deps: bool
 ) -> ResolvedTarget | TargetRefusal | None:
     known = recognise(target)
@@ -282,20 +290,20 @@ def _is_like_a_function(target: Any) -> bool:
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
-def _no_call(cls: type, written: str) -> TargetRefusal:
+def _refuse_without_call(cls: type, written: str) -> TargetRefusal:
     names = (name for name in dir(cls) if not name.startswith("_"))
     methods = [name for name in names if inspect.isroutine(inspect.getattr_static(cls, name))]
-    has = f", and has {', '.join(methods[:_MOST_NAMED])}" if methods else ""
+    has = f", and has {', '.join(methods[:_MAX_METHODS])}" if methods else ""
     what = f"the agent is a {cls.__name__}, which has no __call__{has}"
     named = f"{written}.{methods[0] if methods else 'METHOD'}"
     return TargetRefusal(what, f"name a method that takes a message, such as target: {named}")
 
 
-_MOST_NAMED = 8
+_MAX_METHODS = 8
 
 
-def _of_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRefusal:
-    name = _name(function)
+def _resolve_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRefusal:
+    name = _function_name(function)
     if _makes_an_agent(function, name):
         return ResolvedTarget(function, "factory", name=name)
     binding = bind_signature(function)
@@ -319,7 +327,7 @@ def is_factory_name(name: str) -> bool:
     return name.strip("_").partition("_")[0].lower() in _FACTORY_PREFIXES
 
 
-def _of_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
+def _resolve_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
     name = owner.__name__ if method == "__call__" else f"{owner.__name__}.{method}"
     if shape := find_signature_mismatch(owner, 0):
         what = f"the agent's class is called without arguments, and cannot be: {shape}"
@@ -330,22 +338,22 @@ def _of_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
         return TargetRefusal(
             f"the agent's class {owner.__name__} is abstract: no instance can be made of it", ""
         )
-    entry = _unbound(owner, method)
+    entry = _entry_on_instance(owner, method)
     binding = bind_signature(entry)
     if isinstance(binding, TargetRefusal):
         return binding
     return ResolvedTarget(owner, "class", method.replace("__call__", ""), binding, is_async(entry), name)
 
 
-def _of_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
+def _resolve_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
     name = f"{type(owner).__name__}.{method}" if method != "__call__" else type(owner).__name__
     entry = owner if method == "__call__" else getattr(owner, method)
     binding = bind_signature(entry)
     if isinstance(binding, TargetRefusal):
         return binding
     why = explain_not_copyable(owner)
-    made, own = ("shared" if why else "copied"), method.replace("__call__", "")
-    return ResolvedTarget(owner, made, own, binding, is_async(entry), name, why)
+    lifecycle, method_name = ("shared" if why else "copied"), method.replace("__call__", "")
+    return ResolvedTarget(owner, lifecycle, method_name, binding, is_async(entry), name, why)
 
 
 def explain_not_copyable(value: Any) -> str:
@@ -357,7 +365,7 @@ def explain_not_copyable(value: Any) -> str:
         return describe_error(error).partition(" (")[0]
 
 
-def _name(function: Any) -> str:
+def _function_name(function: Any) -> str:
     inner = function.func if isinstance(function, partial) else function
     return str(getattr(inner, "__name__", type(inner).__name__))
 
@@ -367,7 +375,7 @@ def _defines(cls: type, name: str) -> bool:
     return any(name in vars(each) for each in cls.__mro__ if each is not object)
 
 
-def _unbound(owner: type, method: str) -> Any:
+def _entry_on_instance(owner: type, method: str) -> Any:
     """The method as it is on an instance that has not been made."""
     found = inspect.getattr_static(owner, method)
     if isinstance(found, partialmethod):
@@ -380,30 +388,30 @@ def _unbound(owner: type, method: str) -> Any:
 
 def bind_signature(function: Callable[..., Any]) -> ParameterBinding | TargetRefusal:
     """What each parameter of a function gets; one that does not say gets messages and ctx."""
-    every = parameters_of(function)
-    parameters = [p for p in every or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if refusal := _refused_history(parameters, function):
+    all_parameters = parameters_of(function)
+    parameters = [p for p in all_parameters or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if refusal := _refuse_history(parameters, function):
         return refusal
     kinds = {p.name: kind for p in parameters if (kind := _secondary_role(p, function))}
-    main = _main(parameters, kinds)
+    main = _find_main_parameter(parameters, kinds)
     if main is None:
-        takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
-        return ParameterBinding((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refused(function)
+        takes_any = all_parameters is None or any(p.kind is p.VAR_POSITIONAL for p in all_parameters)
+        return ParameterBinding((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refuse(function)
     kinds.pop(main.name, None)
-    decided = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
-    if isinstance(decided, TargetRefusal):
-        return decided
-    kinds[main.name], why = decided
+    choice = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
+    if isinstance(choice, TargetRefusal):
+        return choice
+    kinds[main.name], why = choice
     if kinds[main.name] == MESSAGES:
         kinds = _with_messages(parameters, kinds)
     return _build_binding(function, parameters, kinds, why)
 
 
-def _refused_history(parameters: list[inspect.Parameter], function: Any) -> TargetRefusal | None:
+def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> TargetRefusal | None:
     for each in parameters:
         if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
             shown = f"{each.name}: {_format_annotation(each.annotation)}"
-            return _refused(function, f"{shown} is no list of messages, which are dicts")
+            return _refuse(function, f"{shown} is no list of messages, which are dicts")
     return None
 
 
@@ -412,7 +420,7 @@ def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]
     second parameter that says nothing gets the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
-    return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _has_to_be_context(p, kinds)}}
+    return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}
 
 
 def _build_binding(
@@ -421,15 +429,15 @@ def _build_binding(
     """The binding, if a function can be called so."""
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
     if missing:
-        return _refused(function, f"there is nothing to pass as {missing[0]}")
-    roles = tuple(_roles(parameters, kinds))
+        return _refuse(function, f"there is nothing to pass as {missing[0]}")
+    roles = tuple(_assign_roles(parameters, kinds))
     by_name = [role.parameter for role in roles if role.parameter]
     if find_signature_mismatch(function, len(roles) - len(by_name), by_name):
-        return _refused(function)
+        return _refuse(function)
     return ParameterBinding(roles, why)
 
 
-def _refused(function: Callable[..., Any], why: str = "") -> TargetRefusal:
+def _refuse(function: Callable[..., Any], why: str = "") -> TargetRefusal:
     what = f"the agent cannot be called with messages and ctx: {format_signature(function)}"
     what += source_location(function)
     return TargetRefusal(f"{what}: {why}" if why else what, _FORMS)
@@ -443,13 +451,15 @@ def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
     """What a parameter gets that is not for what the user says now; empty for all others."""
     if is_context(parameter):
         return CONTEXT
-    admitted, name = _admitted(parameter, function), _bare_name(parameter)
+    admitted, name = _accepted_roles(parameter, function), _bare_name(parameter)
     if name in SESSION_NAMES and (admitted is None or TEXT in admitted):
         return SESSION
     return HISTORY if name in HISTORY_NAMES and (admitted is None or MESSAGES in admitted) else ""
 
 
-def _main(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> inspect.Parameter | None:
+def _find_main_parameter(
+    parameters: list[inspect.Parameter], kinds: Mapping[str, str]
+) -> inspect.Parameter | None:
     """The parameter that what the user says is for."""
     others = [p for p in parameters if p.name not in kinds]
     required = [p for p in others if p.default is p.empty]
@@ -462,38 +472,38 @@ def _is_for_the_user(parameter: inspect.Parameter) -> bool:
     return _bare_name(parameter) in TEXT_NAMES | LIST_NAMES
 
 
-def _has_to_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
+def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
     """Whether a second parameter has to be given, and neither its name nor an annotation says what it is."""
-    says_nothing = second.annotation is second.empty and second.name not in kinds
+    is_unmarked = second.annotation is second.empty and second.name not in kinds
     is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
-    return says_nothing and is_needed and CONTEXT not in kinds.values()
+    return is_unmarked and is_needed and CONTEXT not in kinds.values()
 
 
 def _text_or_messages(
     parameter: inspect.Parameter, function: Any, *, has_history: bool
 ) -> tuple[str, str] | TargetRefusal:
     """Whether a parameter gets the text of a message or all messages, and why."""
-    admitted, written = _admitted(parameter, function), parameter.name
+    admitted, name = _accepted_roles(parameter, function), parameter.name
     if admitted is not None:
-        shown = f"{written}: {_format_annotation(parameter.annotation)}"
+        shown = f"{name}: {_format_annotation(parameter.annotation)}"
         if not admitted:
-            return _refused(function, f"{shown} is neither a text nor a list of messages, which are dicts")
+            return _refuse(function, f"{shown} is neither a text nor a list of messages, which are dicts")
         both = ", which takes both" if len(admitted) > 1 else ""
         return (MESSAGES if MESSAGES in admitted else TEXT), shown + both
     if _bare_name(parameter) in TEXT_NAMES:
-        return TEXT, f"it is named {written}"
+        return TEXT, f"it is named {name}"
     if _bare_name(parameter) in LIST_NAMES:
-        return MESSAGES, f"it is named {written}"
+        return MESSAGES, f"it is named {name}"
     if isinstance(_annotation_of(parameter, function), str):
-        return _refused(
-            function, f"{written}: {_format_annotation(parameter.annotation)} cannot be read by this Python"
+        return _refuse(
+            function, f"{name}: {_format_annotation(parameter.annotation)} cannot be read by this Python"
         )
     if has_history:
-        return TEXT, f"{written} has a history beside it"
-    return MESSAGES, f"nothing says what {written} is"
+        return TEXT, f"{name} has a history beside it"
+    return MESSAGES, f"nothing says what {name} is"
 
 
-def _roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
+def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
     """By position as long as nothing is left out before it, by name after that."""
     is_by_name = False
     for parameter in parameters:
@@ -509,24 +519,24 @@ def _roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Ite
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
 
 
-class _Names(dict):  # type: ignore[type-arg]
+class _AnnotationNames(dict):  # type: ignore[type-arg]
     """Those of a module, where a name that only a type checker knows may be anything."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, getattr(typing, name, Any))
 
 
-def _admitted(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
+def _accepted_roles(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
     """Which of text and messages an annotation admits; ``None``: it does not say."""
     annotation = _annotation_of(parameter, function)
-    return None if annotation is parameter.empty else _admits(annotation)
+    return None if annotation is parameter.empty else _roles_of_annotation(annotation)
 
 
 def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
     """What an annotation stands for; a text where this Python cannot read it."""
     annotation, names = (
         parameter.annotation,
-        _Names(getattr(underlying_function(function), "__globals__", {})),
+        _AnnotationNames(getattr(underlying_function(function), "__globals__", {})),
     )
     with contextlib.suppress(Exception):
         for _ in range(2):  # quoted, in a module with ``from __future__ import annotations``
@@ -536,13 +546,13 @@ def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
     return annotation
 
 
-def _admits(annotation: Any) -> frozenset[str] | None:
+def _roles_of_annotation(annotation: Any) -> frozenset[str] | None:
     for name in ("__metadata__", "__supertype__", "__value__"):  # Annotated, NewType, an alias
         if hasattr(annotation, name):
-            return _admits(getattr(annotation, name.replace("metadata", "origin")))
+            return _roles_of_annotation(getattr(annotation, name.replace("metadata", "origin")))
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
-        found = [_admits(each) for each in args if each is not type(None)]
+        found = [_roles_of_annotation(each) for each in args if each is not type(None)]
         return frozenset().union(*filter(None, found)) or (None if None in found else frozenset())
     cls = origin or annotation
     if cls in (object, Any) or not isinstance(cls, type):
@@ -556,7 +566,7 @@ def _is_other_list(annotation: Any) -> bool:
     """Whether an annotation, or a part of a union, asks for a list of what no message is."""
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
-        admitted = _admits(annotation)
+        admitted = _roles_of_annotation(annotation)
         return any(map(_is_other_list, args)) and admitted is not None and MESSAGES not in admitted
     is_list = isinstance(origin or annotation, type) and (origin or annotation) in _LISTS
     return is_list and not all(map(_are_messages, args))

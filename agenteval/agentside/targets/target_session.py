@@ -58,8 +58,8 @@ class TargetSession:
         self._recognise = recognise
         self._make_deps = make_deps
         self._opened: Any = None
-        self._called: Callable[..., Any] | None = None
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._entry_point: Callable[..., Any] | None = None
+        self._session_id = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
@@ -68,34 +68,36 @@ class TargetSession:
         if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
-                return await _in_full(self._collected(await self._call(messages, context)))
+                return await _await_fully(self._collect_answer(await self._call(messages, context)))
 
             return ask
         return self._ask
 
     def _ask(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        value = self._collected(self._call(messages, context))
-        return self._finished(value) if inspect.isawaitable(value) else value
+        value = self._collect_answer(self._call(messages, context))
+        return self._await_answer(value) if inspect.isawaitable(value) else value
 
-    async def _finished(self, value: Any) -> Any:
-        return await _in_full(self._collected(await value))
+    async def _await_answer(self, value: Any) -> Any:
+        return await _await_fully(self._collect_answer(await value))
 
     def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        if self._called is None and self._agent.lifecycle == "factory":
+        if self._entry_point is None and self._agent.lifecycle == "factory":
             made = self._agent.owner()
             if inspect.isawaitable(made):
-                return self._after(made, messages, context)
-            self._take(made)
-        elif self._called is None:
-            self._called = self._open() if self._agent.lifecycle == "framework" else _entry(self._agent)
-        assert self._called is not None
-        self.world.target = self._called
+                return self._call_after(made, messages, context)
+            self._adopt(made)
+        elif self._entry_point is None:
+            self._entry_point = (
+                self._open() if self._agent.lifecycle == "framework" else _make_entry_point(self._agent)
+            )
+        assert self._entry_point is not None
+        self.world.target = self._entry_point
         places, named = self._arguments(messages, context)
-        return self._called(*places, **named)
+        return self._entry_point(*places, **named)
 
     def _open(self) -> Callable[..., Any]:
         """A conversation with an object of a framework."""
-        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps, self.world)
+        opened = self._opened = self._agent.owner.opened(self._session_id, self._make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
             return await opened.reply(text)
@@ -129,20 +131,20 @@ class TargetSession:
         if self._opened is not None:
             await self._opened.close()
 
-    async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
-        self._take(await making)
-        return await _in_full(self._call(messages, context))
+    async def _call_after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
+        self._adopt(await making)
+        return await _await_fully(self._call(messages, context))
 
-    def _take(self, made: Any) -> None:
+    def _adopt(self, made: Any) -> None:
         """What a factory made is the agent from now on; nobody else has it."""
-        decided = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
+        resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
-        if isinstance(decided, TargetRefusal) and self._recognise(made):
-            raise TargetRefusedError(" — ".join(filter(None, decided)))
-        if isinstance(decided, TargetRefusal) or decided.lifecycle == "factory":
+        if isinstance(resolved, TargetRefusal) and self._recognise(made):
+            raise TargetRefusedError(" — ".join(filter(None, resolved)))
+        if isinstance(resolved, TargetRefusal) or resolved.lifecycle == "factory":
             what = (
-                decided.what
-                if isinstance(decided, TargetRefusal)
+                resolved.what
+                if isinstance(resolved, TargetRefusal)
                 else "it made a function without parameters"
             )
             what = f"{name}() is called without arguments to make the agent; {what}"
@@ -151,12 +153,12 @@ class TargetSession:
             raise TargetRefusedError(
                 f"{what} — return the method that takes a message: return {type(made).__name__}(…).chat"
             )
-        self._agent = decided
-        if decided.lifecycle == "framework":
-            self._called = self._open()
+        self._agent = resolved
+        if resolved.lifecycle == "framework":
+            self._entry_point = self._open()
             return
-        owner = decided.owner() if decided.lifecycle == "class" else decided.owner
-        self._called = getattr(owner, decided.method) if decided.method else owner
+        owner = resolved.owner() if resolved.lifecycle == "class" else resolved.owner
+        self._entry_point = getattr(owner, resolved.method) if resolved.method else owner
 
     def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
         self._pieces = []
@@ -169,14 +171,14 @@ class TargetSession:
             TEXT: messages[latest].get("content") if TEXT in gets else "",
             MESSAGES: messages,
             HISTORY: messages[:latest],
-            SESSION: self._session,
+            SESSION: self._session_id,
             CONTEXT: context,
         }
         roles = self._agent.binding.roles
         named = {role.parameter: values[role.kind] for role in roles if role.parameter}
         return [values[role.kind] for role in roles if not role.parameter], named
 
-    def _collected(self, value: Any) -> Any:
+    def _collect_answer(self, value: Any) -> Any:
         """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
         result. All else as it is."""
         is_growing = self._is_growing
@@ -197,12 +199,12 @@ class TargetSession:
         return HISTORY in self._agent.received_roles
 
 
-async def _in_full(value: Any) -> Any:
+async def _await_fully(value: Any) -> Any:
     """What an async function returns may have to be awaited in turn."""
     return await value if inspect.isawaitable(value) else value
 
 
-def _entry(agent: ResolvedTarget) -> Callable[..., Any]:
+def _make_entry_point(agent: ResolvedTarget) -> Callable[..., Any]:
     """What is called in one conversation."""
     owner = agent.owner
     if agent.lifecycle == "class":

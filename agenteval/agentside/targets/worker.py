@@ -84,10 +84,10 @@ def work(
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
 
-    def played_anew() -> TargetSession:
+    def new_session() -> TargetSession:
         return TargetSession(agent, recognise, make_deps, World(intercepted=intercepts.tools))
 
-    _play(played_anew, intercepts.check_second_copy, wire, requests)
+    _play(new_session, intercepts.check_second_copy, wire, requests)
 
 
 class _LoadedTarget(NamedTuple):
@@ -110,8 +110,8 @@ def _load_target(
             "asked": error.missing_name,
             "known": error.attribute_names,
         }
-    if make_deps is not None and (no := check_deps_factory(make_deps, deps)):
-        agent = no
+    if make_deps is not None and (refusal := check_deps_factory(make_deps, deps)):
+        agent = refusal
     if isinstance(agent, TargetRefusal):
         return {"of": "agent", "what": agent.what, "remedy": agent.remedy}
     try:
@@ -140,8 +140,8 @@ class _Wire:
         self._out = out
         self._lock = threading.Lock()
         self._ids = count(1)
-        self._waiting: dict[int, Future[Any]] = {}
-        self._own: dict[int, PassthroughCall] = {}
+        self._pending_calls: dict[int, Future[Any]] = {}
+        self._passthrough_calls: dict[int, PassthroughCall] = {}
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -162,18 +162,18 @@ class _Wire:
         batch: int,
         *,
         known: bool = False,
-        own: PassthroughCall | None = None,
+        passthrough: PassthroughCall | None = None,
     ) -> Future[Any]:
         """A call of a tool; its future is cancelled where the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
-        self._waiting[number] = future
-        if own:
-            self._own[number] = own
-            own.done.add_done_callback(partial(self._send_done, number))
+        self._pending_calls[number] = future
+        if passthrough:
+            self._passthrough_calls[number] = passthrough
+            passthrough.done.add_done_callback(partial(self._send_done, number))
         called = name if isinstance(name, str) else repr(name)[:200]
-        told = {"id": number, "name": called, "arguments": _arguments(args)}
-        marks = {"known": True} if known else {"own": True} if own else {}
-        self.send({"tool_call": {**told, "batch": batch, "session": session, **marks}})
+        payload = {"id": number, "name": called, "arguments": _json_arguments(args)}
+        marks = {"known": True} if known else {"own": True} if passthrough else {}
+        self.send({"tool_call": {**payload, "batch": batch, "session": session, **marks}})
         return future
 
     def _send_done(self, number: int, done: Future[ToolAnswer]) -> None:
@@ -182,30 +182,30 @@ class _Wire:
 
     def listen(self, lines: IO[bytes], requests: Queue[dict[str, Any] | None]) -> None:
         for line in lines:
-            told = json.loads(line)
-            if "tool_result" in told:
-                self._resolve_call(told["tool_result"])
+            message = json.loads(line)
+            if "tool_result" in message:
+                self._resolve_call(message["tool_result"])
             else:
                 self.is_busy = True
-                requests.put(told)
+                requests.put(message)
         if self.is_busy:  # nobody waits for an answer any more
             os._exit(0)
         requests.put(None)
 
-    def _resolve_call(self, told: Mapping[str, Any]) -> None:
-        if told.get("go"):
-            self._own.pop(told["id"]).go_ahead.set_result(None)
+    def _resolve_call(self, result: Mapping[str, Any]) -> None:
+        if result.get("go"):
+            self._passthrough_calls.pop(result["id"]).go_ahead.set_result(None)
             return
-        future = self._waiting.pop(told["id"], None)
-        self._own.pop(told["id"], None)
+        future = self._pending_calls.pop(result["id"], None)
+        self._passthrough_calls.pop(result["id"], None)
         if future is None or future.done():
             return
-        if told.get("over"):
+        if result.get("over"):
             future.cancel()
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(ToolAnswer(told.get("result"), bool(told.get("is_error"))))
+            future.set_result(ToolAnswer(result.get("result"), bool(result.get("is_error"))))
 
 
 class _WorkerContext(Context):
@@ -228,12 +228,12 @@ class _WorkerContext(Context):
         return self.answered is not None and name not in self.answered
 
     def request_passthrough(
-        self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
+        self, name: str, args: dict[str, Any], batch: int, passthrough: PassthroughCall
     ) -> Future[ToolAnswer]:
-        return self._wire.call(self._session, name, args, batch, own=own)
+        return self._wire.call(self._session, name, args, batch, passthrough=passthrough)
 
 
-def _arguments(args: Any) -> Any:
+def _json_arguments(args: Any) -> Any:
     """As they are, where JSON can say it; else a text that is not JSON, which is answered with an error."""
     try:
         json.dumps(args)
@@ -243,37 +243,37 @@ def _arguments(args: Any) -> Any:
 
 
 def _play(
-    played_anew: Callable[[], TargetSession],
+    new_session: Callable[[], TargetSession],
     second_copy: Callable[[], str],
     wire: _Wire,
     requests: Queue[dict[str, Any] | None],
 ) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
-    session, played, batches = None, played_anew(), count(1)
+    session, target_session, batches = None, new_session(), count(1)
     while True:
         request = requests.get()
         if request is None or request.get("session") != session:
-            _close(played, loop)
+            _close(target_session, loop)
         if request is None:
             return
         if "over" in request:
-            session, played, wire.is_busy = None, played_anew(), False
+            session, target_session, wire.is_busy = None, new_session(), False
             wire.send(request)
             continue
         if request["session"] != session:
-            session, played, batches = request["session"], played_anew(), count(1)
-        told = _build_reply_line(played, request, wire, loop, batches)
+            session, target_session, batches = request["session"], new_session(), count(1)
+        reply_line = _build_reply_line(target_session, request, wire, loop, batches)
         if copied := second_copy():
-            told["missed"] = copied
+            reply_line["missed"] = copied
         wire.is_busy = False
-        wire.send(told)
+        wire.send(reply_line)
 
 
-def _close(played: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
+def _close(target_session: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
     """The conversation is over; what it does about that must not hold up the next, nor break it."""
     with contextlib.suppress(BaseException):
-        asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
+        asyncio.run_coroutine_threadsafe(target_session.close(), loop).result(_CLOSING_S)
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
@@ -285,7 +285,7 @@ def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _build_reply_line(
-    played: TargetSession,
+    target_session: TargetSession,
     request: Mapping[str, Any],
     wire: _Wire,
     loop: asyncio.AbstractEventLoop,
@@ -296,17 +296,17 @@ def _build_reply_line(
     context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
-    with played.turn(context):
-        told = _run_turn(played, request, context, loop)
-    if fault := played.world.take_fault():
-        told["missed"] = fault
-    told.update(_observations(played))
-    return {**told, "list_asked": True} if context.has_listed_tools else told
+    with target_session.turn(context):
+        reply_line = _run_turn(target_session, request, context, loop)
+    if fault := target_session.world.take_fault():
+        reply_line["missed"] = fault
+    reply_line.update(_collect_observations(target_session))
+    return {**reply_line, "list_asked": True} if context.has_listed_tools else reply_line
 
 
-def _observations(played: TargetSession) -> dict[str, Any]:
+def _collect_observations(target_session: TargetSession) -> dict[str, Any]:
     """What the models were asked for, and what is known of the calls, as parts of an answer."""
-    world = played.world
+    world = target_session.world
     parts = {
         "exchanges": model_requests.exchanges_to_json(
             world.take_exchanges(), model_requests.MAX_MODEL_REPLY_BYTES // 2
@@ -315,28 +315,30 @@ def _observations(played: TargetSession) -> dict[str, Any]:
         "met": sorted(world.hooked_tools),
         "made": [list(each) for each in world.take_all_calls()],
         "is_met": world.has_hooked_calls,
-        "is_of_framework": played.is_of_framework,
+        "is_of_framework": target_session.is_of_framework,
     }
     return {name: part for name, part in parts.items() if part}
 
 
 def _run_turn(
-    played: TargetSession,
+    target_session: TargetSession,
     request: Mapping[str, Any],
     context: _WorkerContext,
     loop: asyncio.AbstractEventLoop,
 ) -> dict[str, Any]:
     try:
-        told = to_reply_line(_call_entry(played.entry(), request["messages"], context, loop))
-        return {"too_large": TOO_LARGE_TEXT} if is_too_large(told) else told
+        reply_line = to_reply_line(_call_entry(target_session.entry(), request["messages"], context, loop))
+        return {"too_large": TOO_LARGE_TEXT} if is_too_large(reply_line) else reply_line
     except BaseException as error:
         fault = classify_error(_as_exception(error))
-        told = {"error": {"message": to_plain_json(fault.text), "kind": fault.kind, "final": fault.is_final}}
+        reply_line = {
+            "error": {"message": to_plain_json(fault.text), "kind": fault.kind, "final": fault.is_final}
+        }
         with contextlib.suppress(Exception):
             seen = get_partial_reply(error)
-            so_far = to_reply_line(played.partial_answer if seen is None else seen)
-            told.update({} if is_too_large(so_far) else so_far)
-        return told
+            so_far = to_reply_line(target_session.partial_answer if seen is None else seen)
+            reply_line.update({} if is_too_large(so_far) else so_far)
+        return reply_line
 
 
 def _call_entry(

@@ -48,8 +48,8 @@ class LangGraph:
 
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
-        own = [describe_tool(tool) for tool in collect_tools(graph).values() if not is_handoff(tool)]
-        return [*own, MORE] if has_own_code(graph) else own
+        described = [describe_tool(tool) for tool in collect_tools(graph).values() if not is_handoff(tool)]
+        return [*described, MORE] if has_own_code(graph) else described
 
     def runs_own_code(self, obj: Any) -> bool:
         return has_own_code(_compiled(obj))

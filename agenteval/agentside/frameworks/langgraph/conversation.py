@@ -72,8 +72,8 @@ class LangGraphConversation:
         self._graph = copy.copy(graph)
         self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
         if self._keeps_state:
-            self._graph.checkpointer = _saver_like(graph.checkpointer)
-        self._graph.store = _store_like(graph)
+            self._graph.checkpointer = _in_memory_saver(graph.checkpointer)
+        self._graph.store = _store_for(graph)
         if getattr(graph, "cache", None) is not None:
             self._graph.cache = None
         self._is_sync = has_no_async(graph)
@@ -105,9 +105,9 @@ class LangGraphConversation:
     def _reply(self, turn: StreamRecorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
         for what in turn.unread:
             self._world.note_unplaced(what)
-        by_hand = [each for each in self._world.calls_so_far if not each.call_id]
-        if by_hand:  # a node of the author's hands no id on, and may add arguments of its own
-            messages, _ = restore_arguments(messages, by_hand)
+        without_ids = [each for each in self._world.calls_so_far if not each.call_id]
+        if without_ids:  # a node of the author's hands no id on, and may add arguments of its own
+            messages, _ = restore_arguments(messages, without_ids)
         return {
             "messages": messages,
             "usage": meter.usage() or turn.usage(),
@@ -124,23 +124,23 @@ class LangGraphConversation:
     def _config(self, meter: Any) -> Any:
         from langchain_core.runnables.config import merge_configs
 
-        ours: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
-        given: Any = self._options.config
-        return merge_configs(getattr(self._graph, "config", None), given, ours)
+        own_config: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
+        author_config: Any = self._options.config
+        return merge_configs(getattr(self._graph, "config", None), author_config, own_config)
 
-    async def _play(self, given: Any, config: Any, turn: StreamRecorder) -> None:
+    async def _play(self, graph_input: Any, config: Any, turn: StreamRecorder) -> None:
         options: dict[str, Any] = {"stream_mode": ["values", "updates"], "subgraphs": True}
         if self._options.context is not None:
             options["context"] = self._options.context
         if self._is_sync:
 
             def played() -> None:
-                for event in self._graph.stream(given, config, **options):
+                for event in self._graph.stream(graph_input, config, **options):
                     turn.record_event(*event)
 
             await asyncio.to_thread(played)
             return
-        stream = self._graph.astream(given, config, **options)
+        stream = self._graph.astream(graph_input, config, **options)
         try:
             async for event in stream:
                 turn.record_event(*event)
@@ -151,7 +151,7 @@ class LangGraphConversation:
 # ── what stands in for the graph's own ───────────────────────────────────────────────────────────
 
 
-def _saver_like(saver: Any) -> Any:
+def _in_memory_saver(saver: Any) -> Any:
     """In memory, which writes what it keeps as the graph's own one does."""
     from langgraph.checkpoint.memory import InMemorySaver
 
@@ -159,7 +159,7 @@ def _saver_like(saver: Any) -> Any:
     return InMemorySaver(serde=serde) if serde is not None else InMemorySaver()
 
 
-def _store_like(graph: Any) -> Any:
+def _store_for(graph: Any) -> Any:
     """A copy of one in memory; a database is the author's to choose. A graph that has none and asks for one
     gets it, as from the platform on which it runs."""
     from langgraph.store.memory import InMemoryStore

@@ -36,29 +36,30 @@ def is_builder(obj: Any) -> bool:
 
 def is_runnable(obj: Any) -> bool:
     """Of a library's class: one of the author's own is called as any other object is."""
-    return _is_of_library(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
+    return _is_library_object(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
 
 
 def _is_tool(obj: Any) -> bool:
     return is_instance(obj, "langchain_core.tools", "BaseTool")
 
 
-def _is_of_library(obj: Any) -> bool:
-    return _is_librarys(kinds(obj)[0])
+def _is_library_object(obj: Any) -> bool:
+    return _is_library_module(kinds(obj)[0])
 
 
 def _is_shipped(obj: Any) -> bool:
     """Of a class that stands in its library's module: a decorator makes others there of a function."""
     cls = type(obj)
     return (
-        _is_librarys(cls.__module__) and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+        _is_library_module(cls.__module__)
+        and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
     )
 
 
 _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
-def _is_librarys(module: str) -> bool:
+def _is_library_module(module: str) -> bool:
     """Whether a module is of LangChain's libraries: one of the author's own may have such a name, too."""
     root = module.partition(".")[0]
     found = sys.modules.get(root)
@@ -101,7 +102,7 @@ def collect_tools(graph: Any) -> dict[str, Any]:
     """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below,
     too."""
     found: dict[str, Any] = {}
-    for obj in _reached(graph):
+    for obj in _walk_reachable(graph):
         if _is_tool(obj):
             found.setdefault(obj.name, obj)
     return found
@@ -110,13 +111,13 @@ def collect_tools(graph: Any) -> dict[str, Any]:
 def has_own_code(graph: Any) -> bool:
     """Return whether it runs code of the author's that may call tools which are found nowhere: in a node, or
     around the calls of an agent."""
-    around = (wraps for each in _reached(graph) if is_graph(each) for wraps in _middleware(each))
+    around = (wraps for each in _walk_reachable(graph) if is_graph(each) for wraps in _middleware(each))
     return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
 
 
 def needs_store(graph: Any) -> bool:
     """Return whether something in it asks for a graph's store."""
-    return any(map(_asks_for_store, _reached(graph)))
+    return any(map(_asks_for_store, _walk_reachable(graph)))
 
 
 def has_no_async(graph: Any) -> bool:
@@ -147,28 +148,28 @@ def _is_agent(node: Any) -> bool:
 
 def _is_known(step: Any) -> bool:
     """A step whose calls are those of the tools in it: it is a library's own."""
-    own = getattr(step, "__dict__", {})
-    code = [each for name in ("func", "afunc") if (each := own.get(name)) is not None]
+    attributes = getattr(step, "__dict__", {})
+    code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
         return all(map(_is_code_of_library, code))
     is_ready = step is None or is_graph(step) or is_instance(step, "langgraph", "ToolNode")
-    return is_ready or not own.get("steps")
+    return is_ready or not attributes.get("steps")
 
 
 def _is_code_of_library(function: Any) -> bool:
     is_of_author = inspect.ismethod(function) and not _is_shipped(function.__self__)
-    return _is_librarys(str(getattr(function, "__module__", ""))) and not is_of_author
+    return _is_library_module(str(getattr(function, "__module__", ""))) and not is_of_author
 
 
 def _asks_for_store(obj: Any) -> bool:
     """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
-    if type(function) is not FunctionType or _is_librarys(function.__module__):
+    if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
     notes = " ".join(map(str, function.__annotations__.values()))
     used = set(_names_of_code(function.__code__))
-    is_put_in = "BaseStore" in notes or "InjectedStore" in notes
-    return is_put_in or "get_store" in used or ("Runtime" in notes and "store" in used)
+    is_injected = "BaseStore" in notes or "InjectedStore" in notes
+    return is_injected or "get_store" in used or ("Runtime" in notes and "store" in used)
 
 
 # ── a tool, for whom it is listed ────────────────────────────────────────────────────────────────
@@ -197,9 +198,9 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 # ── the walk from object to object ───────────────────────────────────────────────────────────────
 
-_DEEPEST = 24
-_MOST = 500
-_WHAT_IS_CALLED = (
+_MAX_DEPTH = 24
+_MAX_OBJECTS = 500
+_CALLED_ATTRIBUTES = (
     *("bound", "func", "afunc", "coroutine"),
     *("steps", "mapper", "runnable", "subgraphs", "branches"),
 )
@@ -209,7 +210,7 @@ _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:
     """The nodes of a graph and of those below it, each with its name."""
-    for each in _reached(graph):
+    for each in _walk_reachable(graph):
         if is_graph(each):
             yield from each.nodes.items()
 
@@ -220,20 +221,20 @@ def _steps(node: Any) -> Iterator[Any]:
     yield from getattr(bound, "__dict__", {}).get("steps") or ()
 
 
-def _reached(graph: Any) -> Iterator[Any]:
+def _walk_reachable(graph: Any) -> Iterator[Any]:
     """What a graph leads to, the nearest first."""
     seen: dict[int, Any] = {}
     waiting: list[tuple[Any, int]] = [(graph, 0)]
     while waiting:
         obj, depth = waiting.pop(0)
-        if id(obj) in seen or depth > _DEEPEST:
+        if id(obj) in seen or depth > _MAX_DEPTH:
             continue
         seen[id(obj)] = obj
         yield obj
-        waiting += [(each, depth + 1) for each in _leads_to(obj)]
+        waiting += [(each, depth + 1) for each in _references_of(obj)]
 
 
-def _leads_to(obj: Any) -> Iterable[Any]:
+def _references_of(obj: Any) -> Iterable[Any]:
     """Asked by ``type`` alone: ``isinstance`` wakes what loads itself when it is looked at."""
     cls = type(obj)
     if is_graph(obj):
@@ -241,51 +242,51 @@ def _leads_to(obj: Any) -> Iterable[Any]:
     if issubclass(cls, _CONTAINERS):
         return _items(obj.values() if issubclass(cls, dict) else obj)
     if issubclass(cls, functools.partial):
-        return [obj.func, *filter(_may_lead_on, (*obj.args, *obj.keywords.values()))]
+        return [obj.func, *filter(_is_worth_following, (*obj.args, *obj.keywords.values()))]
     if cls is MethodType:
         return [obj.__func__, *_fields(obj.__self__)]
     if cls is FunctionType:
-        return _named_in(obj)
+        return _referenced_by_function(obj)
     if type(getattr(cls, "tools_by_name", None)) is property:
-        return [*obj.tools_by_name.values(), *_called_by(obj)]
-    if _is_of_library(obj):
-        return _called_by(obj)
+        return [*obj.tools_by_name.values(), *_called_parts(obj)]
+    if _is_library_object(obj):
+        return _called_parts(obj)
     entry = None if issubclass(cls, type) else vars(cls).get("__call__")
     return [entry, *_fields(obj)] if type(entry) is FunctionType else []
 
 
-def _may_lead_on(obj: Any) -> bool:
+def _is_worth_following(obj: Any) -> bool:
     cls = type(obj)
     if cls in (FunctionType, MethodType):
         return not str(obj.__module__).startswith("langchain_core.")
     if issubclass(cls, (*_CONTAINERS, functools.partial)):
         return True
-    return not issubclass(cls, type) and (_is_of_library(obj) or _is_tool(obj))
+    return not issubclass(cls, type) and (_is_library_object(obj) or _is_tool(obj))
 
 
 def _items(items: Any) -> list[Any]:
     """Of a collection, unless it is data."""
-    return list(filter(_may_lead_on, items)) if len(items) <= _MOST else []
+    return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 
 
-def _called_by(obj: Any) -> list[Any]:
+def _called_parts(obj: Any) -> list[Any]:
     """``getattr`` would ask a RunnableBinding's inner object, too."""
-    own = getattr(obj, "__dict__", {})
-    return [own[name] for name in _WHAT_IS_CALLED if own.get(name) is not None]
+    attributes = getattr(obj, "__dict__", {})
+    return [attributes[name] for name in _CALLED_ATTRIBUTES if attributes.get(name) is not None]
 
 
 def _fields(owner: Any) -> list[Any]:
-    own = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
-    return list(filter(_may_lead_on, own.values()))
+    attributes = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
+    return list(filter(_is_worth_following, attributes.values()))
 
 
-def _named_in(function: Any) -> list[Any]:
+def _referenced_by_function(function: Any) -> list[Any]:
     """What a function has in its closure; and, if it is not a library's, what of its module it names."""
-    held = list(closure_variables(function).values())
+    values = list(closure_variables(function).values())
     space = function.__globals__
-    if not _is_librarys(str(space.get("__name__", ""))):
-        held += [space[name] for name in _names_of_code(function.__code__) if name in space]
-    return list(filter(_may_lead_on, held))
+    if not _is_library_module(str(space.get("__name__", ""))):
+        values += [space[name] for name in _names_of_code(function.__code__) if name in space]
+    return list(filter(_is_worth_following, values))
 
 
 def _names_of_code(code: Any) -> Iterator[str]:
@@ -301,7 +302,7 @@ def _middleware(graph: Any) -> Iterator[Any]:
     steps = [step for node in nodes for step in _steps(node) if step is not None]
     waiting = [value for step in steps for value in vars(step).values()]
     seen: dict[int, Any] = {}
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_OBJECTS:
         obj = waiting.pop(0)
         if id(obj) in seen:
             continue

@@ -54,12 +54,12 @@ class StreamRecorder:
     def record_event(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
         """Record an event: the ``values`` of a state, or the ``updates`` that nodes wrote."""
         if mode == "values":
-            self._take_state(namespace, data)
+            self._record_state(namespace, data)
         elif isinstance(data, dict):
             for node, written in data.items():
-                self._take_update(namespace, node, written)
+                self._record_update(namespace, node, written)
 
-    def _take_state(self, namespace: tuple[str, ...], data: Any) -> None:
+    def _record_state(self, namespace: tuple[str, ...], data: Any) -> None:
         state = data if isinstance(data, dict) else getattr(data, "__dict__", {})
         messages = state.get("messages")
         listed = messages if isinstance(messages, (list, tuple)) else [messages] if messages else []
@@ -91,17 +91,17 @@ class StreamRecorder:
         names = [part.partition(":")[0] for each in namespace for part in each.split("|")]
         return next((name for name in reversed(names) if name in self._names.agents), "")
 
-    def _take_update(self, namespace: tuple[str, ...], node: str, written: Any) -> None:
+    def _record_update(self, namespace: tuple[str, ...], node: str, written: Any) -> None:
         if node == _INTERRUPT:
             self.waits = _waits_for(written)
             return
         for each in written if isinstance(written, (list, tuple)) else (written,):
             if isinstance(each, dict):
-                self._take_written(namespace, each)
+                self._record_written(namespace, each)
             if node not in self._names.own_nodes:
                 self._by_library |= answered_call_ids(each)
 
-    def _take_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
+    def _record_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
         if not namespace:
             self._wrote |= {key for key, value in written.items() if value is not None}
             if written.get("structured_response") is not None:

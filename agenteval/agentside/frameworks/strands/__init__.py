@@ -74,14 +74,14 @@ def _tools_of(agent: Any) -> list[Tool]:
     found = []
     for name, tool in agent.tool_registry.registry.items():
         if not is_strands_builtin(tool):
-            found.append(_described(name, tool))
+            found.append(_describe_tool(name, tool))
         if may_reach(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
             found.append(MORE)  # those of an agent that the function runs
     found += [Tool(name, hosted=True) for name in hosted_tools(agent)]
     return [*found, MORE] if agent.load_tools_from_directory else found
 
 
-def _described(name: str, tool: Any) -> Tool:
+def _describe_tool(name: str, tool: Any) -> Tool:
     spec = tool.tool_spec
     schema = spec.get("inputSchema") or {}
     return Tool(name, spec.get("description") or "", schema.get("json", schema), hints=hints_of(tool))

@@ -85,8 +85,8 @@ class StrandsConversation:
     def _usage(self) -> dict[str, int] | None:
         total, before = self._total(), self._metered
         self._metered = total
-        took = {name: total[name] - before[name] for name in total}
-        return took if took["inputTokens"] or took["outputTokens"] else None
+        used = {name: total[name] - before[name] for name in total}
+        return used if used["inputTokens"] or used["outputTokens"] else None
 
 
 def _waits_for(interrupts: Any) -> Waits:
@@ -105,7 +105,7 @@ _READ = frozenset(
 """The blocks that are read, or that hold no calls."""
 
 
-def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
+def _encode(added: list[Message], known_tools: set[str], without: str) -> Transcript:
     """``there``: the tools that there are; what another one gives is an error. ``without``: a tool that is
     the framework's way to a structured answer. A model may use the id of a call again."""
     left_out: set[str] = set()
@@ -115,7 +115,7 @@ def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
         if _is_answer(message):
             uses = _blocks(message, "toolUse")
             left_out.update(use["toolUseId"] for use in uses if use["name"] == without)
-            missing.update(use["toolUseId"] for use in uses if use["name"] not in there)
+            missing.update(use["toolUseId"] for use in uses if use["name"] not in known_tools)
             _add_answer(transcript, message, without)
             continue
         for result in _blocks(message, "toolResult"):

@@ -75,7 +75,7 @@ def _plugins_of(agent: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _with_hooks_of_their_own(agent: Any) -> list[Any]:
+def _self_registering_parts(agent: Any) -> list[Any]:
     """The parts of an agent that register their hooks themselves."""
     names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
     parts = [*(getattr(agent, name, None) for name in names), *_plugins_of(agent).values()]
@@ -85,8 +85,8 @@ def _with_hooks_of_their_own(agent: Any) -> list[Any]:
 def has_middleware(agent: Any) -> bool:
     """Return whether its author put something around the calls of models and tools, beside what plugins put
     there again."""
-    held = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
-    handlers = [getattr(each, "handler", each) for listed in held.values() for each in listed]
+    registered = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
+    handlers = [getattr(each, "handler", each) for listed in registered.values() for each in listed]
     adapted = [closure_variables(each).get("handler") or each for each in handlers]
     plugins = list(_plugins_of(agent).values())
     return any(
@@ -118,10 +118,10 @@ class AgentCopies:
 
     def copy_of(self, agent: Any) -> Any:
         if id(agent) not in self._agents:
-            self._agents[id(agent)] = self._built(agent)
+            self._agents[id(agent)] = self._build(agent)
         return self._agents[id(agent)]
 
-    def _built(self, agent: Any) -> Any:
+    def _build(self, agent: Any) -> Any:
         from strands import Agent
 
         bare = Agent(model=agent.model, callback_handler=None)  # has what each agent gets by itself
@@ -143,12 +143,12 @@ class AgentCopies:
         return {
             "model": getattr(agent, "_model_router", None) or agent.model,
             "messages": [] if session is not None else copy.deepcopy(agent.messages),
-            "tools": [self._tool(each) for each in agent.tool_registry.registry.values()],
+            "tools": [self._copy_tool(each) for each in agent.tool_registry.registry.values()],
             "system_prompt": getattr(agent, "_system_prompt_content", None) or agent.system_prompt,
             "structured_output_model": getattr(agent, "_default_structured_output_model", None),
             "structured_output_prompt": getattr(agent, "_structured_output_prompt", None),
             "callback_handler": None if _PRINTS in kinds(agent.callback_handler) else agent.callback_handler,
-            "conversation_manager": self._part(agent.conversation_manager) if has_manager else None,
+            "conversation_manager": self._copy_part(agent.conversation_manager) if has_manager else None,
             "record_direct_tool_call": agent.record_direct_tool_call,
             "trace_attributes": agent.trace_attributes,
             "agent_id": agent.agent_id,
@@ -156,15 +156,15 @@ class AgentCopies:
             "description": agent.description,
             "state": copy.deepcopy(agent.state.get()),
             "tool_executor": agent.tool_executor,
-            "retry_strategy": self._part(getattr(agent, "_retry_strategy", None)),
+            "retry_strategy": self._copy_part(getattr(agent, "_retry_strategy", None)),
             "interventions": getattr(getattr(agent, "_intervention_registry", None), "handlers", None),
             "sandbox": getattr(agent, "_sandbox", None),
-            "context_manager": self._part(context),
-            "plugins": [self._part(each) for each in own_plugins if each is not context],
-            "hooks": [_Registers(self._author_hooks(agent, bare), self._on_message)],
+            "context_manager": self._copy_part(context),
+            "plugins": [self._copy_part(each) for each in own_plugins if each is not context],
+            "hooks": [_CopiedHooks(self._author_hooks(agent, bare), self._on_message)],
         }
 
-    def _tool(self, tool: Any) -> Any:
+    def _copy_tool(self, tool: Any) -> Any:
         """A tool as it is; one that is an agent, with that of this conversation."""
         if _AS_TOOL not in kinds(tool):
             return tool
@@ -172,7 +172,7 @@ class AgentCopies:
         new._agent, new._lock = self.copy_of(tool.agent), threading.Lock()
         return new
 
-    def _part(self, part: Any) -> Any:
+    def _copy_part(self, part: Any) -> Any:
         """What an author gave keeps its state for this conversation; what cannot be copied is that of all."""
         if part is None:
             return None
@@ -187,22 +187,22 @@ class AgentCopies:
         """The hooks that the author registered: not what each agent has, nor those of parts that register
         theirs again."""
         usual = [each.callback for each in _hooks_of(bare)]
-        parts = _with_hooks_of_their_own(agent)
+        parts = _self_registering_parts(agent)
         return [
-            self._hook(each)
+            self._copy_hook(each)
             for each in _hooks_of(agent)
             if not _is_among(each.callback, usual) and not _is_among(each.holder, parts)
         ]
 
-    def _hook(self, hook: _RegisteredHook) -> _RegisteredHook:
+    def _copy_hook(self, hook: _RegisteredHook) -> _RegisteredHook:
         """A hook as it is; one that is a method, with what this conversation has of its object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
             return hook
-        return hook._replace(callback=getattr(self._part(owner), hook.callback.__name__))
+        return hook._replace(callback=getattr(self._copy_part(owner), hook.callback.__name__))
 
 
-class _Registers:
+class _CopiedHooks:
     """The hooks of an agent, for the one that is built of its parts; ours comes last."""
 
     def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
