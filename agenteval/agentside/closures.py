@@ -1,4 +1,4 @@
-"""What functions hold in their closures: for what a framework keeps nowhere else."""
+"""Read the variables in the closures of functions, for values that a framework keeps nowhere else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def closure_variables(function: Any) -> dict[str, Any]:
 
 
 def find_in_closures(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
-    """Find the first thing that fits among what a function holds, and the functions that it holds."""
+    """Return the first value that fits: ``value`` itself, a value in its closure, or one in the closures of
+    the functions there. Return ``None`` if nothing fits."""
     if value is None or depth > _MAX_DEPTH:
         return None
     if fits(value):

@@ -1,8 +1,7 @@
-"""The import of the author's code, which may run the agent: a script without a guard.
+"""Watch the import of the author's code, which may run the agent if a script lacks a ``__main__`` guard.
 
-A world of its own is open meanwhile, in which no tool that the suite declares runs. What was called is
-reported.
-"""
+The import runs in a world of its own, in which no tool that the suite declares runs. The calls made there are
+reported."""
 
 from __future__ import annotations
 
@@ -18,8 +17,10 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """What importing ``target`` did besides. ``declared``: the tools of the suite; ``runs_others``:
-    whether any other runs (``unmocked_tools: passthrough``)."""
+    """A watch over the import of ``target``.
+
+    ``declared`` holds the tools of the suite; ``runs_others`` says whether other tools run (``unmocked_tools:
+    passthrough``)."""
 
     def __init__(self, target: str, base: str, declared: Collection[str], *, runs_others: bool) -> None:
         self._file = target.rpartition(":")[0] or target
@@ -33,7 +34,7 @@ class ImportWatch:
 
     @contextmanager
     def watch_imports(self) -> Iterator[None]:
-        """What is imported in here is watched."""
+        """Watch what is imported inside the ``with`` block."""
         world = World()
         try:
             with world.turn(self):
@@ -46,7 +47,7 @@ class ImportWatch:
 
     @property
     def import_warning(self) -> str:
-        """What is to be said of it; empty where nothing was called."""
+        """The warning about calls made during the import; empty if there were none."""
         if not (self._call_counts or self._requests or self._fault):
             return ""
         place = f" ({self._place})" if self._place else ""
@@ -107,7 +108,7 @@ def _describe_call(call: _ImportCall, count: int) -> str:
 
 
 def _importing_line(base: str) -> str:
-    """The line of a module that is being carried out; empty where the call came from another thread."""
+    """Return the file and line of the module being executed; empty if the call comes from another thread."""
     frame = sys._getframe()
     found: Any = frame
     while found is not None:

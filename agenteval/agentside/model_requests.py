@@ -1,13 +1,13 @@
-"""What an agent's clients ask of models, and what these answer, heard where ``httpx`` and ``httpx2`` send.
+"""Record what an agent's clients ask of models, and the replies, where ``httpx`` and ``httpx2`` send
+requests.
 
-The clients of OpenAI, Anthropic, Google (but for ``aiohttp``), Ollama, LiteLLM and others send by these two
-libraries, under whatever framework. A request is a model's if both its address and its body are those of a
-known interface; whatever else an application sends is left alone. What is noted goes to the tool world of the
-conversation that the code runs for. A request whose conversation is not known is sent like any other; but
-then no conversation that was open can be judged.
+The clients of OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and others send through
+these two libraries, whatever the framework. A request counts as a model request if both its address and its
+body match a known interface; an application's other requests are left alone. The records go to the tool world
+of the conversation that the code runs for. A request whose conversation is unknown is sent like any other,
+but then no conversation that was open can be evaluated.
 
-A streamed reply is noted while the agent reads it: what it has not read it cannot have acted upon.
-"""
+A streamed reply is recorded while the agent reads it: the agent cannot act upon what it has not read."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from .world import World
 
 Exchange = Dict[str, Any]
-"""A request with what came of it, as JSON once ``as_json`` was asked for it:
+"""A request and its outcome, in JSON after ``exchanges_to_json``:
 
-- ``dialect``: the interface, a key of ``DIALECTS``; empty where it is not understood
-- ``results``: messages in the dialect's form, with the results of tools that no request before has brought
-- ``offers_tools``: whether the model was offered any; ``forced``: the one that it had to ask for
+- ``dialect``: the interface, a key of ``DIALECTS``; empty if it is not understood
+- ``results``: messages in the dialect's form with results of tools that no earlier request contained
+- ``offers_tools``: whether the model was offered any; ``forced``: the tool that it had to call
 - ``framework``: the hooked framework that sent it; empty for a plain loop
 - ``reply``: the text of the reply as far as it was read; ``failed``: why there is none; ``unread``: why it is
-  not known
-- ``is_fetched``: it asks for a response that was begun before; ``forked``: it stands for a process
+  unknown
+- ``is_fetched``: it asks for a response that was started before; ``forked``: it stands for a forked process
 """
 
 DIALECTS = {
@@ -45,35 +45,35 @@ DIALECTS = {
     "gemini": (":generateContent", ":streamGenerateContent"),
     "ollama": ("/api/chat",),
 }
-"""How the addresses of each interface end."""
+"""The endings of the addresses of each interface."""
 _NO_CALL_PATHS = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
-"""Ends of addresses at which a model is given tools and asks for none."""
+"""Endings of addresses at which a model is given tools but calls none."""
 _NO_TOOL_PATHS = frozenset(
     (
         *("embeddings", "moderations", "models", "files", "uploads", "images", "audio", "vector_stores"),
         *("fine_tuning", "conversations", "completions", "complete", "batches"),
     )
 )
-"""Parts of addresses at which no model asks for a tool."""
+"""Segments of addresses at which no model calls a tool."""
 _MODEL_USER_AGENTS = ("openai/python", "anthropic/python")
-"""How the clients of models name themselves: what they send is a model's, whatever the address."""
+"""User agents of model clients: whatever they send is a model request, whatever the address."""
 MAX_MODEL_REPLY_BYTES = 8 * 2**20
-"""Bytes of a reply that are kept."""
+"""The number of bytes of a reply that are kept."""
 
 _EXCLUDED_CLIENTS: WeakSet[Any] = WeakSet()
 _SEEN_RESULTS: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
-"""The results that the requests of each conversation brought, request by request."""
+"""The results that the requests of each conversation contained, request by request."""
 _MAX_SEEN_REQUESTS = 16
-"""So many requests with results are compared with the next one."""
+"""The number of earlier requests with results that the next one is compared with."""
 
 
 def exclude_client(client: Any) -> None:
-    """Do not listen to a client of agenteval's own, in the same process."""
+    """Ignore a client of agenteval's own in the same process."""
     _EXCLUDED_CLIENTS.add(client)
 
 
 def patch_clients(sync: Any, asynchronous: Any) -> None:
-    """Listen to the clients of an HTTP library, by their classes, from now on."""
+    """Record the requests of an HTTP library's clients, from now on, by patching their classes."""
     for client, wrap in ((sync, _observed_send), (asynchronous, _observed_send_async)):
         if not hasattr(client.send, _MARK):  # one library may stand under both names
             client.send = wrap(client.send)
@@ -88,7 +88,8 @@ _forks: list[bool] = []
 
 
 def _note_fork() -> None:
-    """A child asks with the clients that it inherited, and nobody hears it."""
+    """Record that the process forked: the child sends requests with inherited clients, and they are not
+    seen."""
     world = worlds.current_world()
     if world is not None:
         what = "the agent forked a process, whose requests to models are not seen"
@@ -133,7 +134,7 @@ def _observed_send_async(send: Any) -> Any:
 
 
 def _start_exchange(client: Any, request: Any) -> Exchange | None:
-    """What is known of a request of an agent's to a model; ``None``: it is of nobody, or of no concern."""
+    """Return the record of an agent's request to a model; ``None`` if the request is irrelevant."""
     world = worlds.current_world()
     if client in _EXCLUDED_CLIENTS or (world is None and not worlds.may_be_agent_code()):
         return None
@@ -163,7 +164,7 @@ def _record_untracked_request() -> None:
 
 
 def _calling_framework() -> str:
-    """The hooked framework whose code is on the stack."""
+    """Return the hooked framework whose code is on the stack; empty if there is none."""
     packages = hooks.hooked_packages()
     frame = sys._getframe(1) if packages else None
     while frame is not None:
@@ -176,7 +177,7 @@ def _calling_framework() -> str:
 
 
 def _read_request(request: Any) -> Exchange | None:
-    """A request as far as it is of concern."""
+    """Return the relevant parts of a request; ``None`` if it is not a model request."""
     path = str(request.url.path).rstrip("/")
     holder, _, last = path.rpartition("/")
     if request.method == "GET":
@@ -208,7 +209,7 @@ def _is_from_model_client(request: Any, path: str) -> bool:
 
 
 def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
-    """The body as an object; empty for what is none, or is of no concern."""
+    """Return the body as an object; empty if it is none or irrelevant."""
     if "json" not in str(request.headers.get("content-type") or ""):
         return {}
     try:
@@ -238,11 +239,12 @@ _IS_BODY_OF = {
     "gemini": lambda body: bool(body.get("contents")),
     "ollama": lambda body: "model" in body and _are_messages(body.get("messages")),
 }
-"""Whether a body is one of the interface."""
+"""Checks whether a body fits the interface."""
 
 
 def _forced_tool(body: dict[str, Any]) -> str:
-    """The one function that the model had to ask for: so clients ask for an answer of a certain form."""
+    """Return the one function that the model had to call, which is how clients request an answer in a certain
+    form."""
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
         return _only_allowed_function(config)
@@ -253,7 +255,7 @@ def _forced_tool(body: dict[str, Any]) -> str:
 
 
 def _only_allowed_function(config: dict[str, Any]) -> str:
-    """Gemini's form."""
+    """Return the one function that Gemini's tool configuration allows; empty if it does not force one."""
     calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
     names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
     return str(names[0]) if calling.get("mode") == "ANY" and len(names) == 1 else ""
@@ -266,7 +268,7 @@ def _only_tool(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tool_name(tool: dict[str, Any]) -> str:
-    """Some interfaces have a function's name in its ``function``."""
+    """Return the name of a tool, which some interfaces put into its ``function``."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, dict) else tool).get("name") or "")
 
@@ -275,7 +277,7 @@ def _tool_name(tool: dict[str, Any]) -> str:
 
 
 def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
-    """The messages of a request with results of tools, without what else is in them."""
+    """Yield the messages of a request that contain tool results, reduced to these results."""
     key = {"responses": "input", "gemini": "contents"}.get(dialect, "messages")
     messages = body.get(key)
     for message in messages if isinstance(messages, list) else [messages]:
@@ -310,7 +312,7 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
-    """Without those that an earlier request brought: a conversation is sent again each time."""
+    """Return the results that no earlier request contained, because each request repeats the conversation."""
     earlier = _SEEN_RESULTS.setdefault(world, [])
     hashes = [hash(json.dumps(each, sort_keys=True)) for each in results]
     known = max((_matching_prefix(hashes, those) for those in earlier), default=0)
@@ -321,7 +323,8 @@ def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
 
 
 def _matching_prefix(these: list[int], those: list[int]) -> int:
-    """How many of ``these`` are those, if these begin with them: they may be of another conversation."""
+    """Return the length of ``those`` if ``these`` begin with them, else 0: they may belong to another
+    conversation."""
     return len(those) if these[: len(those)] == those else 0
 
 
@@ -329,7 +332,7 @@ def _matching_prefix(these: list[int], those: list[int]) -> int:
 
 
 def _record_response(exchange: Exchange, response: Any) -> None:
-    """Never raises: the agent gets what it would have got."""
+    """Record a response. Never raise, so that the agent gets what it would have got without agenteval."""
     try:
         if response.status_code >= 400:
             exchange["failed"] = f"HTTP {response.status_code}"
@@ -344,7 +347,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
 
 
 class _ReplyPieces:
-    """What was read of a reply."""
+    """The part of a reply that was read."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -389,7 +392,8 @@ def _tee(response: Any, pieces: _ReplyPieces) -> None:
 
 
 def exchanges_to_json(exchanges: Sequence[Exchange], max_bytes: int | None = None) -> list[Exchange]:
-    """Return exchanges as JSON, as they are now. ``most``: bytes of all their replies together."""
+    """Return exchanges as JSON in their current state. ``max_bytes`` limits the size of all replies
+    together."""
     found = [_exchange_to_json(each) for each in exchanges]
     if max_bytes is None:
         return found

@@ -1,7 +1,6 @@
-"""Microsoft's Agent Framework: an agent with a session for each conversation.
+"""Play agents of Microsoft's Agent Framework, with a session for each conversation.
 
-What an agent as a tool (``as_tool``) did is read where each run begins.
-"""
+The behavior of an agent that is a tool (``as_tool``) is recorded where each run begins."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ FRAMEWORK = AgentFramework()
 
 
 def _require_agent(obj: Any) -> None:
-    """Raises ``Refused`` for what this does not play."""
+    """Raise ``Refused`` for objects that this adapter does not play."""
     remedy = "write a function that runs it (docs/agents.md)"
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
@@ -102,7 +101,7 @@ def _tools_of(agent: Any) -> list[Any]:
 
 
 def _agents(agent: Any) -> Iterator[Any]:
-    """An agent and those that it has as tools."""
+    """Yield an agent and the agents that are its tools."""
     return walk_tree(
         agent, lambda each: [one for one in map(find_wrapped_agent, _tools_of(each)) if one is not None]
     )
@@ -120,8 +119,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 def _watch_inner_runs() -> None:
-    """Read, from now on, what agents as tools do: they give their callers their text alone. Raises
-    ``Refused`` for a version without what is used of it."""
+    """Record from now on the runs of agents that are tools, which return only text to their callers. Raise
+    ``Refused`` for a version that lacks the classes for this."""
     try:
         from agent_framework import AgentMiddleware, AgentMiddlewareLayer
     except ImportError as error:
@@ -161,20 +160,20 @@ def _watch_inner_runs() -> None:
 
 
 class _InnerAgentRun(NamedTuple):
-    """What an agent answered, when it was run once."""
+    """The response of one run of an agent."""
 
     agent: str
     response: Any
 
 
 _CONVERSATIONS: dict[World, AgentFrameworkConversation] = {}
-"""By their worlds, those that go on."""
+"""The open conversations, by their worlds."""
 
 
 class AgentFrameworkConversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
         self.inner: dict[str, list[_InnerAgentRun]] = {}
-        """The answers of agents as tools in this turn, by the ids of the calls that started them."""
+        """The runs of agents that are tools in this turn, by the ids of the calls that started them."""
         self._world, self._agent = world, agent
         self._session = agent.create_session(session_id=session)
         self._deps = deps
@@ -204,7 +203,7 @@ class AgentFrameworkConversation:
         return {**reply, "agent": self._agent.name}
 
     async def close(self) -> None:
-        """The client and the connections to servers are the agent's."""
+        """Forget the conversation. The client and the connections to servers belong to the agent."""
         _CONVERSATIONS.pop(self._world, None)
 
 
@@ -218,7 +217,7 @@ _READ = frozenset(
         *("function_approval_request", "function_approval_response"),
     )
 )
-"""The types of contents that are read, or that hold no calls."""
+"""The types of content that are read or that contain no calls."""
 
 
 def _contents(responses: list[Any]) -> Iterator[Any]:
@@ -228,7 +227,7 @@ def _contents(responses: list[Any]) -> Iterator[Any]:
 
 
 def _is_hosted(content: Any) -> bool:
-    """Whether it is a call that ran at the provider."""
+    """Return whether a content is a call that ran at the provider."""
     return str(content.type).endswith("_tool_call")
 
 
@@ -238,8 +237,8 @@ def _id_of(content: Any) -> str:
 
 
 def _messages(run: _InnerAgentRun, inner: dict[str, list[_InnerAgentRun]]) -> list[dict[str, Any]]:
-    """A turn as messages in OpenAI's format. ``inner``: the runs of agents as tools, by the call that started
-    them."""
+    """Return a turn as messages in OpenAI's format. ``inner`` holds the runs of agents that are tools, by the
+    call that started them."""
     transcript = Transcript()
     _write(transcript, run, inner)
     return transcript.to_openai()
@@ -261,7 +260,8 @@ def _write(
 
 
 def _write_answer(transcript: Transcript, message: Any, agent: str | None, *, is_inner: bool) -> None:
-    """The words of an agent as a tool are the caller's to pass on."""
+    """Add an agent's message. The text of an agent that is a tool is left out, since its caller passes it
+    on."""
     contents = message.contents or ()
     if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
         transcript.answer(None, hosted, agent=agent)
@@ -276,7 +276,7 @@ def _call(content: Any) -> ToolCall:
 
 
 def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_InnerAgentRun]]) -> None:
-    """What a call gave, after what the agents did that it ran."""
+    """Add the result of a call, preceded by the messages of the agents that it ran."""
     call_id = getattr(content, "call_id", None) or ""
     rest = {key: runs for key, runs in inner.items() if key != call_id}
     for run in inner.get(call_id, ()):
@@ -300,15 +300,15 @@ def _result_text(content: Any) -> str:
 
 
 def _text_of(result: Any) -> str:
-    """What a tool's result is as text: the framework has it as a list of contents."""
+    """Return a tool's result as text; the framework has it as a list of contents."""
     if isinstance(result, (list, tuple)):
         return "".join(getattr(each, "text", None) or "" for each in result)
     return ToolAnswer(result).text
 
 
 def _usage(responses: list[Any]) -> dict[str, int] | None:
-    """The sum over all of a turn's answers; the framework does not count requests, each of which gave one
-    message of the assistant's."""
+    """Return the sum over all answers of a turn. The framework does not count requests, but each gave one
+    assistant message."""
     usages = [each.usage_details for each in responses if each.usage_details]
     names = sorted({name for each in usages for name, count in each.items() if isinstance(count, int)})
     if not names:
@@ -318,7 +318,7 @@ def _usage(responses: list[Any]) -> dict[str, int] | None:
 
 
 def _waits_for(response: Any) -> str:
-    """What a person has to give before the agent goes on; empty if nothing."""
+    """Return what a person has to provide before the agent continues; empty if nothing."""
     for each in response.user_input_requests:
         call = getattr(each, "function_call", None)
         return f"approval of {call.name}" if call is not None else f"input ({each.type})"

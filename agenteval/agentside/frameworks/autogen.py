@@ -1,7 +1,6 @@
-"""An ``AssistantAgent`` of AutoGen, or a team of them: a copy for each conversation.
+"""Play an ``AssistantAgent`` of AutoGen, or a team of them, with a copy for each conversation.
 
-Agents of AutoGen keep their history inside, so those that are tools (``AgentTool``) are copied, too.
-"""
+Agents of AutoGen keep their history inside, so agents that are tools (``AgentTool``) are copied, too."""
 
 from __future__ import annotations
 
@@ -85,8 +84,8 @@ FRAMEWORK = AutoGen()
 
 
 def _all_parts(obj: Any) -> list[Any]:
-    """An agent or a team, and those that it has as tools or members. Raises ``Refused`` for what this does
-    not play."""
+    """Return an agent or a team, and those that are its tools or members. Raise ``Refused`` for objects that
+    this adapter does not play."""
     return list(walk_tree(obj, _parts_of))
 
 
@@ -104,7 +103,7 @@ def _agents(obj: Any) -> list[Any]:
 
 
 def _speakers(obj: Any) -> set[str]:
-    """Whose words are the answer: those of an agent that is a tool are not."""
+    """Return the names of the agents whose text is the answer; an agent that is a tool is not one of them."""
     if _TEAM not in kinds(obj):
         return {obj.name}
     return set().union(*map(_speakers, obj._participants))
@@ -139,7 +138,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _name_in(bench: Any, tool: Any) -> str:
-    """A workbench may give a tool another name."""
+    """Return a tool's name in a workbench, which may override it."""
     override = getattr(bench, "_tool_overrides", {}).get(tool.name)
     return str(getattr(override, "name", None) or tool.name)
 
@@ -177,11 +176,11 @@ class AutoGenConversation:
         return transcript.to_openai()
 
     async def close(self) -> None:
-        """Nothing: the client of the model is the agent's."""
+        """Do nothing: the model client belongs to the agent."""
 
 
 def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
-    """A copy that shares no history, with those that it has as tools or speaks for."""
+    """Return a copy that shares no history, including the agents that are its tools or members."""
     if id(obj) in seen:
         return seen[id(obj)]
     new = seen[id(obj)] = copy.copy(obj)
@@ -194,7 +193,7 @@ def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
 
 
 def _rebuild_team(team: Any, participants: list[Any]) -> Any:
-    """A team made anew, with what it was made with."""
+    """Initialize a copied team again, with its original arguments."""
     from autogen_agentchat.teams import BaseGroupChat
 
     messages = team._message_factory
@@ -214,7 +213,7 @@ def _rebuild_team(team: Any, participants: list[Any]) -> Any:
 
 
 def _copy_workbench(bench: Any, seen: dict[int, Any]) -> Any:
-    """A workbench whose agents as tools are copies."""
+    """Return a workbench in which agents that are tools are copies."""
     if _WORKBENCH not in kinds(bench) or not any(_RUNNER_TOOL in kinds(tool) for tool in bench._tools):
         return bench
     new = copy.copy(bench)
@@ -238,11 +237,11 @@ _READ = frozenset(
         *("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent"),
     )
 )
-"""The events that are read, or that hold no calls."""
+"""The events that are read or that contain no calls."""
 
 
 def _write(transcript: Transcript, event: Any, speakers: set[str], handoff_tools: set[str]) -> None:
-    """Write what an agent did, or one that it has as a tool, whose words are its to pass on."""
+    """Add an event of an agent, or of one that is its tool, whose text the agent passes on itself."""
     kind = type(event).__name__
     if kind == "ToolCallRequestEvent":
         _write_calls(transcript, event, handoff_tools)
@@ -265,7 +264,8 @@ def _write_calls(transcript: Transcript, event: Any, handoff_tools: set[str]) ->
 
 
 def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
-    """What each reply of a turn reported, agents as tools included; ``None`` if no model did."""
+    """Return the usage that each reply of a turn reported, including agents that are tools; ``None`` if no
+    model reported any."""
     usages = [event.models_usage for event in heard if getattr(event, "models_usage", None) is not None]
     names = ("prompt_tokens", "completion_tokens")
     return [{name: getattr(each, name) for name in names} for each in usages] or None

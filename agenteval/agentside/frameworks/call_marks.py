@@ -1,5 +1,5 @@
-"""What the calls in a turn's messages are to the scenario: asked of it, carried out elsewhere, or refused
-before any tool ran."""
+"""Mark what happened to the calls in a turn's messages: the scenario was asked, they ran elsewhere, or they
+were refused before any tool ran."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def ids_of(messages: list[Message], names: Collection[str]) -> set[Any]:
 def mark_calls(
     messages: list[Message], requested: list[RequestedCall], elsewhere: Collection[Any]
 ) -> list[Message]:
-    """Return the messages with what is known of their calls. One that the scenario was asked for has the
-    arguments with which it was asked: whatever the framework made of them in between, it is found by them.
-    One that was not asked for, and has no result or an error, was ``attempted``: no tool ran, unless its id
-    is among those that were carried out ``elsewhere``.
-    """
+    """Return the messages with their calls marked.
+
+    A call that the scenario was asked for gets the arguments with which it was asked, so that it can be found
+    by them whatever the framework made of them in between. A call that it was not asked for, and that has no
+    result or an error, is marked as ``attempted``: no tool ran, unless its id is among those that ran
+    ``elsewhere``."""
     found = _pair_calls(list(iter_calls(messages)), requested)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
@@ -51,8 +52,10 @@ def mark_calls(
 
 
 def _pair_calls(calls: list[Message], requested: list[RequestedCall]) -> dict[int, RequestedCall]:
-    """Find for each call, by its identity, what was asked: what has an id by that, since two calls may have
-    the same arguments; all else by name and arguments, since some frameworks give their tools no ids."""
+    """Return the request for each call, by the call's identity.
+
+    Calls with an id are matched by id, since two calls may have the same arguments; all others by name and
+    arguments, since some frameworks give their tools no ids."""
     by_id: dict[Any, list[RequestedCall]] = {}
     by_arguments: dict[Any, list[RequestedCall]] = {}
     for each in requested:
@@ -78,9 +81,11 @@ _Made = TypeVar("_Made")
 
 
 def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
-    """Find for each call that a model asked for (its name and arguments) what was made of it: with the same
-    arguments, else the first of its name, since a framework may have changed them. ``None``: nothing. For
-    frameworks that give their tools no ids."""
+    """Return what was made of each call that a model asked for (its name and arguments), for frameworks that
+    give their tools no ids.
+
+    A call with the same arguments matches first, then the first of that name, since a framework may have
+    changed the arguments. ``None``: there is no match."""
     left = list(made)
     found: list[_Made | None] = [None for _ in wanted]
     for is_sure in (True, False):
@@ -95,8 +100,8 @@ def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made
 def restore_arguments(
     messages: list[Message], requested: list[RequestedCall]
 ) -> tuple[list[Message], set[Any]]:
-    """Return the messages, with the arguments with which the scenario was asked for their calls: by their
-    names, in their order. And the ids of these calls."""
+    """Return the messages with the arguments with which the scenario was asked for their calls, matched by
+    name in order, and the ids of these calls."""
     calls = list(iter_calls(messages))
     wanted = [
         (call["function"].get("name"), _parse_arguments(call["function"].get("arguments"))) for call in calls
@@ -122,7 +127,7 @@ def _map_calls(messages: list[Message], read: Callable[[Message], Message]) -> l
 
 
 def _parse_arguments(arguments: Any) -> Any:
-    """Arguments as they are compared."""
+    """Return arguments in the form in which they are compared."""
     try:
         return (json.loads(arguments or "{}") if isinstance(arguments, str) else arguments) or {}
     except ValueError:

@@ -1,9 +1,8 @@
-"""An ``Agent`` of CrewAI: a copy for each conversation (``Agent.copy``).
+"""Play an ``Agent`` of CrewAI, with a copy for each conversation (``Agent.copy``).
 
-A crew answers once and has no conversation: it is refused. The framework is played in a thread, since its
-tools are called without being awaited. Calls that a model makes natively are listed with the answer; those
-that it writes as text are known by the scenario's tools alone.
-"""
+A crew answers once and has no conversation, so it is refused. The framework runs in a thread, since it calls
+its tools without awaiting them. A model's native calls are listed in the output; calls that it writes as text
+are known only from the scenario's tools."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _OTHERS = {
     "crewai.agents.agent_builder.base_agent.BaseAgent": "BaseAgent",
 }
 _QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
-"""What keeps the framework from telling its makers of each run, where the author has not decided."""
+"""Settings that keep the framework from reporting each run to its makers, unless the author has set them."""
 
 
 class CrewAI:
@@ -81,7 +80,7 @@ FRAMEWORK = CrewAI()
 
 
 def _require_agent(obj: Any) -> None:
-    """Raises ``Refused`` for what this does not play."""
+    """Raise ``Refused`` for objects that this adapter does not play."""
     if inspect.isclass(obj):
         raise Refused(f"{obj.__name__} is a class of CrewAI", "name an agent that is made of it")
     if _AGENT not in kinds(obj):
@@ -130,8 +129,9 @@ class CrewAIConversation:
         }
 
     def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
-        """A model that writes its calls as text writes one in each message but the answer. The framework
-        itself has answered those that reached no tool."""
+        """Note calls that the framework answered itself because they reached no tool.
+
+        A model that writes its calls as text writes one in each message except the answer."""
         llm = self._agent.llm
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
@@ -141,19 +141,19 @@ class CrewAIConversation:
             self._world.note_unplaced("the framework answered a call that the model wrote as text by itself")
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
     def _token_counts(self) -> dict[str, int]:
         return dict(getattr(self._agent.llm, "_token_usage", None) or {})
 
     def _usage_since(self, before: dict[str, int]) -> dict[str, int] | None:
-        """The counts of the model, which is this conversation's own, without those of earlier turns."""
+        """Return the counts of the conversation's own model without those of earlier turns."""
         used = {name: count - before.get(name, 0) for name, count in self._token_counts().items()}
         return used if any(used.values()) else None
 
 
 def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
-    """The native calls of a turn with their results. One that reached no tool was refused."""
+    """Return the native calls of a turn with their results. A call that reached no tool was refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
     messages, answered_ids = restore_arguments(of_calls, list(world.calls_so_far))
     return [

@@ -1,7 +1,7 @@
-"""Google's Agent Development Kit: an agent, a tree of agents or an ``App``, played by a runner of our own.
+"""Play an agent, a tree of agents or an ``App`` of Google's Agent Development Kit, with a runner of
+agenteval's.
 
-A plugin hears what agents as tools did, and which calls are the framework's own.
-"""
+A plugin records what agents that are tools did, and which calls are the framework's own."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _GROUNDING = (
     "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
     "VertexAiRagRetrieval",
 )  # fmt: skip
-"""What runs at the provider, and leaves what it looked up in the reply."""
+"""Tools that run at the provider and leave in the reply what they looked up."""
 _HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
 _OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
-"""What adds to the prompt and is never called."""
+"""Tools that add to the prompt and are never called."""
 _COUNTS = (
     "prompt_token_count", "candidates_token_count", "thoughts_token_count", "tool_use_prompt_token_count",
     "cached_content_token_count", "total_token_count",
@@ -100,7 +100,7 @@ FRAMEWORK = GoogleAdk()
 
 
 def _root_agent(obj: Any) -> Any:
-    """The agent at the top. Raises ``Refused`` for what is none."""
+    """Return the root agent. Raise ``Refused`` for any other object."""
     if isinstance(obj, type):
         raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
     if is_instance_of(obj, _RUNNER):
@@ -113,7 +113,7 @@ def _root_agent(obj: Any) -> Any:
 
 
 def _agents(root: Any) -> Iterator[Any]:
-    """An agent, those below it, and those that it has as tools."""
+    """Yield an agent, its sub-agents, and the agents that are its tools."""
     return walk_tree(root, _parts_of)
 
 
@@ -123,7 +123,7 @@ def _parts_of(agent: Any) -> list[Any]:
 
 
 def _require_local_tools(agent: Any) -> None:
-    """Raises ``Refused`` for an agent whose tools run where nobody can answer for them."""
+    """Raise ``Refused`` for an agent whose tools run where they cannot be answered."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
@@ -131,7 +131,7 @@ def _require_local_tools(agent: Any) -> None:
 
 
 def _to_tool(tool: Any) -> Tool | None:
-    """What is known of an agent's tool before the run; ``None`` for what is none of its own."""
+    """Return what is known of an agent's tool before the run; ``None`` if it is the framework's own."""
     if not is_instance_of(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
@@ -151,7 +151,8 @@ def _to_tool(tool: Any) -> Tool | None:
 
 
 def _is_internal(tool: Any) -> bool:
-    """Whether a tool is the framework's way to itself, or adds to the prompt and is never called."""
+    """Return whether a tool belongs to the framework's own control flow, or adds to the prompt and is never
+    called."""
     return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
 
@@ -172,7 +173,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _lower_types(schema: Any) -> Any:
-    """Google writes ``STRING`` where JSON Schema has ``string``."""
+    """Return a schema with the types in lower case: Google writes ``STRING`` for JSON Schema's ``string``."""
     if isinstance(schema, dict):
         return {
             key: each.lower() if key == "type" and isinstance(each, str) else _lower_types(each)
@@ -185,23 +186,24 @@ def _lower_types(schema: Any) -> Any:
 
 
 class _RecordedEvent(NamedTuple):
-    """``is_inner``: of an agent that ran as a tool, whose words are the calling agent's to pass on."""
+    """An event of a run."""
 
     event: Any
     is_inner: bool = False
+    """True if it comes from an agent that ran as a tool, whose text the calling agent passes on."""
 
 
 class _AdkTurn:
-    """What is known of a turn."""
+    """The record of a turn."""
 
     def __init__(self) -> None:
         self.events: list[_RecordedEvent] = []
         self.own: set[str] = set()
-        """The ids of calls that the framework carried out for itself."""
+        """The ids of calls that the framework ran for itself."""
         self.missing: set[str] = set()
-        """The ids of calls of tools that there are none of."""
+        """The ids of calls of tools that do not exist."""
         self.tasks: set[str] = set()
-        """The names of agents as tools that the framework starts by itself, without their tool."""
+        """The names of agents that are tools but that the framework starts itself, without the tool."""
 
     def begin(self) -> None:
         self.events, self.own, self.missing, self.tasks = [], set(), set(), set()
@@ -258,7 +260,7 @@ class AdkConversation:
         return {"messages": messages, "usage": _usage(heard), "elsewhere": elsewhere}
 
     async def close(self) -> None:
-        """Nothing: plugins and toolsets are the agent's, and other conversations have them, too."""
+        """Do nothing: plugins and toolsets belong to the agent, and other conversations use them, too."""
 
 
 def _make_runner(obj: Any, plugin: Any) -> Any:
@@ -279,7 +281,7 @@ def _make_runner(obj: Any, plugin: Any) -> Any:
 
 
 def _require_seam() -> None:
-    """Raises ``Refused`` for a version without what is used of it."""
+    """Raise ``Refused`` for a version that lacks what the adapter uses."""
     try:
         from google.adk.models.llm_request import LlmRequest
         from google.adk.plugins.base_plugin import BasePlugin
@@ -305,7 +307,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     from google.adk.tools import BaseTool
 
     class Heard(BasePlugin):  # type: ignore[misc]
-        """Notes what the events of the run itself do not tell."""
+        """A plugin that records what the events of the run itself do not report."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
             tools = llm_request.tools_dict.items()
@@ -330,7 +332,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
 
 
 class _ProviderTools:
-    """What runs at the model's provider, and shows in its replies alone."""
+    """The tools that run at the model's provider, and show only in its replies."""
 
     def __init__(self, agents: Iterator[Any]) -> None:
         tools = [tool for agent in agents for tool in getattr(agent, "tools", None) or ()]
@@ -338,7 +340,7 @@ class _ProviderTools:
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
     def unplaced(self, heard: list[_RecordedEvent]) -> Iterator[str]:
-        """Yield what of a turn may hold calls that are not seen."""
+        """Yield descriptions of the parts of a turn that may contain calls that agenteval cannot see."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
         for event in (each.event for each in heard):
@@ -348,14 +350,16 @@ class _ProviderTools:
                 yield "the model looked something up at its provider, with a tool that it does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
-        """What the model looked up, as a call of the tool that did it, if there is one alone."""
+        """Return what the model looked up, as a call of the tool that did it, if there is exactly one such
+        tool."""
         queries = self._grounding_queries(event)
         if queries is None or len(self._grounding) != 1:
             return []
         return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
     def _grounding_queries(self, event: Any) -> list[str] | None:
-        """``None``: nothing. A reply whose metadata an agent as a tool passed on tells of it again."""
+        """Return what a reply looked up; ``None`` if nothing. A reply that repeats the metadata of an agent
+        that is a tool reports it again."""
         metadata = getattr(event, "grounding_metadata", None)
         queries = [
             each
@@ -366,7 +370,7 @@ class _ProviderTools:
 
 
 _UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
-"""Parts that tell of what was carried out at the provider, or by an executor of code."""
+"""Parts that report executions at the provider or by a code executor."""
 
 
 def _parts(event: Any) -> list[Any]:
@@ -374,7 +378,7 @@ def _parts(event: Any) -> list[Any]:
 
 
 def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any]]:
-    """The turn as messages in OpenAI's format, without the framework's calls to itself."""
+    """Return the turn as messages in OpenAI's format, without the framework's internal calls."""
     transcript = Transcript()
     for place, heard in enumerate(turn.events):
         if getattr(heard.event, "partial", None) or heard.event.author == "user":
@@ -389,7 +393,8 @@ def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any
 
 
 def _write_answer(transcript: Transcript, heard: _RecordedEvent, turn: _AdkTurn) -> None:
-    """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
+    """Add an agent's message. A hand-off is one without text. The text of an agent that is a tool is left
+    out, since its caller passes it on."""
     event, is_inner = heard
     text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
@@ -415,12 +420,13 @@ def _finish_reason(event: Any) -> str | None:
 
 
 def _is_hidden(call: Any, turn: _AdkTurn) -> bool:
-    """Whether a call, or a result, is the framework's own."""
+    """Return whether a call or a result is the framework's own."""
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
 def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
-    """A result that is no mapping stands in one, which the framework adds; an error stands in ``error``."""
+    """Add the result of a call. The framework wraps a result that is no mapping in ``result``, and puts an
+    error into ``error``."""
     response = result.response
     failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))
     if isinstance(response, dict) and list(response) == ["result"]:
@@ -434,13 +440,14 @@ def _speaker(heard: list[_RecordedEvent]) -> str | None:
 
 
 def _usage(heard: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
-    """What each model call of a turn reported, agents as tools included; ``None`` if no model did."""
+    """Return the usage that each model call of a turn reported, including agents that are tools; ``None`` if
+    no model reported any."""
     reported = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
     return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 
 
 def _require_done(heard: list[_RecordedEvent]) -> None:
-    """Raises ``Waits`` for a call that nobody has answered, and ``RuntimeError`` for a model's failure."""
+    """Raise ``Waits`` for a call without an answer, and ``RuntimeError`` for a model's failure."""
     answered = {each.id for one in heard for each in one.event.get_function_responses()}
     for event, _ in heard:
         pending = set(getattr(event, "long_running_tool_ids", None) or ()) - answered

@@ -1,4 +1,4 @@
-"""Agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
+"""Play agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CODE_ACT = "llama_index.core.agent.workflow.codeact_agent.CodeActAgent"
 _REACT = "llama_index.core.agent.workflow.react_agent.ReActAgent"
 _WORKFLOW = "workflows.workflow.Workflow"
 _HAND_OFF = "handoff"
-"""The framework's own tool; it lets nobody else have the name."""
+"""The framework's own tool, whose name no other tool can have."""
 
 
 class LlamaIndex:
@@ -92,7 +92,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 class LlamaIndexConversation:
-    """The history is a memory of its own; the framework keeps none that could be given to the next run."""
+    """One conversation. It has a memory of its own as the history, since the framework keeps none that the
+    next run could be given."""
 
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = obj
@@ -130,7 +131,7 @@ class LlamaIndexConversation:
         return {"messages": messages, "usage": used or None, "agent": result.current_agent_name}
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
@@ -143,7 +144,7 @@ def _waits_for(event: Any) -> str:
 
 
 def _at_provider(event: Any) -> list[str]:
-    """What of a model's reply its provider carried out."""
+    """Return the types of the calls in a model's reply that its provider ran."""
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
@@ -153,7 +154,7 @@ def _at_provider(event: Any) -> list[str]:
 
 
 def _is_thinking_aloud(obj: Any, event: Any) -> bool:
-    """Whether an agent's output has its thoughts and calls as text, which is for itself."""
+    """Return whether an agent writes its thoughts and calls as text, which is not part of the answer."""
     name = getattr(event, "current_agent_name", None)
     return any(agent.name == name and _REACT in kinds(agent) for agent in _agents(obj))
 
@@ -174,7 +175,7 @@ def _calls_in(output: Any) -> list[ToolCall]:
 
 
 def _usage_in(event: Any) -> list[dict[str, Any]]:
-    """What the provider told of the tokens, in its words: the framework keeps its reply as it came."""
+    """Return the token usage in the provider's words, since the framework keeps its reply unchanged."""
     raw = event.raw if type(event).__name__ == "AgentOutput" else None
     for name in ("usage", "usage_metadata", "usageMetadata"):
         usage = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
@@ -185,8 +186,8 @@ def _usage_in(event: Any) -> list[dict[str, Any]]:
 
 
 def _with_answer(transcript: Transcript, result: Any) -> list[dict[str, Any]]:
-    """The turn with its answer, which the framework strips of thoughts, or takes from a tool that answers
-    directly."""
+    """Return the turn's messages with the answer, from which the framework strips thoughts, or which it takes
+    from a tool that answers directly."""
     transcript.end_with(result.response.content or "", agent=result.current_agent_name)
     *before, answer = transcript.to_openai()
     kept = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]

@@ -1,8 +1,7 @@
-"""Objects of frameworks that keep a memory of their own, in the code around them.
+"""Find stateful objects of frameworks in the code around them.
 
-Where a function calls one that its module holds, nobody makes it anew for a conversation. It is found by what
-the code names: globals, closures, defaults, and what these lead to. Nothing is called.
-"""
+If a function calls one that its module holds, it is not made anew for each conversation. It is found through
+the names in the code: globals, closures, defaults, and what these lead to. Nothing is called."""
 
 from __future__ import annotations
 
@@ -24,14 +23,15 @@ if TYPE_CHECKING:
 
 
 class StatefulClass(NamedTuple):
-    """A class whose objects remember. ``package`` and ``name``: where it is, whatever the modules between.
-    ``by``: the attribute that has what they remember with, for those that need one. ``by_id``: they keep
-    conversations apart by an id that each call gives."""
+    """A class whose objects remember something."""
 
     package: str
+    """The package that contains the class, whatever the modules in between."""
     name: str
     memory_attribute: str = ""
+    """The attribute that holds the memory, for objects that remember only if it is set."""
     is_keyed_by_id: bool = False
+    """True if the objects keep conversations apart by an id in each call."""
     is_agent: bool = False
 
     def is_class_of(self, obj: Any) -> bool:
@@ -62,28 +62,32 @@ STATEFUL_CLASSES = (
     StatefulClass("crewai", "Crew", memory_attribute="memory", is_agent=True),
     StatefulClass("crewai", "Agent", memory_attribute="memory", is_agent=True),
 )
-"""Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's workflows remember
-nothing by themselves."""
+"""The known classes. Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's
+workflows remember nothing by themselves."""
 
 _MAX_DEPTH = 6
 _MAX_OBJECTS = 2000
 _MAX_ITEMS = 50
 _NEW_IDS = ("uuid", "secrets")
-"""Code that takes its ids from these modules has a new one for each call."""
+"""Modules that create ids: code that uses them has a new id for each call."""
 
 
 class SharedMemory(NamedTuple):
-    """``name``: by what the code knows it; ``kind``: its class; ``remedy``: what would keep conversations
-    apart."""
+    """An object that remembers something across conversations."""
 
     name: str
+    """The name by which the code refers to the object."""
     kind: str
+    """The object's class."""
     remedy: str
+    """The change that would keep conversations apart."""
 
 
 def find_shared_memory(code: Any, *, has_ids: bool = False) -> SharedMemory | None:
-    """Return what keeps a memory for all that call ``code``, a function, a class or an object of the
-    author's; ``None`` where nothing is found. ``has_ids``: it gets or makes an id for each conversation."""
+    """Return the object that keeps a memory across all calls of ``code``, a function, a class or an object of
+    the author's; ``None`` if there is none.
+
+    ``has_ids``: the code gets or makes an id for each conversation."""
     walk = _Walk()
     found = [(keeper, shared) for shared, keeper in walk.keepers("", code, 0)]
     has_ids = has_ids or walk.makes_ids
@@ -126,7 +130,7 @@ def _stateful_class_of(value: Any) -> StatefulClass | None:
 
 
 def _named_values_in(value: Any) -> NamedValues:
-    """What a value leads to, by its names; nothing of a library's."""
+    """Yield the values that a value leads to, with their names, except those of a library."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
@@ -171,11 +175,11 @@ _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
     (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
     (object, _read_object),
 )
-"""By the kind of a value, the first that it is of."""
+"""The readers by type. The first match counts."""
 
 
 def _read_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The globals that code reads, and what it takes from modules that are loaded."""
+    """Yield the globals that code reads, and what it takes from loaded modules."""
     module: Any = None
     for step in dis.get_instructions(code):
         name = str(step.argval)

@@ -1,8 +1,7 @@
-"""OpenAI's Agents SDK: an ``agents.Agent``, with its hand-offs and the agents that are its tools.
+"""Play an ``agents.Agent`` of OpenAI's Agents SDK, with its hand-offs and the agents that are its tools.
 
-Agents inside tools are run by the SDK's own ``Runner``: the one place where every run begins, and where their
-sessions, their usage and what ran at the provider are known.
-"""
+The SDK's own ``Runner`` runs agents inside tools. It is the one place where every run begins, and where their
+sessions, their usage and the calls at the provider are known."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ _HOSTED = frozenset(
         *("ToolSearchTool", "ProgrammaticToolCallingTool"),
     )
 )
-"""What runs at the provider, in the words of ``agents.tool``."""
+"""The classes in ``agents.tool`` of tools that run at the provider."""
 _GUARDRAIL_ERRORS = {
     "InputGuardrailTripwireTriggered": "input guardrail",
     "OutputGuardrailTripwireTriggered": "output guardrail",
@@ -54,9 +53,10 @@ _GUARDRAIL_ERRORS = {
     "ToolOutputGuardrailTripwireTriggered": "output guardrail of a tool",
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
-"""What ``Runner.run`` is given by an application, beside the agent and what the user said."""
+"""The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's message.
+"""
 _CONVERSATIONS: dict[World, OpenAIAgentsConversation] = {}
-"""By their worlds, those that go on."""
+"""The open conversations, by their worlds."""
 
 
 class _OpenAIAgents:
@@ -112,7 +112,7 @@ FRAMEWORK = _OpenAIAgents()
 
 
 def _required_context(agent: Any) -> str | None:
-    """The type that ``Agent[Shop](…)`` was written with."""
+    """Return the name of the context type in ``Agent[Shop](…)``."""
     args = getattr(getattr(agent, "__orig_class__", None), "__args__", ())
     needed = args[0] if args else None
     is_one = isinstance(needed, type) and needed not in (type(None), object)
@@ -123,7 +123,7 @@ def _required_context(agent: Any) -> str | None:
 
 
 def _all_agents(agent: Any) -> list[Any]:
-    """An agent and all that it can reach."""
+    """Return an agent and all agents that it can reach."""
     return list(walk_tree(agent, _reachable_agents)) if _is_agent(agent) else []
 
 
@@ -132,7 +132,7 @@ def _reachable_agents(agent: Any) -> list[Any]:
 
 
 def _handoff_target(handoff: Any) -> Any:
-    """The agent of a hand-off. The SDK keeps it in what ``handoff()`` made."""
+    """Return the agent of a hand-off, which the SDK keeps in the object that ``handoff()`` made."""
     if _AGENT in kinds(handoff):
         return handoff
     reference = getattr(handoff, "_agent_ref", None)
@@ -141,7 +141,7 @@ def _handoff_target(handoff: Any) -> Any:
 
 
 def _wrapped_agent(tool: Any) -> Any:
-    """The agent that is a tool by its ``as_tool``; ``None`` for all other tools."""
+    """Return the agent that became a tool through ``as_tool``; ``None`` for all other tools."""
     known = getattr(tool, "_agent_instance", None)
     if known is not None or not hasattr(tool, "on_invoke_tool") or not is_agent_tool(tool):
         return known
@@ -149,7 +149,8 @@ def _wrapped_agent(tool: Any) -> Any:
 
 
 def _may_run_other_agents(tool: Any) -> bool:
-    """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
+    """Return whether the function of a tool refers to an agent, which it may run and which has tools of its
+    own."""
 
     def names_one(value: Any) -> bool:
         return _is_agent(value) or may_reach(value, _is_agent, "agents")
@@ -161,7 +162,7 @@ def _may_run_other_agents(tool: Any) -> bool:
 
 
 def _is_of_server(tool: Any) -> bool:
-    """Whether it stands for the tools of an MCP server that the provider calls."""
+    """Return whether a tool stands for those of an MCP server that the provider calls."""
     return type(tool).__name__ == "HostedMCPTool"
 
 
@@ -181,8 +182,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 def _is_hosted(tool: Any) -> bool:
-    """Whether it runs at the provider. Raises ``Refused`` for what acts on this machine in a way that nobody
-    else can answer, and for what is not known."""
+    """Return whether a tool runs at the provider. Raise ``Refused`` for an unknown tool, and for one that
+    acts on this machine in a way that cannot be answered for it."""
     names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
     if names & {"LocalShellTool", "ShellTool"}:
         return getattr(tool, "executor", None) is None
@@ -247,7 +248,7 @@ class OpenAIAgentsConversation:
         await self._servers.close()
 
     def _transcript(self, items: Any) -> Transcript:
-        """The items of a turn as messages."""
+        """Return the items of a turn as messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
             self._world.note_unplaced(f"an item '{kind}' of a run is not read")
         transcript, refused = Transcript(), self._refused_call_ids(items)
@@ -257,8 +258,8 @@ class OpenAIAgentsConversation:
         return transcript
 
     def _refused_call_ids(self, items: Any) -> set[str]:
-        """The ids of calls for which the scenario was not asked: their tools have not run. They were refused,
-        by the SDK, a guardrail or a person."""
+        """Return the ids of calls for which the scenario was not asked: the SDK, a guardrail or a person
+        refused them, and their tools did not run."""
         calls = [_parse_call(item)[0] for item in items if item.type == "tool_call_item"]
         names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
@@ -266,7 +267,7 @@ class OpenAIAgentsConversation:
         return {call_id for call_id in ours if not self._was_asked(call_id, names.get(call_id, ""))}
 
     def _was_asked(self, call_id: str, name: str) -> bool:
-        """Whether a call reached the scenario: by its id, where the SDK gave its tool one."""
+        """Return whether a call reached the scenario, by its id if the SDK gave its tool one."""
         asked = self._world.calls_so_far
         return self._world.has_received_call(call_id) or any(
             each[0] == name and not each.call_id for each in asked
@@ -275,9 +276,10 @@ class OpenAIAgentsConversation:
     # ── connections of its own
 
     def copy(self, agent: Any) -> Any:
-        """The one that this conversation has of an agent, where its servers have to be connected, or those of
-        an agent that it can reach. Its fields are as they were; a constructor of the author's own is not
-        called."""
+        """Return this conversation's copy of an agent if its MCP servers, or those of an agent that it can
+        reach, have to be connected; otherwise the agent itself.
+
+        The copy has the same fields; a constructor of the author's is not called."""
         if not self._needs_connections or not _is_agent(agent):
             return agent
         known = self._copies.get(id(agent))
@@ -304,7 +306,8 @@ class OpenAIAgentsConversation:
     # ── runs inside of it
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What a run inside a tool is given: a session of the author's would be that of all conversations."""
+        """Return the options for a run inside a tool. A session of the author's is replaced, since all
+        conversations would share it."""
         session = options.get("session")
         if session is None:
             return options
@@ -315,7 +318,7 @@ class OpenAIAgentsConversation:
         return {**options, "session": self._sessions[id(session)][1]}
 
     def record_run(self, result: Any) -> Any:
-        """A run inside a tool, whose items do not come up."""
+        """Record a run inside a tool, whose items do not reach the outer run."""
         self._count(result)
         called = [_parse_call(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
@@ -323,7 +326,7 @@ class OpenAIAgentsConversation:
         return result
 
     def record_streamed_run(self, agent: Any, result: Any) -> Any:
-        """The same for a run whose items are not there yet."""
+        """Record a streamed run inside a tool, whose items do not exist yet."""
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
             self._world.note_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
@@ -351,7 +354,7 @@ def _counts(usage: Any) -> dict[str, Any]:
 
 
 def _options(deps: Any) -> dict[str, Any]:
-    """What each run of a conversation is given: a context, or a dict of options by their names."""
+    """Return the options for each run of a conversation: a context, or a dict of options by name."""
     if isinstance(deps, dict) and deps and _OPTIONS.issuperset(deps):
         return dict(deps)
     if "agents.run.RunConfig" in kinds(deps) or "agents.run_config.RunConfig" in kinds(deps):
@@ -360,7 +363,8 @@ def _options(deps: Any) -> dict[str, Any]:
 
 
 def _guardrail_message(error: BaseException) -> str:
-    """What a guardrail that stops a turn says to the user: the SDK has no words of its own for it."""
+    """Return the message to the user from a guardrail that stopped a turn, for which the SDK has no text of
+    its own; empty for any other error."""
     kind = _GUARDRAIL_ERRORS.get(type(error).__name__)
     if not kind:
         return ""
@@ -370,7 +374,7 @@ def _guardrail_message(error: BaseException) -> str:
 
 
 def _waits_for(result: Any) -> str:
-    """What a person is to decide."""
+    """Return what a person has to decide; empty if nothing."""
     asked = list(getattr(result, "interruptions", None) or ())
     asked += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
     answered = any(item.type == "mcp_approval_response_item" for item in result.new_items)
@@ -391,7 +395,7 @@ _READ = frozenset(
         *("tool_search_call_item", "tool_search_output_item"),
     )
 )
-"""The items that are read, or that hold no calls."""
+"""The items that are read or that contain no calls."""
 _LOCAL_RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
@@ -414,7 +418,7 @@ def _write_call(transcript: Transcript, item: Any, _refused: set[str]) -> None:
 
 
 def _write_hand_off(transcript: Transcript, item: Any, _refused: set[str]) -> None:
-    """It is an answer without a word, of the agent that hands over."""
+    """Add a hand-off as a message without text from the agent that hands over."""
     transcript.more_calls([], agent=_speaker(item))
 
 
@@ -430,11 +434,12 @@ _WRITERS: dict[str, Callable[[Transcript, Any, set[str]], None]] = {
     "handoff_call_item": _write_hand_off,
     "tool_call_output_item": _write_result,
 }
-"""By the kind of an item. ``refused``: the ids of calls that no tool ran for."""
+"""The functions that write the items of each kind. ``refused`` holds the ids of calls for which no tool ran.
+"""
 
 
 def _parse_call(item: Any) -> tuple[ToolCall, str | None]:
-    """A call; and its result, if it ran at the provider."""
+    """Return a call, and its result if it ran at the provider."""
     raw = item.raw_item
     kind = str(_field(raw, "type") or "")
     read = _ARGUMENTS.get(kind)
@@ -452,11 +457,11 @@ _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "shell_call": lambda raw: shell_arguments(_with_attributes(_field(raw, "action"))),
     "apply_patch_call": lambda raw: file_patch_arguments(_with_attributes(_field(raw, "operation"))),
 }
-"""By the type of a call that runs here, where its arguments are."""
+"""The readers of the arguments, by the type of a call that runs here."""
 
 
 def _name_of(item: Any, kind: str) -> Any:
-    """Tools of the SDK's own have no name in their calls, but a type."""
+    """Return the name of a call's tool. Calls of the SDK's own tools have a type in place of a name."""
     if name := _field(item.raw_item, "name"):
         return name
     known = getattr(item, "_resolved_tool_name", None) if kind.endswith("shell_call") else None
@@ -490,8 +495,8 @@ def _with_attributes(value: Any) -> Any:
 
 
 def _write_answer(transcript: Transcript, output: Any, agent: str) -> None:
-    """The last message is what the turn gave. That is not always what the model said: a tool's result may be
-    it, and a structured answer is what was read from the model's text."""
+    """Make the output of the turn the last message. It may differ from the model's text: it may be a tool's
+    result, or a structured answer parsed from the text."""
     is_last_message = transcript.ends_in_answer and isinstance(output, str)
     if output is not None and not is_last_message:
         transcript.end_with(_text(output), agent=agent)
@@ -511,13 +516,13 @@ def _plain(value: Any) -> Any:
 
 
 def _needs_connection(agent: Any) -> bool:
-    """Whether it has a server that nobody has connected, of a kind that needs it."""
+    """Return whether an agent has an unconnected server of a kind that needs a connection."""
     return any(getattr(server, "session", agent) is None for server in agent.mcp_servers)
 
 
 class _Servers:
-    """The MCP servers of a conversation's agents that nobody has connected: each conversation has its own
-    connection. One task opens and closes them, as their transports demand."""
+    """The unconnected MCP servers of a conversation's agents, each with a connection for this conversation.
+    One task opens and closes them, as their transports require."""
 
     def __init__(self) -> None:
         self._copies: list[tuple[Any, Any]] = []
@@ -572,7 +577,8 @@ class _Servers:
 
 
 def _install_runner(framework: Any) -> _Runner:
-    """Ours, as what ``agents.Runner`` hands every run to. ``own``: what it was."""
+    """Install and return agenteval's runner, to which ``agents.Runner`` then passes every run; ``original``
+    is the previous one."""
     import agents.run
 
     missing = [
@@ -591,7 +597,7 @@ def _install_runner(framework: Any) -> _Runner:
 
 
 class _Runner:
-    """Runs an agent as ever, with an eye on what is run inside of a conversation's tools."""
+    """A runner that runs agents as usual and records the runs inside a conversation's tools."""
 
     def __init__(self, original: Any) -> None:
         self.original = original

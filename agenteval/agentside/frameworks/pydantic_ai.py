@@ -1,4 +1,4 @@
-"""Agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
+"""Play agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
-"""The second in versions that are too old; these are refused by name."""
+"""The agent classes. Versions with the second one are too old; they are refused by name."""
 _NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
-"""Toolsets that keep the names of what they wrap."""
+"""Toolsets that keep the tool names of what they wrap."""
 _INTERNAL = ("", "tool_search")
-"""What the framework adds by itself: how a model finds tools that are loaded late."""
+"""The tools that the framework itself adds so that a model finds deferred tools."""
 _ONLY_IN_A_RUN = ("", "mcp_server")
-"""What stands for tools that a function chooses, or that a server at the provider has."""
+"""Placeholders for tools that a function chooses, or that a server at the provider has."""
 _AT_PROVIDER = "builtin-tool-call"
 _READ = frozenset(
     (
@@ -39,7 +39,7 @@ _READ = frozenset(
         *(_AT_PROVIDER, "builtin-tool-return"),
     )
 )
-"""The kinds of parts of a model's reply that are read, or that hold no calls."""
+"""The kinds of parts of a model's reply that are read or that contain no calls."""
 
 
 class PydanticAI:
@@ -78,7 +78,7 @@ FRAMEWORK = PydanticAI()
 
 
 def _tools_in(toolset: Any) -> Iterator[Tool]:
-    """The tools of a toolset, as far as they are known before a run."""
+    """Yield the tools of a toolset, as far as they are known before a run."""
     kind, mro = type(toolset).__name__, kinds(toolset)
     tools = getattr(toolset, "tools", None)
     if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(tools, dict):
@@ -150,11 +150,12 @@ class PydanticAIConversation:
         return transcript
 
     def _is_refused(self, result: Any) -> bool:
-        """Where only the world answers for tools: what it was not asked for did not run."""
+        """Return whether a call was refused: if only the world answers for tools, a call that did not reach
+        it did not run."""
         return not self._may_answer and not self._world.has_received_call(result.tool_call_id)
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
 
 def _waiting_for(output: Any) -> str:
@@ -165,19 +166,20 @@ def _waiting_for(output: Any) -> str:
 
 
 def _output_tools(agent: Any) -> frozenset[str]:
-    """What the framework adds for structured output; it is the answer, and no tool."""
+    """Return the names of the tools that the framework adds for structured output. Their arguments are the
+    answer."""
     defs = getattr(getattr(agent, "_output_toolset", None), "_tool_defs", None) or ()
     return frozenset(each.name for each in defs)
 
 
 def _has_output_function(agent: Any, name: str) -> bool:
-    """Whether an output is made by a function of the author's."""
+    """Return whether a function of the author's makes the output."""
     processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
     return getattr(processors.get(name), "_function_schema", None) is not None
 
 
 def _capabilities(agent: Any) -> list[Any]:
-    """Those of an agent (2.x), flat."""
+    """Return an agent's capabilities (2.x) as a flat list."""
     found: list[Any] = []
     root = getattr(agent, "_root_capability", None)
     if root is not None:
@@ -186,12 +188,12 @@ def _capabilities(agent: Any) -> list[Any]:
 
 
 def _is_dynamic(capability: Any) -> bool:
-    """Whether what it gives an agent is known only in a run."""
+    """Return whether a capability's contribution is known only in a run."""
     return type(capability).__name__ == "DynamicCapability"
 
 
 def _may_answer_for_tools(capability: Any) -> bool:
-    """Whether it may answer a call in the place of the tool."""
+    """Return whether a capability may answer a call in place of the tool."""
     hooks = getattr(capability, "_registry", None)
     if isinstance(hooks, dict):
         return any("tool" in name for name in hooks)
@@ -214,12 +216,12 @@ def _text(value: Any) -> str:
 
 
 def _reply_parts(messages: list[Any]) -> list[Any]:
-    """The parts of the model's replies."""
+    """Return the parts of the model's replies."""
     return [part for message in messages if message.kind == "response" for part in message.parts]
 
 
 def _at_provider(messages: list[Any]) -> set[str]:
-    """The ids of calls that the model's provider carried out."""
+    """Return the ids of calls that the model's provider ran."""
     return {part.tool_call_id for part in _reply_parts(messages) if part.part_kind == _AT_PROVIDER}
 
 
@@ -240,11 +242,11 @@ def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str
 
 
 _MCP = "mcp_server"
-"""How the name of a call begins that the provider made of an MCP server; its arguments say of which tool."""
+"""The prefix of the names of calls that the provider made to an MCP server; the arguments name the tool."""
 
 
 def _lists_tools(part: Any) -> bool:
-    """Whether the provider asked an MCP server for its tools, and called none."""
+    """Return whether the provider asked an MCP server for its tools without calling one."""
     is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
     return bool(is_mcp and part.args_as_dict().get("action") == "list_tools")
 

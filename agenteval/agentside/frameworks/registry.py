@@ -1,10 +1,10 @@
-"""Which adapter plays an object. An adapter is registered under the package, as it is imported, that has the
-classes of what it plays: so a function or an object of the author's own asks for none, and imports none.
+"""Find the adapter that plays an object.
 
-Adapters are entry points of one group, ours among them. An agent's own interpreter has nothing of agenteval
-installed: there ours are those that lie beside this module. Those of other packages are asked first, so that
-a user can replace one of ours.
-"""
+An adapter is registered under the import name of the package with the classes that it plays, so that no
+adapter is asked or imported for a function or an object of the author's. Adapters, including the built-in
+ones, are entry points of one group. An agent's own interpreter has no agenteval installed: there, the
+built-in adapters are the modules next to this one. Adapters from other packages are asked first, so that a
+user can replace a built-in one."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ BUILT_IN = {
     "smolagents": "smolagents",
     "strands": "strands",
 }
-"""By the package of the framework, the module beside this one that has its ``FRAMEWORK``."""
+"""The modules next to this one with a ``FRAMEWORK``, by the package of the framework."""
 
 _NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "open")
 
 
 def framework_of(obj: Any) -> Framework | None:
-    """The framework that an object, or the instances of a class, are of."""
+    """Return the framework of an object, or of a class's instances; ``None`` if there is none."""
     cls = obj if inspect.isclass(obj) else type(obj)
     modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
@@ -63,7 +63,7 @@ def _is_within(module: str, package: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """All that can be found on a path, in the order in which they are asked."""
+    """Return all adapters that can be found on a path, in the order in which they are asked."""
     from importlib.metadata import EntryPoint  # it costs more than all of this room
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
@@ -99,8 +99,10 @@ def _entry_points_of(package: Any) -> list[EntryPoint]:
 
 
 def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
-    """The adapter of an entry point, if it plays the object. One that cannot say so has the object, too: its
-    tools would run if it were played as any other."""
+    """Return the adapter of an entry point if it plays the object.
+
+    An adapter that cannot tell also claims the object, because its tools would run if it were played as
+    another kind."""
     try:
         found = entry.load()
         is_maker = inspect.isroutine(found) or inspect.isclass(found)
@@ -113,7 +115,7 @@ def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
 
 
 class _BrokenAdapter:
-    """An adapter of another package that does not work: it refuses every object of its framework."""
+    """A broken adapter from another package. It refuses every object of its framework."""
 
     supports = ""
 

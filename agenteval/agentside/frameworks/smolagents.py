@@ -1,8 +1,8 @@
-"""smolagents: a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent``, with those it manages.
+"""Play a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent`` of smolagents, with those it
+manages.
 
 Each conversation has copies of the agents, with a memory, a state and an interpreter of their own. A turn
-runs in a thread, since the framework is synchronous.
-"""
+runs in a thread, since the framework is synchronous."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AGENT = "smolagents.agents.MultiStepAgent"
 _LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
 _QUIET = -1
 _NO_TYPES = ("any", "image", "audio")
-"""Types of inputs that JSON Schema does not have."""
+"""The types of inputs that JSON Schema does not have."""
 
 
 class _Smolagents:
@@ -106,7 +106,7 @@ def _schema(tool: Any) -> Message:
 
 
 class _AnsweredCall(NamedTuple):
-    """A call that was answered, and in which step."""
+    """An answered call, and the step that it belongs to."""
 
     step: int
     name: str
@@ -115,11 +115,12 @@ class _AnsweredCall(NamedTuple):
 
 
 class _TranscriptCall(NamedTuple):
-    """A call as it stands in the messages, with what it gave. ``is_refused``: no tool was called for it."""
+    """A call in the messages, with its result."""
 
     call: ToolCall
     result: str
     is_refused: bool = False
+    """True if no tool was called for it."""
 
 
 class SmolagentsConversation:
@@ -174,7 +175,8 @@ class SmolagentsConversation:
         return new
 
     def _callbacks(self, agent: Any, new: Any) -> Any:
-        """Those of the agent; its monitor's is ours. One more hears what each step took."""
+        """Return the agent's callbacks, with its monitor's replaced by the copy's, and one more that records
+        each step's calls and usage."""
 
         def rebind(callback: Any) -> Any:
             return (
@@ -201,14 +203,15 @@ class SmolagentsConversation:
         return registry
 
     def _collect_calls(self) -> None:
-        """Keep the calls of the step that goes on: those of agents below it are within another call."""
+        """Store the calls of the current step, without those of agents below, which are within another
+        call."""
         step = self._agent.step_number
         done = [each for each in self._world.take_answered_calls() if not each.is_inner]
         self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
     def _note_imports(self, code: str) -> None:
-        """Code may call what it imports, and keeps it for later steps. The modules that the framework always
-        allows reach nothing outside."""
+        """Note the modules that code imports, because code may call them and keeps them for later steps. The
+        modules that the framework always allows reach nothing outside."""
         from smolagents.utils import BASE_BUILTIN_MODULES
 
         new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)
@@ -248,7 +251,7 @@ class SmolagentsConversation:
 
 
 def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """What a ``CodeAgent`` calls is not in its step, but the world knows."""
+    """Return the calls of a ``CodeAgent``, which only the world knows, since they are not in its step."""
     return [
         _TranscriptCall(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
         for at, each in enumerate(calls)
@@ -256,7 +259,7 @@ def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
 
 
 def _made_by_model(step: Any, calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """The calls that the model asked for, with the arguments that reached their tools."""
+    """Return the calls that the model asked for, with the arguments that reached their tools."""
     listed = getattr(step.model_output_message, "tool_calls", None) or ()
     asked = [
         ToolCall(str(each.id), each.function.name, each.function.arguments)
@@ -279,7 +282,7 @@ def _result_in(step: Any) -> str:
 
 
 def _imports_of(code: str) -> list[str]:
-    """The modules that code imports."""
+    """Return the modules that code imports."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError):
@@ -303,7 +306,8 @@ def _text(output: Any) -> str:
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:
-    """In a thread of its own: a pool that many turns wait in would keep out what they wait for."""
+    """Run a function in a thread of its own, because turns that wait in a pool would keep out the work that
+    they wait for."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()

@@ -1,4 +1,4 @@
-"""Microsoft's Agent Framework: ``FunctionTool.invoke``."""
+"""Hook Microsoft's Agent Framework: ``FunctionTool.invoke``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _AS_TOOL = "BaseAgent.as_tool.<locals>._agent_wrapper"
 
 
 def install(module: Any) -> None:
-    """``module``: ``agent_framework._tools``."""
+    """Patch ``module``, which is ``agent_framework._tools``."""
     tool_class = module.FunctionTool
     patch_subclasses(tool_class, ("invoke",), functools.partial(_change, tool_class, tool_class.invoke))
 
 
 def _change(tool_class: Any, check: Any, real: Any) -> Any:
-    """Arguments that do not fit are refused before a tool runs, in the framework's own words."""
+    """Patch ``invoke`` so that the framework itself refuses invalid arguments, in its own words, before a
+    tool runs."""
     ask = hook("Microsoft's Agent Framework", _read, _give)(real)
 
     @functools.wraps(real)
@@ -59,13 +60,13 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def find_wrapped_agent(tool: Any) -> Any:
-    """Return the agent that a tool is made of (``as_tool``); ``None`` if of none."""
+    """Return the agent that a tool wraps (``as_tool``); ``None`` if there is none."""
     function = getattr(tool, "func", None)
     is_agent = getattr(function, "__qualname__", "") == _AS_TOOL
     return closures.closure_variables(function).get("self") if is_agent else None
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """The framework has no other sign of an error than these words, but for exceptions."""
+    """Return the answer in the framework's form, which marks an error with these words or by an exception."""
     value = f"Error: {answer.failure}" if answer.is_error else answer.value
     return value if kwargs.get("skip_parsing") else tool.parse_result(value)

@@ -1,4 +1,5 @@
-"""AutoGen: ``BaseTool.run_json``, and ``Workbench.call_tool`` where a workbench has tools of another kind."""
+"""Hook AutoGen: ``BaseTool.run_json``, and ``Workbench.call_tool`` if a workbench has tools of another
+kind."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ _BENCH = ("name", "arguments", "cancellation_token", "call_id")
 _TOOL = ("args", "cancellation_token", "call_id")
 _NO_CALL: tuple[str, Any, str] = ("", None, "")
 _IN_BENCH: ContextVar[tuple[str, Any, str]] = ContextVar("agenteval_autogen_call", default=_NO_CALL)
-"""The call as a workbench has it, which may know the tool by another name: name, arguments, id."""
+"""The name, arguments and id of the call in a workbench, which may know the tool by another name."""
 
 
 class _AnswerText(str):
-    """What the scenario answered, as the model reads it."""
+    """The scenario's answer, as the model reads it."""
 
 
 class AutoGenToolError(Exception):
-    """A tool failed: the framework gives its words to the model, marked as an error."""
+    """A failed tool. The framework passes the message to the model, marked as an error."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``autogen_core.tools``."""
+    """Patch ``module``, which is ``autogen_core.tools``."""
     bench, tool = (
         hook("AutoGen", _read_bench, _tool_result),
         hook("AutoGen", _read, _return_value, to_record=_to_recorded_value),
@@ -84,7 +85,7 @@ def _find_argument_error(tool: Any, args: Any) -> str:
 
 
 def _name_in_bench(bound: Any) -> str:
-    """By which a workbench was asked; empty for a tool that runs without one."""
+    """Return the name by which a workbench was asked for the tool; empty for a tool that runs without one."""
     name, arguments, call_id = _IN_BENCH.get()
     is_same = arguments == bound["args"] if call_id else arguments is bound["args"]
     return name if is_same and call_id == (bound.get("call_id") or "") else ""
@@ -97,7 +98,7 @@ def _return_value(_tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _to_recorded_value(value: Any) -> Any:
-    """Of what an agent as a tool did, what it said."""
+    """Return the text of an agent that ran as a tool; any other value unchanged."""
     if type(value).__name__ != "TaskResult" or not _is_of_autogen(type(value)):
         return value
     return "\n\n".join(

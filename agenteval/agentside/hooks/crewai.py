@@ -1,5 +1,5 @@
-"""CrewAI: ``BaseTool.run`` for native calls, ``CrewStructuredTool.invoke`` for those that models write as
-text, and what is awaited in their place."""
+"""Hook CrewAI: ``BaseTool.run`` for native calls, ``CrewStructuredTool.invoke`` for calls that models write
+as text, and their async counterparts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BUILTIN_MODULES = (
     "crewai.tools.cache_tools",
     "crewai.skills.",
 )
-"""Where the framework has tools for itself: its memory, files and skills."""
+"""The modules with the framework's own tools: its memory, files and skills."""
 _DELEGATION_TOOL = "crewai.tools.agent_tools.base_agent_tools.BaseAgentTool"
 
 
 def install(module: Any) -> None:
-    """``module``: ``crewai.tools.base_tool`` or ``crewai.tools.structured_tool``."""
+    """Patch ``module``, which is ``crewai.tools.base_tool`` or ``crewai.tools.structured_tool``."""
     if hasattr(module, "BaseTool"):
         change = hook("CrewAI", _read_run, _give_run)
         patch_subclasses(module.BaseTool, ("run",), change)
@@ -53,7 +53,7 @@ def _read(tool: Any, original: Any, arguments: Any) -> HookedCall | None:
 
 
 def name_of(tool: Any) -> str:
-    """The name as a model has it: "Get order" is get_order."""
+    """Return a tool's name as a model sees it: "Get order" is get_order."""
     from crewai.utilities.string_utils import sanitize_tool_name
 
     return str(sanitize_tool_name(tool.name))
@@ -90,7 +90,7 @@ def _give_invoke(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _give(tool: Any, answer: Any, arguments: Any) -> Any:
-    """An error as a text: after an exception the framework calls again by itself."""
+    """Return the answer, an error as text, since the framework repeats a call after an exception."""
     if argument_error := _find_argument_error(tool, arguments):
         raise ValueError(argument_error)
     tool.current_usage_count += 1  # the framework itself refuses one too many

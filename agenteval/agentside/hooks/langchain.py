@@ -1,4 +1,5 @@
-"""LangChain and LangGraph: ``BaseTool.run`` and ``arun``; agents, nodes and loops call their tools there."""
+"""Hook LangChain and LangGraph: ``BaseTool.run`` and ``arun``, through which agents, nodes and loops call
+tools."""
 
 from __future__ import annotations
 
@@ -12,11 +13,12 @@ from .langchain_tools import find_argument_error, is_agent, is_handoff, model_ar
 from .tool_methods import HookedCall, hook, patch_subclasses
 
 PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
-"""Whose loops ask models. A loop of the author's own over a chat model of LangChain is none of these."""
+"""The packages whose loops call models. An author's own loop over a LangChain chat model is in none of them.
+"""
 
 
 def install(module: Any) -> None:
-    """``module``: ``langchain_core.tools.base``."""
+    """Patch ``module``, which is ``langchain_core.tools.base``."""
     base = module.BaseTool
     for name in ("run", "arun"):
         give = functools.partial(_give, getattr(base, name))
@@ -46,8 +48,8 @@ def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _skip_thread(base: Any, real: Any) -> Any:
-    """A tool that is mocked needs no thread, in which LangChain awaits synchronous ones: of calls made at the
-    same time nobody could say which is the first."""
+    """Patch the method so that a mocked tool skips the thread in which LangChain awaits synchronous tools,
+    because the order of simultaneous calls would be unknown there."""
 
     def chosen(tool: Any) -> Any:
         world = worlds.current_world()

@@ -1,4 +1,4 @@
-"""A scenario's answer as a tool of LangChain gives it."""
+"""Return a scenario's answer in the way a LangChain tool does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _ANSWER_KEY = "_agenteval_say"
 
 
 def proxy_tool(tool: Any, answer: ToolAnswer, call_id: str | None) -> Any:
-    """Return a tool of LangChain's own class with all that is public of ``tool``, whose ``run`` gives the
-    answer: so callbacks, events, checks of arguments and the form of the result stay. No code of ``tool`` is
-    in it."""
+    """Return a tool of LangChain's own class with the public attributes of ``tool``, whose ``run`` returns
+    the answer.
+
+    Callbacks, events, argument checks and the form of the result stay as they are, and no code of ``tool``
+    runs."""
     kind: Any = next(
         each for each in type(tool).__mro__ if each.__module__.startswith("langchain_core.tools.")
     )

@@ -1,4 +1,4 @@
-"""What can be read off a tool of LangChain without running it."""
+"""Inspect LangChain tools without running them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 _INJECTED = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
 _HANDOFF_METADATA = "__handoff_destination"
-"""In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
+"""The metadata key of the tools that langgraph-supervisor and langgraph-swarm make."""
 _HANDOFF_NAME = re.compile(
     r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
 )
 _STATE_TOOL_MODULES = ("langchain.agents.middleware.todo",)
-"""Modules of tools that do nothing but write to the graph's state."""
+"""Modules of tools that only write to the graph's state."""
 _SUBAGENT_MODULES = ("deepagents.middleware.subagents",)
-"""Modules of tools that give work to another agent."""
+"""Modules of tools that delegate work to another agent."""
 _AS_TOOL = "langchain_core.tools.convert"
-"""Where ``Runnable.as_tool()`` makes its function."""
+"""The module in which ``Runnable.as_tool()`` makes its function."""
 
 
 def wrapped_function(tool: Any) -> Any:
-    """What a call of the tool runs."""
+    """Return the function that a call of the tool runs."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
 
 
@@ -42,7 +42,7 @@ def returns_text(tool: Any) -> bool:
 
 
 def model_arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
-    """What a tool was called with, without what the graph puts in."""
+    """Return the arguments of a call without those that the graph injects."""
     injected = injected_arguments(tool)
     if not isinstance(tool_input, dict):
         fields = getattr(getattr(tool, "args_schema", None), "model_fields", ())
@@ -54,7 +54,8 @@ def model_arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
 
 
 def injected_arguments(tool: Any) -> set[str]:
-    """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
+    """Return the names of the arguments that the model does not supply, according to annotations in the
+    function or the schema."""
     functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
     notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
     schema = getattr(tool, "args_schema", None)
@@ -72,7 +73,7 @@ def _is_of_graph(value: Any) -> bool:
 
 
 def find_argument_error(tool: Any, tool_input: Any) -> str:
-    """Why LangChain refuses the arguments before the tool runs; empty where it does not."""
+    """Return why LangChain refuses the arguments before the tool runs; empty if it does not."""
     validate = getattr(getattr(tool, "args_schema", None), "model_validate", None)
     if validate is None or not isinstance(tool_input, dict):
         return ""
@@ -89,7 +90,7 @@ def find_argument_error(tool: Any, tool_input: Any) -> str:
 
 
 def to_recorded_value(result: Any) -> Any:
-    """What a model reads of what a tool returned. Raises ``ToolFailedError`` for an error."""
+    """Return the part of a tool's return value that a model reads. Raise ``ToolFailedError`` for an error."""
     if hasattr(result, "tool_call_id") and hasattr(result, "content"):
         text = _text(result.content)
         if getattr(result, "status", "") == "error":
@@ -113,7 +114,7 @@ def _text(content: Any) -> Any:
 
 
 def is_agent(tool: Any) -> bool:
-    """Return whether another agent is called as a tool, by the framework's own means."""
+    """Return whether the tool calls another agent by the framework's own means."""
     function = wrapped_function(tool)
     module = str(getattr(function, "__module__", ""))
     return module in _SUBAGENT_MODULES or (
@@ -126,8 +127,8 @@ def _is_graph(value: Any) -> bool:
 
 
 def is_handoff(tool: Any) -> bool:
-    """Return whether a tool is a graph's own business: it hands over to another agent, or keeps a list of
-    what is to be done. One that is written by hand is named after the agent that it goes to."""
+    """Return whether a tool is part of the graph's control flow: it hands over to another agent, or keeps a
+    to-do list. A handwritten hand-off is recognized by the name of the agent that it goes to."""
     function = wrapped_function(tool)
     if str(getattr(function, "__module__", "")) in _STATE_TOOL_MODULES or _HANDOFF_METADATA in (
         tool.metadata or {}
@@ -144,7 +145,7 @@ def plain_name(name: str) -> str:
 
 
 def _destinations(function: Any) -> list[str]:
-    """Where the ``Command`` that a function returns goes."""
+    """Return the targets of the ``Command`` that a function returns."""
     known = {**getattr(function, "__globals__", {}), **closure_variables(function)}
     return [
         found
@@ -155,7 +156,8 @@ def _destinations(function: Any) -> list[str]:
 
 @functools.lru_cache(maxsize=512)
 def _goto_values(function: Any) -> tuple[tuple[str, str], ...]:
-    """The texts, and the names of variables, in what is given as ``goto``: a text or a name each."""
+    """Return the strings and variable names in the function's ``goto`` arguments, as pairs of which one is
+    empty."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # no source, or one that is no code by itself

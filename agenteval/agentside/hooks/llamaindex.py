@@ -1,4 +1,4 @@
-"""LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have no more."""
+"""Hook LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FRAMEWORK = "llama_index.core.agent."
 
 
 def install(module: Any) -> None:
-    """``module``: ``llama_index.core.tools.types``."""
+    """Patch ``module``, which is ``llama_index.core.tools.types``."""
     change = hook("LlamaIndex", _read, _give, to_record=_to_recorded_value)
     patch_subclasses(module.BaseTool, ("__call__", "call"), change)
     patch_subclasses(module.BaseTool, ("acall",), as_async_patch(change))
@@ -41,7 +41,7 @@ def _find_argument_error(tool: Any, args: Any, kwargs: Any) -> str:
 
 
 def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Without what the framework, and not the model, gives."""
+    """Return the arguments without those that the framework, not the model, supplies."""
     hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
     properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
     bound = bind_arguments(properties, args, kwargs)

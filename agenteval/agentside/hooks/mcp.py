@@ -1,4 +1,4 @@
-"""MCP: ``ClientSession.call_tool``, in whatever client, over whatever transport."""
+"""Hook MCP: ``ClientSession.call_tool``, in any client and over any transport."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWN = "agenteval"
 
 
 def install(module: Any) -> None:
-    """``module``: ``mcp.client.session``."""
+    """Patch ``module``, which is ``mcp.client.session``."""
     session = module.ClientSession
     patch_subclasses(session, ("call_tool",), hook(MCP_LAYER, _read, _give, to_record=_to_recorded_value))
     if not hasattr(session, "server_info"):  # before 2.0 a session does not keep whose it is

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: ``on_invoke_tool``, which each tool holds."""
+"""Hook OpenAI's Agents SDK: ``on_invoke_tool``, a field of each tool."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .tool_methods import HookedCall, hook
 
 LAYER = "the OpenAI Agents SDK"
 _ANSWER = "json_tool_call"
-"""How some models give the final answer."""
+"""The tool name under which some models give the final answer."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``agents.tool``."""
+    """Patch ``module``, which is ``agents.tool``."""
     patch_field(module.FunctionTool, "on_invoke_tool", _change)
     openai_agents_local.install(module, LAYER)
 
 
 def _change(real: Any) -> Any:
-    """What does not fit the function of a tool is refused before that runs, by the SDK itself, too."""
+    """Patch the function so that invalid arguments are refused before it runs, as the SDK itself does."""
     ask = hook(LAYER, _read, _give)(real)
 
     def invoke(tool: Any, context: Any, raw_arguments: Any) -> Any:
@@ -47,7 +47,7 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _arguments(raw_arguments: Any) -> Any:
-    """The text itself where it is no object in JSON."""
+    """Return the parsed arguments; the text itself if it is not a JSON object."""
     try:
         parsed = json.loads(raw_arguments or "{}")
     except ValueError:
@@ -56,7 +56,7 @@ def _arguments(raw_arguments: Any) -> Any:
 
 
 def is_agent_tool(tool: Any) -> bool:
-    """Return whether an agent's ``as_tool`` made it."""
+    """Return whether an agent's ``as_tool`` made the tool."""
     run = closures.find_in_closures(tool.on_invoke_tool, _is_run_of_agent)
     return getattr(tool, "_agent_instance", None) is not None or run is not None
 
@@ -66,7 +66,8 @@ def _is_run_of_agent(value: Any) -> bool:
 
 
 def _find_argument_error(tool: Any, arguments: Any) -> Any:
-    """Why the SDK refuses the arguments, where the release gives the function for which it checks them."""
+    """Return why the SDK refuses the arguments, if the release exposes the function that it checks them
+    against."""
     function = getattr(tool, "__wrapped__", None)
     if function is None:
         return None
@@ -89,8 +90,10 @@ def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") -> Any:
-    """What the model hears of an error, as the tool's author decided it. Where nobody did, the ``words`` of a
-    mock: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
+    """Return the text that the model gets for an error, as the tool's author chose it.
+
+    If the author chose nothing, return ``words``, the text of a mock, because the SDK's own sentence may not
+    contain it. Raise the error if the run is to end."""
     from agents import tool as tools
 
     error = error or RuntimeError(words)

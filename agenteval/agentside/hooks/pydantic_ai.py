@@ -1,4 +1,4 @@
-"""Pydantic AI: ``AbstractToolset.call_tool``, of whichever toolset is the outermost."""
+"""Hook Pydantic AI: ``AbstractToolset.call_tool`` of the outermost toolset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PARAMETERS = ("name", "tool_args", "ctx", "tool")
 
 
 def install(module: Any) -> None:
-    """``module``: ``pydantic_ai.toolsets.abstract``."""
+    """Patch ``module``, which is ``pydantic_ai.toolsets.abstract``."""
     patch_subclasses(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
 
 
@@ -29,7 +29,8 @@ def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
-    """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
+    """Return the arguments of a call as the model wrote them, because the framework's version may not be
+    JSON."""
     for message in reversed(context.messages):
         for part in message.parts:
             if part.part_kind == "tool-call" and part.tool_call_id == call_id:
@@ -38,7 +39,8 @@ def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
 
 
 def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """An error as the framework's own, where it has one that uses up no retries; else as a text."""
+    """Return the answer. An error is raised as the framework's own if the release has one that uses up no
+    retries, otherwise returned as text."""
     from pydantic_ai import exceptions
 
     failed = getattr(exceptions, _FAILED, None)

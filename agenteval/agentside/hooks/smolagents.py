@@ -1,4 +1,4 @@
-"""smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of an agent that another manages."""
+"""Hook smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of a managed agent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
 FINAL_ANSWER_TOOL = "final_answer"
-"""The framework's own tool: what it is called with is the answer."""
+"""The framework's own tool, whose argument is the answer."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``smolagents.tools`` or ``smolagents.agents``."""
+    """Patch ``module``, which is ``smolagents.tools`` or ``smolagents.agents``."""
     if module.__name__.endswith(".tools"):
         patch_subclasses(module.Tool, ("__call__",), hook("smolagents", _read, _give))
     else:
@@ -34,14 +34,14 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _checks_own_arguments(tool: Any) -> bool:
-    """Whether a tool has a way of its own to its arguments."""
+    """Return whether a tool handles its arguments in a way of its own."""
     from smolagents.tools import Tool
 
     return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
 
 
 def _find_argument_error(inputs: Any, arguments: Any) -> str:
-    """What the framework says to arguments of a call that it makes itself."""
+    """Return how the framework refuses the arguments of a call that it makes itself; empty if it does not."""
     for name in arguments:
         if name not in inputs:
             return f"Argument {name} is not in the tool's input schema"

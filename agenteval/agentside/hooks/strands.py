@@ -1,4 +1,4 @@
-"""Strands: ``AgentTool.stream``."""
+"""Hook Strands: ``AgentTool.stream``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _BUILTIN_MODULES = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
     *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
 )
-"""Where its own tools are: hand-offs, structured answers, what looks after the context."""
+"""The modules of the framework's own tools: hand-offs, structured answers, context management."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``strands.types.tools``."""
+    """Patch ``module``, which is ``strands.types.tools``."""
     change = hook("Strands", _read, _tool_result, to_record=_to_recorded_value)
     patch_subclasses(module.AgentTool, ("stream",), as_stream_patch(change))
 
 
 def is_strands_builtin(tool: Any) -> bool:
-    """Return whether a tool is the framework's own. Those that it ships for agents are not."""
+    """Return whether a tool is the framework's own. The tools that it ships for agents are not."""
     function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
     return str(getattr(function, "__module__", "")).startswith(_BUILTIN_MODULES)
 
 
 def text_of(result: Any) -> str:
-    """Return what the result of a tool says."""
+    """Return the text of a tool's result."""
     blocks = result.get("content") or ()
     data = (each["text"] if "text" in each else each.get("json", each) for each in blocks)
     return "\n".join(
@@ -50,7 +50,8 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _find_argument_error(tool: Any, arguments: Any) -> str:
-    """How the framework refuses arguments before the function of a decorated tool runs."""
+    """Return how the framework refuses arguments before the function of a decorated tool runs; empty if it
+    does not."""
     from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
 
     if type(tool) is not DecoratedFunctionTool:
@@ -69,7 +70,7 @@ def _find_argument_error(tool: Any, arguments: Any) -> str:
 
 
 def properties_of(tool: Any) -> Any:
-    """Return what a tool takes, as the model is told."""
+    """Return the properties of a tool's input schema, as the model sees them."""
     schema = tool.tool_spec["inputSchema"]
     return schema.get("json", schema).get("properties", {})
 

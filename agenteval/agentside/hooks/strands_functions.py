@@ -1,4 +1,4 @@
-"""Strands: a decorated tool that code calls as the function it is, ``DecoratedFunctionTool.__call__``."""
+"""Hook Strands: a decorated tool that code calls as a plain function, ``DecoratedFunctionTool.__call__``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tool_methods import HookedCall, as_async_patch, bind_arguments, hook, patc
 
 
 def install(module: Any) -> None:
-    """``module``: ``strands.tools.decorator``."""
+    """Patch ``module``, which is ``strands.tools.decorator``."""
     patch_subclasses(module.DecoratedFunctionTool, ("__call__",), _patch_call)
 
 
@@ -29,7 +29,7 @@ def _patch_call(real: Any) -> Any:
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    """As any function it runs, unless the scenario mocks it."""
+    """Return the call of a decorated tool as that of a function, which runs unless the scenario mocks it."""
     world = worlds.current_world()
     if is_strands_builtin(tool) or (world is not None and world.target is tool):
         return None

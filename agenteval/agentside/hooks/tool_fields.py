@@ -1,4 +1,4 @@
-"""A field of each tool that holds what carries it out, changed so that the tool world is asked first."""
+"""Patch the field in which each tool holds the object that runs it, so that the tool world is asked first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ _CALL = "__call__"
 def patch_field(
     cls: Any, field: str, change: Callable[[Any], Any], methods: tuple[str, ...] = (_CALL,)
 ) -> None:
-    """Change what the objects of a class, and of all below it, hold in a field, however it came there and
-    whenever: what its ``methods`` do. ``change`` is that of ``tool_methods.hook``; its functions get the
-    object first. What is changed is always async: the framework has to await what is awaitable."""
+    """Patch the methods of the object in a field, for all instances of a class and its subclasses, whenever
+    and however the field was set.
+
+    ``change`` is that of ``tool_methods.hook``; its functions get the tool first. The patched methods are
+    always async, because the framework has to await the result if it is awaitable."""
     before, kept = cls.__getattribute__, f"_agenteval_{field}"
 
     def __getattribute__(tool: Any, name: str) -> Any:  # noqa: N807 - what Python calls
@@ -38,7 +40,7 @@ def patch_field(
 
 
 class PatchedField:
-    """What a tool holds: for all who look at it the same as before, but for what it does."""
+    """A stand-in for the object in a tool's field. It looks the same from outside but behaves differently."""
 
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
         self._agenteval_tool = tool
@@ -85,7 +87,8 @@ def _patched_method(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
 
 
 async def _await_fully(value: Any) -> Any:
-    """The value, and what comes of it: an error may have to be put in words by a function of the author's."""
+    """Await a value and whatever that yields, because a function of the author's may have to put an error
+    into words."""
     while inspect.isawaitable(value):
         value = await value
     return value

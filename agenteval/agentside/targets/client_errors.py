@@ -1,9 +1,8 @@
-"""What an exception of somebody's client library tells of: a network, a refusal, a deadline.
+"""Classify exceptions of client libraries: network failure, refused access, timeout.
 
-There are many such libraries, and importing them all to ask is not an option. So it goes by what their
-exceptions are called, by the status that they carry and by the exceptions that they hold; not by words in a
-message, which anybody may write.
-"""
+There are too many such libraries to import them all for an ``isinstance`` check. Exceptions are classified by
+class name, by the status they carry and by the exceptions they wrap; not by words in a message, which anyone
+may write."""
 
 from __future__ import annotations
 
@@ -57,8 +56,8 @@ _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 
 
 def is_infrastructure(error: BaseException) -> bool:
-    """Whether it tells of a network, of access, or of a server that is down or busy: what would hit any
-    agent. No connection in time is such a thing; no answer in time is none."""
+    """Return whether an exception reports a problem with the network, access, or a server that is down or
+    busy, which would affect any agent. A connection timeout is such a problem; a response timeout is not."""
     errors = list(_wrapped_errors(error))
     if any(map(_is_refused, errors)) or any(map(_is_no_network, errors)):
         return True
@@ -66,8 +65,10 @@ def is_infrastructure(error: BaseException) -> bool:
 
 
 def is_final(error: BaseException) -> bool:
-    """Whether another try would meet the same (no access, a host or a certificate that is not known), or
-    might carry out again what was sent before the connection broke."""
+    """Return whether a retry is pointless or risky.
+
+    It is pointless if it would fail the same way (no access, an unknown host or certificate), and risky if it
+    might repeat what was sent before the connection broke."""
     return any(map(_is_final, _wrapped_errors(error)))
 
 
@@ -86,13 +87,13 @@ def _is_final(error: BaseException) -> bool:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether it tells of an answer that did not come in time."""
+    """Return whether an exception reports a response that did not arrive in time."""
     return any(map(_is_late, _wrapped_errors(error)))
 
 
 def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
-    """The exception, and those that it was made of: many libraries raise theirs around another, and say so
-    in ``reason`` or in their first arguments, not by ``from``."""
+    """Yield the exception and those that it wraps: many libraries put the original into ``reason`` or the
+    first arguments instead of using ``from``."""
     pending = [error]
     seen: set[int] = set()
     while pending:
@@ -120,8 +121,8 @@ def _is_no_connection(error: BaseException) -> bool:
 
 
 def _is_no_network(error: BaseException) -> bool:
-    """No way to the server, or no connection to it in time: a ``URLError`` is raised before the server could
-    answer."""
+    """Return whether the server could not be reached, or not in time: a ``URLError`` is raised before the
+    server can answer."""
     if isinstance(error, OSError) and error.errno in _NO_NETWORK:
         return True
     is_early = "URLError" in _class_names(error) and isinstance(_safe_getattr(error, "reason"), TimeoutError)
@@ -129,7 +130,7 @@ def _is_no_network(error: BaseException) -> bool:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Whether the server has answered: with a status that is not a word on what it was asked."""
+    """Return whether the server answered with a status that says nothing about the request itself."""
     if not isinstance(error, Exception):
         return False  # `sys.exit(401)` has a code, too
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
@@ -138,7 +139,7 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def _statuses(error: Exception) -> Iterator[Any]:
-    """What the exception or its response carries where libraries put the status."""
+    """Yield the attributes of the exception or its response in which libraries keep the status."""
     response = _safe_getattr(error, "response")
     yield from (_safe_getattr(error, name) for name in ("status_code", "status", "code"))
     yield from (_safe_getattr(response, name) for name in ("status_code", "status"))
@@ -157,7 +158,7 @@ def _grpc_status(error: Exception) -> Any:
 
 
 def _safe_getattr(owner: Any, name: str) -> Any:
-    """An attribute that may be missing, or break when it is read."""
+    """Return an attribute; ``None`` if it is missing or raises when it is read."""
     try:
         return getattr(owner, name, None)
     except Exception:

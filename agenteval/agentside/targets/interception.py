@@ -1,10 +1,9 @@
-"""Functions of the agent's whose calls the scenario answers (``intercept``), without a changed line of it.
+"""Answer calls of the agent's functions from the scenario (``intercept``) without changing its code.
 
-Such a function keeps its identity and gets other code for as long as a run is on: so it is reached by every
-name, in every table and through every decorator that holds it. Whose conversation a call is of says its
-world (``world.current()``). Where that is not known a call raises, the real code does not run, and no
-conversation that was open then can be judged.
-"""
+Such a function keeps its identity but gets other code for the length of a run, so that the interception works
+through every name, table and decorator that refers to it. The world says which conversation a call belongs to
+(``world.current_world()``). If that is unknown, the call raises, the real code does not run, and no
+conversation that was open then can be evaluated."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class ToolError(RuntimeError):
-    """What an intercepted function raises where its tool fails."""
+    """The exception that an intercepted function raises if its tool fails."""
 
 
 class CannotInterceptError(Exception):
-    """``tool``: the one whose function cannot be intercepted."""
+    """A function that cannot be intercepted. ``tool`` is its tool."""
 
     def __init__(self, tool: str, what: str, remedy: str = "") -> None:
         super().__init__(what)
@@ -47,7 +46,8 @@ _MARK = "agenteval intercepts this call"
 
 
 class FunctionInterceptor:
-    """One agent's functions, by the tools that they are. Raises ``CannotInterceptError``."""
+    """The functions of one agent, by the tools that they implement. Creating it raises
+    ``CannotInterceptError``."""
 
     def __init__(self, targets: Mapping[str, str], base: str) -> None:
         self._tools: dict[int, str] = {}
@@ -64,7 +64,7 @@ class FunctionInterceptor:
         return tuple(self._sources)
 
     def _find_new_functions(self) -> list[str]:
-        """The tools that were found in a module that was not loaded before."""
+        """Return the tools that were found in modules loaded since the last call."""
         if self._module_count == len(sys.modules):
             return []
         self._module_count = len(sys.modules)
@@ -92,8 +92,8 @@ class FunctionInterceptor:
             _PatchedFunction.for_function(function).release(self)
 
     def check_second_copy(self) -> str:
-        """Say that a tool's function was loaded once more, under another name; empty if none was. It is
-        intercepted from now on."""
+        """Return a message if a tool's function was loaded again under another name, else an empty string.
+        The copy is intercepted from then on."""
         known = len(self._functions)
         added = self._find_new_functions()
         for _, function in self._functions[known:]:
@@ -105,7 +105,7 @@ class FunctionInterceptor:
 
     @property
     def tools(self) -> Mapping[int, str]:
-        """The tools, by the identity of their functions; it grows with the modules that are loaded."""
+        """The tools, by the identity of their functions. The mapping grows as modules are loaded."""
         return self._tools
 
 
@@ -113,8 +113,10 @@ class FunctionInterceptor:
 
 
 def _locate_source(name: str, target: str, base: str) -> str:
-    """The file of the module that a target names; the module's name, if it has none. It is loaded by the name
-    that the agent would import it by: a file may be a module of a package."""
+    """Return the file of the module that a target names, or the module's name if it has no file.
+
+    The module is loaded under the name by which the agent would import it, since a file may belong to a
+    package."""
     location, _, _ = target.rpartition(":")
     if location.endswith(".py") or "/" in location:
         path = os.path.realpath(os.path.join(base, location))
@@ -145,7 +147,7 @@ def _import_in_package(path: str, base: str) -> None:
 
 
 def _module_names(source: str) -> list[str]:
-    """The names under which a file is loaded."""
+    """Return the names under which a file is loaded."""
     if source in sys.modules:
         return [source]
     last = os.path.basename(source)
@@ -178,10 +180,11 @@ def _locate_function(name: str, target: str, base: str) -> _LocatedFunction:
 
 
 class _LocatedFunction(NamedTuple):
-    """``takes_self``: it is a method, whose first parameter is none of the tool's."""
+    """A function that a target names."""
 
     found: Any
     takes_self: bool
+    """True for a method, whose first parameter is not the tool's."""
 
 
 class _InterceptableFunction:
@@ -199,8 +202,8 @@ class _InterceptableFunction:
 
 
 def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
-    """What a target names; of a framework's tool the author's functions in it, a plain and an async one where
-    it has both."""
+    """Return the functions that a target names. For a framework's tool, these are the author's functions in
+    it: a plain and an async one if it has both."""
     if not (
         isinstance(located.found, (FunctionType, MethodType)) or _explain_refusal(located.found, is_tool=True)
     ):
@@ -211,7 +214,8 @@ def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_Inte
 
 
 def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
-    """``is_tool``: an object that may hold a function will do."""
+    """Return why an object cannot be intercepted; empty if it can. With ``is_tool``, an object that may hold
+    a function is accepted."""
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
@@ -230,7 +234,7 @@ def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
 
 
 class _PatchedFunction:
-    """A function with other code, and those that asked for it."""
+    """A function with replaced code, and its users."""
 
     patched: dict[int, _PatchedFunction] = {}
 
@@ -274,8 +278,10 @@ class _PatchedFunction:
             self.patched.pop(id(self.function), None)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What it is called with, by the names of its parameters, as JSON. A value that JSON cannot hold and
-        that has no text of its own is no argument of a tool: a connection, say."""
+        """Return the arguments of a call as JSON, by parameter name.
+
+        A value that JSON cannot represent and that has no text form is not an argument of the tool: a
+        connection, for example."""
         named = {}
         for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:
@@ -301,8 +307,10 @@ class _PatchedFunction:
         raise TypeError(f"{self.name}() {fault}")
 
     def find_call_world(self) -> tuple[str, World] | None:
-        """The tool and the tool world of a call; ``None``: it is of an agent whose function it is as it is,
-        or a part of a call that is known. Raises ``UntrackedCallError``."""
+        """Return the tool and the tool world of a call.
+
+        ``None``: the function is not intercepted in this conversation, or the call is part of one that is
+        known. Raise ``UntrackedCallError`` if the conversation is unknown."""
         world = current_world()
         if world is not None:
             name = world.intercepted.get(id(self.function))
@@ -321,7 +329,7 @@ def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
 
 
 def _copy_function(function: Any) -> Any:
-    """The function as it was."""
+    """Return a copy of the function with its original code."""
     copied = FunctionType(
         function.__code__,
         function.__globals__,
@@ -335,8 +343,9 @@ def _copy_function(function: Any) -> Any:
 
 
 def _stub(function: Any, replacement: Any) -> CodeType:
-    """Code that hands its arguments to ``called``. It has the free variables of the function's own, since
-    Python allows no others, and does nothing with them."""
+    """Build code that passes its arguments to ``replacement``.
+
+    It declares the function's own free variables without using them, since Python requires the same ones."""
     free = function.__code__.co_freevars
     is_async = inspect.iscoroutinefunction(function)
     lines = [
@@ -388,7 +397,7 @@ async def _run_intercepted_async(patched: _PatchedFunction, /, *args: Any, **kwa
 
 
 def _return_or_raise(answer: ToolAnswer) -> Any:
-    """What the function returns; where the tool fails, it raises."""
+    """Return the answer's value. Raise ``ToolError`` if the tool failed."""
     if not answer.is_error:
         return answer.value
     value = answer.value

@@ -1,4 +1,4 @@
-"""Finding what ``file.py:attribute`` or ``package.module:attribute`` names."""
+"""Find the object that ``file.py:attribute`` or ``package.module:attribute`` names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 class TargetError(Exception):
-    """A target that cannot be found. ``what`` goes on after the name of its use ("tool 'x'"). ``asked`` is a
-    name that is not among those that are ``known``, where one of these may have been meant."""
+    """A target that cannot be found.
+
+    ``what`` continues a sentence that begins with the use of the target ("tool 'x'"). ``missing_name`` is a
+    name that is not among ``attribute_names``, one of which may have been meant."""
 
     def __init__(
         self, what: str, remedy: str = "", *, missing_name: str = "", attribute_names: Iterable[str] = ()
@@ -34,14 +36,15 @@ class TargetError(Exception):
 
 
 class Method(NamedTuple):
-    """A method of a class, of which an instance has yet to be made."""
+    """A method of a class that has no instance yet."""
 
     owner: type
     name: str
 
 
 def load_agent(target: str, base: str) -> Any:
-    """As ``find``; a method that needs an instance is a ``Method``."""
+    """Return the object that ``target`` names, as ``load_object`` does; a method that needs an instance is
+    returned as a ``Method``."""
     owner, name, found = _load_with_owner(target, base)
     attribute = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
     if inspect.isclass(owner) and isinstance(attribute, (FunctionType, partialmethod)):
@@ -50,13 +53,13 @@ def load_agent(target: str, base: str) -> Any:
 
 
 def load_object(target: str, base: str) -> Any:
-    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
-    importable. Raises ``TargetError``."""
+    """Return the object that ``target`` names. ``base`` is the folder that file paths start from; it is made
+    importable. Raise ``TargetError`` if there is no such object."""
     return _load_with_owner(target, base)[-1]
 
 
 def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
-    """What has the object, its name there, and the object."""
+    """Return the owner of the object, its name there, and the object."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(
@@ -82,7 +85,7 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
 
 
 def _has_attribute(owner: Any, name: str) -> bool:
-    """Whether there is such an attribute; a module may find it by code of its own."""
+    """Return whether there is such an attribute; a module may find it by code of its own."""
     try:
         with contain_exits():
             return hasattr(owner, name)

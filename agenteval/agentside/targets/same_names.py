@@ -1,12 +1,13 @@
-"""Files of the author's that are loaded into one process, and modules of theirs that have one name.
+"""Detect modules with the same name among the author's files that are loaded into one process.
 
-Python holds one module of a name. Where ``old/bot.py`` and ``new/bot.py`` both have ``from prices import
-price``, each for the ``prices.py`` in its own folder, the second gets the first one's: another version is
-played than the one that is named. So what each file imports from its own folders is read before it is loaded,
-also within functions, and must be what Python would give, now and after every file that is loaded later.
+Python holds one module per name. If ``old/bot.py`` and ``new/bot.py`` both have ``from prices import price``,
+each for the ``prices.py`` in its own folder, the second gets the first one's module, and another version than
+the named one would run. So the imports of each file from its own folders, including those inside functions,
+are read before it is loaded. They must match what Python would import, now and after every file that is
+loaded later.
 
-What is installed is left to Python: a ``types.py`` that it does not prefer is no other version of that code.
-"""
+Installed packages are left to Python: a ``types.py`` that Python does not prefer is no other version of that
+code."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """An import that would get the module of another file of the author's."""
+    """An import that would get the module of another of the author's files."""
 
     remedy = (
         "make the import relative (from .module import name) in a package, give one of the two modules"
@@ -40,18 +41,18 @@ class SameNameError(ImportError):
 
 
 _CLAIMS: dict[tuple[str, str], str] = {}
-"""Who imports a module from its own folders, by the module's name and file."""
+"""The importers of modules from their own folders, by the module's name and file."""
 
 
 def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
-    """Note what ``files``, which are about to be loaded, import from ``folders``, in which their imports are
-    looked up first. Raises ``SameNameError``."""
+    """Record the imports of ``files``, which are about to be loaded, from ``folders``, which are searched
+    first for them. Raise ``SameNameError`` if Python would import another file."""
     _check_claims(dict(_collect_claims(files, folders)))
 
 
 @lru_cache(maxsize=None)
 def claim_module(name: str, base: str) -> None:
-    """As ``claim_imports``, for a module that is named itself."""
+    """Record the imports of a module that is itself named, as ``claim_imports`` does."""
     claims: dict[tuple[str, str], str] = {}
     files = []
     for found, file in _walk_modules(name, [base]):
@@ -73,7 +74,8 @@ def _check_claims(claims: dict[tuple[str, str], str]) -> None:
 
 
 def _resolve_module_file(name: str) -> str | None:
-    """The file of what an import of ``name`` gives: the first on its dotted way that has one."""
+    """Return the file that an import of ``name`` would load: that of the first part of the dotted name that
+    has one."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         module = sys.modules.get(".".join(parts[:end]))
@@ -101,7 +103,7 @@ def _display_path(file: str) -> str:
 
 
 def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The modules on the way to a dotted name that have a file; a folder without ``__init__.py`` has none."""
+    """Yield the modules along a dotted name that have a file; a folder without ``__init__.py`` has none."""
     parts = name.split(".")
     for end, part in enumerate(parts, 1):
         spec = PathFinder.find_spec(part, folders)
@@ -115,7 +117,7 @@ def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path
 
 
 def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """What files import from the folders, and what that imports in turn."""
+    """Yield the imports of files from the folders, followed recursively."""
     waiting = list(files)
     seen = set()
     while waiting:
@@ -136,12 +138,14 @@ def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[t
 
 
 class _Import(NamedTuple):
-    """``level``: as in ``ast``. ``fallback_for``: those that fail where this one is carried out."""
+    """An import statement's module."""
 
     name: str
     level: int
+    """The level, as in ``ast``."""
     line: int
     fallback_for: tuple[_Import, ...]
+    """The imports that fail if this one is executed."""
 
 
 def _resolve_import(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:
@@ -205,7 +209,8 @@ _READERS = {ast.Import: _read_import, ast.ImportFrom: _read_import_from, ast.Try
 
 
 def _is_never_true(test: ast.expr) -> bool:
-    """``TYPE_CHECKING``, and whether this is the program that was started."""
+    """Return whether a condition is false when the module is imported: ``TYPE_CHECKING``, or the test for
+    ``__main__``."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
         names = [each.id for each in (test.left, *test.comparators) if isinstance(each, ast.Name)]
         return names == ["__name__"]

@@ -1,4 +1,5 @@
-"""What an agent returns, as JSON: objects of libraries by what they say of themselves, or by their fields."""
+"""Convert an agent's return value to JSON: objects of libraries by their own serialization or by their
+fields."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _MAX_DEPTH = 100
 
 
 def to_reply_line(value: Any) -> dict[str, Any]:
-    """An answer as a line of the worker's."""
+    """Return an answer as a line of the worker's protocol."""
     if type(value).__name__ == "AgentReply" and hasattr(value, "tool_calls"):
         names = ("text", "tool_calls", "messages", "usage", "latency_ms", "agent")
         return {"agent_reply": {name: to_plain_json(getattr(value, name, None)) for name in names}}
@@ -23,7 +24,8 @@ def to_reply_line(value: Any) -> dict[str, Any]:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Raises ``ValueError`` for what is nested too deeply, and whatever the objects raise."""
+    """Return a value as plain JSON data. Raise ``ValueError`` if it is nested too deeply, and whatever its
+    objects raise."""
     if depth > _MAX_DEPTH:
         raise ValueError("what the agent returned is nested too deeply, or holds itself")
     if isinstance(value, Enum):

@@ -1,6 +1,6 @@
-"""How a target will be called, decided from what it is and from its signature; nothing of it is called.
+"""Decide how a target is called, from its kind and its signature, without calling any of it.
 
-What is none of the forms in docs/agents.md is refused, with its place and the forms.
+A target that has none of the forms in docs/agents.md is refused; the message gives its place and the forms.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from ..frameworks.memory import SharedMemory
 
     Recognizer = Callable[[Any], Optional[Any]]
-    """What knows an object of a framework as ``frameworks.FrameworkObject``."""
+    """Recognizes an object of a framework as ``frameworks.FrameworkObject``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
-"""What a parameter is for: the latest user message; the conversation so far; all before the latest user
-message; the conversation's id; the context."""
+"""The purposes of a parameter: the latest user message; the conversation so far; everything before the latest
+user message; the conversation's id; the context."""
 
 TEXT_NAMES = frozenset(
     ["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"]
@@ -50,7 +50,7 @@ HISTORY_NAMES = frozenset(
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
-"""How the name of a function begins that makes an agent."""
+"""The first words in the names of functions that make an agent."""
 _FORMS = (
     "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
     " other parameter (docs/agents.md)"
@@ -65,46 +65,48 @@ _ROLE_DESCRIPTIONS = {
 
 
 class TargetRefusal(NamedTuple):
-    """Why a target is not an agent, and what to do."""
+    """The reason why a target is not an agent, and the remedy."""
 
     what: str
     remedy: str
 
 
 class Role(NamedTuple):
-    """What one parameter gets. ``parameter`` is its name if it is passed by name, else empty."""
+    """The value that one parameter receives."""
 
     kind: str
     parameter: str = ""
+    """The parameter's name if it is passed by name, else empty."""
 
 
 class ParameterBinding(NamedTuple):
-    """The arguments of a call. ``why``: what decided between text and messages, in words."""
+    """The arguments of a call."""
 
     roles: tuple[Role, ...]
     why: str = ""
+    """The reason for the choice between text and messages, in words."""
 
 
 class ResolvedTarget(NamedTuple):
-    """A target as an agent.
-
-    ``made``: ``function``; ``class``, an instance for each conversation; ``factory``, a function that makes
-    it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``;
-    ``framework``, an object of a framework, for which an adapter opens conversations.
-    ``owner`` is what is called, made, copied or opened; ``method`` what is called of it, if it is not itself;
-    ``tools``: what it has as tools, where that is known. ``memory``: an object of a framework that remembers,
-    and that all conversations call.
-    """
+    """A target as an agent."""
 
     owner: Any
+    """The object that is called, instantiated, copied or opened."""
     lifecycle: str
+    """``function``; ``class``, an instance for each conversation; ``factory``, a function that makes the
+    agent; ``copied``, an object that is copied for each conversation; ``shared``, an object that cannot be
+    copied; ``framework``, an object of a framework, for which an adapter opens conversations."""
     method: str = ""
+    """The method of the owner that is called; empty if the owner itself is called."""
     binding: ParameterBinding = ParameterBinding(())
     is_async: bool = False
     name: str = ""
     why_shared: str = ""
+    """The reason why the object cannot be copied."""
     tools: tuple[Any, ...] | None = None
+    """The agent's tools; ``None`` if they are unknown."""
     memory: SharedMemory | None = None
+    """A stateful object of a framework that all conversations call."""
 
     @property
     def received_roles(self) -> frozenset[str]:
@@ -112,17 +114,18 @@ class ResolvedTarget(NamedTuple):
 
     @property
     def is_forgetful(self) -> bool:
-        """It gets one message without what came before, and nothing by which to keep conversations apart."""
+        """True if the agent gets one message without the earlier ones, and nothing to keep conversations
+        apart by."""
         return TEXT in self.received_roles and not self.received_roles & {HISTORY, SESSION}
 
     @property
     def is_one_at_a_time(self) -> bool:
-        """Two conversations at once would be mixed in it."""
+        """True if two simultaneous conversations would be mixed up in the agent."""
         return self.memory is not None or (self.lifecycle == "shared" and self.is_forgetful)
 
     def to_summary(self, target: str) -> dict[str, Any]:
-        """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart.
-        ``target``: as its author writes it."""
+        """Return a summary as JSON: a description, the warning of a run, the way conversations are kept
+        apart. ``target`` is the author's spelling of it."""
         return {
             "does": self._describe(target),
             "warning": self._warning(),
@@ -177,7 +180,7 @@ class ResolvedTarget(NamedTuple):
 def describe_plan(
     summary: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()
 ) -> str:
-    """What will be done with an agent, in a line. ``told``: see ``ResolvedTarget.to_summary``.
+    """Describe in a line how an agent will be called. ``summary``: see ``ResolvedTarget.to_summary``;
     ``intercepted``: the tools whose functions the scenario answers for."""
     line = str(summary["does"]) + (f", in {interpreter}" if interpreter else "")
     if summary["one_at_a_time"]:
@@ -205,9 +208,11 @@ def _describe_tools(tools: Iterable[Any]) -> str:
 def resolve_target(
     target: Any, written: str = "…", recognise: Recognizer = lambda _: None, *, has_deps: bool = False
 ) -> ResolvedTarget | TargetRefusal:
-    """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it.
-    ``recognise`` knows the objects of frameworks: some of them can be called, and would run their real tools.
-    ``has_deps``: what makes the dependencies of such an object is named beside it."""
+    """Decide how ``target``, an object or a ``Method``, is called.
+
+    ``written`` is the author's spelling of it. ``recognise`` knows the objects of frameworks, some of which
+    are callable and would run their real tools. ``has_deps``: the author also names a function that makes the
+    dependencies of such an object."""
     resolved = _resolve_framework_object(target, written, recognise, has_deps)
     if resolved:
         return resolved
@@ -219,7 +224,8 @@ def resolve_target(
 
 
 def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
-    """What a function makes is decided upon when it is made; what holds an object and is copied copies it."""
+    """Add the memory that the conversations share. The product of a factory is examined when it is made; a
+    copied object's own attributes are copied with it."""
     if agent.lifecycle == "factory":
         return agent
     owner = type(agent.owner) if agent.lifecycle == "copied" else agent.owner
@@ -228,7 +234,7 @@ def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
 
 
 def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
-    """Why what is named as ``deps`` cannot make them; ``None`` if it can."""
+    """Return why the object named as ``deps`` cannot make them; ``None`` if it can."""
     if not callable(found):
         what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
         return TargetRefusal(what, "name a function that makes them, def make_deps(): …")
@@ -286,7 +292,8 @@ def _resolve_framework_object(
 
 
 def _is_like_a_function(target: Any) -> bool:
-    """Builtins, compiled functions, what ``lru_cache`` makes: only classes and functions have this name."""
+    """Return whether a callable has a ``__qualname__``, as only classes and functions do: builtins, compiled
+    functions, products of ``lru_cache``."""
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
@@ -313,8 +320,10 @@ def _resolve_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRe
 
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function needs nothing, has no place for what the user said, and says that it makes
-    something: by its name or annotation; where it has parameters, by both."""
+    """Return whether a function makes an agent.
+
+    It needs no arguments, has no parameter for the user's message, and its name or annotation says that it
+    makes something; if it has parameters, both have to."""
     parameters = parameters_of(function)
     if parameters is None or any(p.default is p.empty or _is_for_the_user(p) for p in parameters):
         return False
@@ -357,7 +366,7 @@ def _resolve_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
 
 
 def explain_not_copyable(value: Any) -> str:
-    """Why there can be no copy of it for each conversation; empty if there can."""
+    """Return why an object cannot be copied for each conversation; empty if it can."""
     try:
         with contain_exits():
             return "its class copies nothing" if copy.deepcopy(value) is value else ""
@@ -371,12 +380,13 @@ def _function_name(function: Any) -> str:
 
 
 def _defines(cls: type, name: str) -> bool:
-    """Whether instances of the class have it, by what was written for it."""
+    """Return whether instances of the class have the attribute from a definition of their own, not from
+    ``object``."""
     return any(name in vars(each) for each in cls.__mro__ if each is not object)
 
 
 def _entry_on_instance(owner: type, method: str) -> Any:
-    """The method as it is on an instance that has not been made."""
+    """Return the method as it would be bound to an instance, without making one."""
     found = inspect.getattr_static(owner, method)
     if isinstance(found, partialmethod):
         return found.__get__(object(), owner)
@@ -387,7 +397,8 @@ def _entry_on_instance(owner: type, method: str) -> Any:
 
 
 def bind_signature(function: Callable[..., Any]) -> ParameterBinding | TargetRefusal:
-    """What each parameter of a function gets; one that does not say gets messages and ctx."""
+    """Return the value that each parameter of a function receives. A function without a readable signature
+    gets messages and ctx."""
     all_parameters = parameters_of(function)
     parameters = [p for p in all_parameters or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if refusal := _refuse_history(parameters, function):
@@ -416,8 +427,8 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
 
 
 def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
-    """What parameters get where one gets all messages: a history that is not needed is among these, and a
-    second parameter that says nothing gets the context."""
+    """Return the roles if one parameter gets all messages: an optional history is dropped since they contain
+    it, and an unmarked second parameter gets the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
     return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}
@@ -426,7 +437,7 @@ def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]
 def _build_binding(
     function: Any, parameters: list[inspect.Parameter], kinds: Mapping[str, str], why: str
 ) -> ParameterBinding | TargetRefusal:
-    """The binding, if a function can be called so."""
+    """Return the binding if the function can be called that way, else the refusal."""
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
     if missing:
         return _refuse(function, f"there is nothing to pass as {missing[0]}")
@@ -448,7 +459,7 @@ def _bare_name(parameter: inspect.Parameter) -> str:
 
 
 def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
-    """What a parameter gets that is not for what the user says now; empty for all others."""
+    """Return the role of a parameter that is not for the user's current message; empty for all others."""
     if is_context(parameter):
         return CONTEXT
     admitted, name = _accepted_roles(parameter, function), _bare_name(parameter)
@@ -460,7 +471,7 @@ def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
 def _find_main_parameter(
     parameters: list[inspect.Parameter], kinds: Mapping[str, str]
 ) -> inspect.Parameter | None:
-    """The parameter that what the user says is for."""
+    """Return the parameter for the user's message."""
     others = [p for p in parameters if p.name not in kinds]
     required = [p for p in others if p.default is p.empty]
     named = [p for p in required or others if _is_for_the_user(p)]
@@ -473,7 +484,7 @@ def _is_for_the_user(parameter: inspect.Parameter) -> bool:
 
 
 def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
-    """Whether a second parameter has to be given, and neither its name nor an annotation says what it is."""
+    """Return whether a second parameter is required, and neither its name nor an annotation identifies it."""
     is_unmarked = second.annotation is second.empty and second.name not in kinds
     is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
     return is_unmarked and is_needed and CONTEXT not in kinds.values()
@@ -482,7 +493,7 @@ def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> boo
 def _text_or_messages(
     parameter: inspect.Parameter, function: Any, *, has_history: bool
 ) -> tuple[str, str] | TargetRefusal:
-    """Whether a parameter gets the text of a message or all messages, and why."""
+    """Decide whether a parameter gets the text of a message or all messages, and return the reason."""
     admitted, name = _accepted_roles(parameter, function), parameter.name
     if admitted is not None:
         shown = f"{name}: {_format_annotation(parameter.annotation)}"
@@ -504,7 +515,7 @@ def _text_or_messages(
 
 
 def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
-    """By position as long as nothing is left out before it, by name after that."""
+    """Yield the roles: by position until a parameter is left out, by name after that."""
     is_by_name = False
     for parameter in parameters:
         if parameter.name not in kinds:
@@ -520,20 +531,20 @@ _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
 
 
 class _AnnotationNames(dict):  # type: ignore[type-arg]
-    """Those of a module, where a name that only a type checker knows may be anything."""
+    """The names of a module, in which a name that only a type checker knows may be anything."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, getattr(typing, name, Any))
 
 
 def _accepted_roles(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
-    """Which of text and messages an annotation admits; ``None``: it does not say."""
+    """Return which of text and messages an annotation accepts; ``None`` if it does not say."""
     annotation = _annotation_of(parameter, function)
     return None if annotation is parameter.empty else _roles_of_annotation(annotation)
 
 
 def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
-    """What an annotation stands for; a text where this Python cannot read it."""
+    """Return the evaluated annotation; a string if this Python cannot evaluate it."""
     annotation, names = (
         parameter.annotation,
         _AnnotationNames(getattr(underlying_function(function), "__globals__", {})),
@@ -563,7 +574,8 @@ def _roles_of_annotation(annotation: Any) -> frozenset[str] | None:
 
 
 def _is_other_list(annotation: Any) -> bool:
-    """Whether an annotation, or a part of a union, asks for a list of what no message is."""
+    """Return whether an annotation, or a member of a union, is a list of something that cannot be a
+    message."""
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
         admitted = _roles_of_annotation(annotation)
@@ -573,7 +585,7 @@ def _is_other_list(annotation: Any) -> bool:
 
 
 def _are_messages(items: Any) -> bool:
-    """Whether items of a list may be messages by their annotation."""
+    """Return whether items of a list may be messages according to their annotation."""
     cls = getattr(items, "__origin__", items)
     return cls in (object, Any) or not isinstance(cls, type) or issubclass(cls, abc.Mapping)
 

@@ -1,4 +1,4 @@
-"""How the agent under test is called, in agenteval's process and in the agent's own."""
+"""Call the agent under test, in agenteval's process and in the agent's own."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ if TYPE_CHECKING:
 
 
 class NotAnAgentError(TypeError):
-    """What a function made that should have made an agent; or an agent that asks for what it cannot see."""
+    """A factory's product that is not an agent, or an agent that asks for calls whose results it cannot
+    see."""
 
 
 class TargetRefusedError(Exception):
-    """What a function made is of a framework, and cannot be played as it is: its author's mistake."""
+    """A factory's product of a framework that cannot be played as it is: its author's mistake."""
 
     agenteval_kind = "author"
 
 
 class TargetSession:
-    """A target as one conversation's agent. An instance of a class is made when the first message comes,
-    where the author's code runs, under the same deadline."""
+    """A target as the agent of one conversation.
+
+    An instance of a class is made when the first message arrives, where the author's code runs and under the
+    same deadline."""
 
     def __init__(
         self,
@@ -51,8 +54,8 @@ class TargetSession:
         make_deps: Callable[[], Any] | None = None,
         world: World | None = None,
     ) -> None:
-        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides;
-        ``world``: the conversation's tool world."""
+        """Prepare the session. ``recognise``: see ``resolve_target``; ``make_deps`` makes the dependencies of
+        a framework's object; ``world`` is the conversation's tool world."""
         self.world = world or World()
         self._agent = agent
         self._recognise = recognise
@@ -63,8 +66,8 @@ class TargetSession:
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
-        """The agent as a function of messages and context, async as the agent is. What it returns may have to
-        be awaited all the same."""
+        """Return the agent as a function of messages and context, async if the agent is. Its return value may
+        have to be awaited in either case."""
         if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
@@ -96,7 +99,7 @@ class TargetSession:
         return self._entry_point(*places, **named)
 
     def _open(self) -> Callable[..., Any]:
-        """A conversation with an object of a framework."""
+        """Open a conversation with an object of a framework."""
         opened = self._opened = self._agent.owner.opened(self._session_id, self._make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
@@ -106,17 +109,17 @@ class TargetSession:
 
     @property
     def is_of_framework(self) -> bool:
-        """Whether an adapter plays it, as far as is known by now."""
+        """True if an adapter plays the agent, as far as is known so far."""
         return self._agent.lifecycle == "framework"
 
     @property
     def has_open_conversation(self) -> bool:
-        """Whether there is anything to close."""
+        """True if there is a conversation to close."""
         return self._opened is not None
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Around one call of the agent: what is started within is of this conversation."""
+        """Wrap one call of the agent, so that anything started inside belongs to this conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:
@@ -126,7 +129,7 @@ class TargetSession:
                 self.world.record_fault(what)
 
     async def close(self) -> None:
-        """The conversation is over."""
+        """End the conversation."""
         self.world.close()
         if self._opened is not None:
             await self._opened.close()
@@ -136,7 +139,7 @@ class TargetSession:
         return await _await_fully(self._call(messages, context))
 
     def _adopt(self, made: Any) -> None:
-        """What a factory made is the agent from now on; nobody else has it."""
+        """Use the factory's product as the agent from now on. Nobody else has a reference to it."""
         resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
         if isinstance(resolved, TargetRefusal) and self._recognise(made):
@@ -179,8 +182,8 @@ class TargetSession:
         return [values[role.kind] for role in roles if not role.parameter], named
 
     def _collect_answer(self, value: Any) -> Any:
-        """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
-        result. All else as it is."""
+        """Return the items of a generator as one answer (a coroutine for an async generator), or the answer
+        in a framework's result. Return anything else unchanged."""
         is_growing = self._is_growing
         if inspect.isgenerator(value):
             return _collect(value, is_growing, self._pieces)
@@ -190,7 +193,7 @@ class TargetSession:
 
     @property
     def partial_answer(self) -> Any:
-        """Of a generator that was not read to its end: what it has yielded, as an answer; else ``None``."""
+        """The items that an unfinished generator has yielded, as an answer; otherwise ``None``."""
         found = list(self._pieces)
         return _join_pieces(found, self._is_growing) if found else None
 
@@ -200,12 +203,12 @@ class TargetSession:
 
 
 async def _await_fully(value: Any) -> Any:
-    """What an async function returns may have to be awaited in turn."""
+    """Await the return value of an async function if it is itself awaitable."""
     return await value if inspect.isawaitable(value) else value
 
 
 def _make_entry_point(agent: ResolvedTarget) -> Callable[..., Any]:
-    """What is called in one conversation."""
+    """Return the callable for one conversation."""
     owner = agent.owner
     if agent.lifecycle == "class":
         owner = owner()
@@ -227,8 +230,10 @@ def _collect(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
 
 
 def _join_pieces(found: list[Any], is_growing: bool) -> Any:
-    """Pieces of a text are one text; all else is the list of the turn's messages. Chat functions of a message
-    and a history, as user interfaces want them, yield the answer as far as it is there: the last is all."""
+    """Join pieces of a text into one text; return other items as the list of the turn's messages.
+
+    Chat functions of a message and a history, as user interfaces expect them, yield the answer so far: the
+    last piece is the complete one."""
     if not all(isinstance(piece, str) for piece in found):
         return found
     if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):

@@ -1,4 +1,4 @@
-"""Calls of tools that the agent has of its own: answered by the scenario, or carried out by the agent and
+"""Handle calls of the agent's own tools: the scenario answers them, or the agent runs them and they are
 recorded (``unmocked_tools: passthrough``)."""
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class ToolProxy:
-    """The scenario's tools for an agent that has them itself, during one turn. ``own`` is the agent's real
-    tool: it is called only where the scenario leaves the tool to the agent; what it returns is given as it
-    is, and what it raises is raised."""
+    """The scenario's tools during one turn, for an agent that has tools of its own.
+
+    ``run_real`` is the agent's real tool. It is called only if the scenario leaves the tool to the agent; its
+    value is then returned unchanged, and its exceptions propagate."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -54,14 +55,14 @@ class ToolProxy:
             raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
 
     async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
-        """What ``own()`` gives, whatever the scenario declares. Calls in it come after it, not at the same
-        time: they may be of each other's results."""
+        """Return the result of ``run_real()``, whatever the scenario declares. Calls within it are separate
+        steps that follow it, since they may depend on each other's results."""
         with self._context.open_batch() as batch:
             arguments = arguments_of(args)
         return await record_call_async(self._context, name, arguments, batch, run_real)
 
     def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
-        """The same for code that cannot await."""
+        """Do the same as ``record`` for code that cannot await."""
         with self._context.open_batch() as batch:
             arguments = arguments_of(args)
         try:
@@ -71,7 +72,7 @@ class ToolProxy:
 
 
 def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
-    """What ``run()`` gives, recorded as the result of a call."""
+    """Return the result of ``run()``, recorded as the result of a call."""
     passthrough = PassthroughCall()
     recorded = call_in_start_order(lambda: passthrough.begin(context, name, args, batch))
     passthrough.go_ahead.result()
@@ -88,7 +89,7 @@ def record_call(context: Context, name: str, args: dict[str, Any], batch: int, r
 async def record_call_async(
     context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Awaitable[Any]]
 ) -> Any:
-    """The same for what is awaited."""
+    """Do the same as ``record_call`` for an awaitable."""
     passthrough = PassthroughCall()
     recorded = passthrough.begin(context, name, args, batch)
     await asyncio.wrap_future(passthrough.go_ahead)
@@ -103,8 +104,7 @@ async def record_call_async(
 
 
 class PassthroughCall:
-    """A call that is the agent's own to carry out: the world says when to ``go_ahead``, and waits until it is
-    ``done``."""
+    """A call that the agent runs itself: the world signals ``go_ahead``, and waits until it is ``done``."""
 
     def __init__(self) -> None:
         self.go_ahead: Future[None] = Future()
@@ -134,7 +134,8 @@ _MAX_DEPTH = 50
 
 
 def arguments_of(args: Any) -> Any:
-    """What a tool is called with; a value that JSON cannot hold is no argument of a tool."""
+    """Return the arguments of a call as JSON, without values that JSON cannot represent, which are not
+    arguments of a tool."""
     if not isinstance(args, Mapping):
         return args
     found = {str(key): to_json_argument(value) for key, value in args.items()}
@@ -142,11 +143,11 @@ def arguments_of(args: Any) -> Any:
 
 
 class _NotJsonError(Exception):
-    """A value that JSON cannot hold, or one that is nested too deeply."""
+    """A value that JSON cannot represent, or one that is nested too deeply."""
 
 
 def to_json_argument(value: Any) -> Any:
-    """A value as JSON; ``NOT_JSON`` where it cannot be one."""
+    """Return a value as JSON; ``NOT_JSON`` if that is impossible."""
     try:
         return _to_json(value, _MAX_DEPTH)
     except _NotJsonError:
@@ -154,7 +155,7 @@ def to_json_argument(value: Any) -> Any:
 
 
 def _to_json(value: Any, left: int) -> Any:
-    """``left``: how deep it may be nested. Raises ``_NotJsonError``."""
+    """Return a value as JSON. ``left``: the nesting depth still allowed. Raise ``_NotJsonError``."""
     if left < 0:
         raise _NotJsonError
     for kinds, read in _READERS:
@@ -172,15 +173,15 @@ def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
 
 
 def _read_items(value: Any, left: int) -> Any:
-    """A list; a named tuple as its fields."""
+    """Return a list; a named tuple as its fields."""
     if hasattr(value, "_asdict"):
         return _to_json(value._asdict(), left)
     return [_to_json(item, left) for item in value]
 
 
 def _read_object(value: Any, left: int) -> Any:
-    """An object by its fields or its model, else as it prints, if its class has a text in mind: dates, UUIDs,
-    paths."""
+    """Return an object's fields or its model as JSON, otherwise its text if its class defines one: dates,
+    UUIDs, paths."""
     if dataclasses.is_dataclass(value):
         return _to_json({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
     if callable(getattr(value, "model_dump", None)):
@@ -203,4 +204,4 @@ _READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((list, tuple, set, frozenset), _read_items),
     ((type, bytes, bytearray, memoryview), _refuse),
 )
-"""How values of these types are read; the first that fits counts, since an ``Enum`` may be a text, too."""
+"""The readers by type. The first match counts, since an ``Enum`` may be a string, too."""

@@ -1,26 +1,24 @@
-"""A target of the author's in an interpreter of its own, one conversation at a time.
+"""Run the author's target in an interpreter of its own, one conversation at a time.
 
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true where nobody answers
-                        any more; {"tool_result": {"id", "go": true}}: carry it out yourself
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if nobody answers
+                        any more; {"tool_result": {"id", "go": true}}: run it yourself
                         {"over": true}: the conversation is over, the process may play another
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else; in
-                        both "imported", what the import did besides
+                        both "imported", the calls that the import made
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
-                        the agent has such a tool, and "own": true if it will carry it out
+                        the agent has such a tool, and "own": true if it will run it itself
                         {"tool_done": {"id", "result", "is_error"}}: it has
                         {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
-                        {"error": {"message", "kind", "final"}}, beside it what there was of an answer;
-                        in each "missed", why what the agent did in the turn proves nothing, if anything is
-                        known of that kind, and "exchanges", what its models were asked, if any was, with the
-                        calls for which the scenario was "asked", the tools that are "met" where they run, and
-                        whether it "is_of_framework"
+                        {"error": {"message", "kind", "final"}}, with the partial answer, if any;
+                        in each "missed", why the turn cannot be evaluated, if it cannot, and "exchanges",
+                        the requests to models, if any, with "asked", the calls that reached the scenario,
+                        "met", the tools that are intercepted where they run, and "is_of_framework"
 
-The lines go over the pipes that the process began with; what the agent prints goes to standard error.
-"""
+The lines go over the pipes that the process started with; the agent's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -57,15 +55,17 @@ if TYPE_CHECKING:
     from .tool_proxy import PassthroughCall
 
 _CLOSING_S = 1.0
-"""So long a conversation may take to let go of what it holds."""
+"""The time in seconds that a conversation may take to release its resources."""
 
 
 def work(
     target: str, base: str, deps: str, recognise: Recognizer, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none.
-    ``settings``: ``intercept``, the agent's functions that the scenario answers for, by tool; ``declared``
-    and ``runs_others``, see ``ImportWatch``."""
+    """Play conversations until the input ends.
+
+    ``deps`` names the function that makes the dependencies of a framework's object; empty for none.
+    ``settings`` holds ``intercept``, the agent's functions that the scenario answers for, by tool;
+    ``declared`` and ``runs_others``, see ``ImportWatch``."""
     lines, out = _take_over_pipes()
     wire = _Wire(out)
     hooks.install()
@@ -99,7 +99,7 @@ class _LoadedTarget(NamedTuple):
 def _load_target(
     target: str, base: str, deps: str, recognise: Recognizer, intercept: Mapping[str, str]
 ) -> _LoadedTarget | dict[str, Any]:
-    """What is imported; or why the target cannot be played."""
+    """Import the target and return it, or the reason why it cannot be played."""
     try:
         make_deps = load_object(deps, base) if deps else None
         agent = resolve_target(load_agent(target, base), target, recognise, has_deps=bool(deps))
@@ -121,7 +121,7 @@ def _load_target(
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """The pipes to agenteval; from now on the agent reads nothing, and what it prints is its log."""
+    """Return the pipes to agenteval. From then on the agent reads nothing, and its output goes to its log."""
     lines, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -134,7 +134,7 @@ def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 class _Wire:
-    """The lines to agenteval and, from a thread, those that come from it."""
+    """The lines to agenteval and, read in a thread, the lines from it."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -164,7 +164,7 @@ class _Wire:
         known: bool = False,
         passthrough: PassthroughCall | None = None,
     ) -> Future[Any]:
-        """A call of a tool; its future is cancelled where the conversation is over."""
+        """Send a tool call and return its future, which is cancelled if the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
         self._pending_calls[number] = future
         if passthrough:
@@ -234,7 +234,8 @@ class _WorkerContext(Context):
 
 
 def _json_arguments(args: Any) -> Any:
-    """As they are, where JSON can say it; else a text that is not JSON, which is answered with an error."""
+    """Return arguments unchanged if JSON can represent them; otherwise a text that is not JSON, which is
+    answered with an error."""
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:
@@ -271,13 +272,14 @@ def _play(
 
 
 def _close(target_session: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
-    """The conversation is over; what it does about that must not hold up the next, nor break it."""
+    """End the conversation. What the agent does about it must neither delay nor break the next one."""
     with contextlib.suppress(BaseException):
         asyncio.run_coroutine_threadsafe(target_session.close(), loop).result(_CLOSING_S)
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    """A ``sys.exit`` in a background task, or ``loop.stop()``, must not end what comes later."""
+    """Keep the loop running: a ``sys.exit`` in a background task, or ``loop.stop()``, must not end later
+    conversations."""
     asyncio.set_event_loop(loop)
     while not loop.is_closed():
         with contextlib.suppress(BaseException):
@@ -291,7 +293,7 @@ def _build_reply_line(
     loop: asyncio.AbstractEventLoop,
     batches: Iterator[int],
 ) -> dict[str, Any]:
-    """The agent's answer to a request, or what it raised, as a line."""
+    """Return the agent's answer to a request, or its exception, as a line."""
     context = _WorkerContext(wire, request["session"], batches, request["tools"])
     context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
@@ -305,7 +307,7 @@ def _build_reply_line(
 
 
 def _collect_observations(target_session: TargetSession) -> dict[str, Any]:
-    """What the models were asked for, and what is known of the calls, as parts of an answer."""
+    """Return the requests to models and the known facts about calls, as parts of an answer."""
     world = target_session.world
     parts = {
         "exchanges": model_requests.exchanges_to_json(
@@ -344,7 +346,8 @@ def _run_turn(
 def _call_entry(
     entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
 ) -> Any:
-    """Async code runs on the one loop that the process has; all other in the main thread, and may block."""
+    """Call the agent: async code runs on the process's one loop, other code in the main thread, which it may
+    block."""
     if inspect.iscoroutinefunction(entry):
         return asyncio.run_coroutine_threadsafe(entry(messages, context), loop).result()
     value = entry(messages, context)
@@ -358,7 +361,8 @@ def _call_entry(
 
 
 def _as_exception(error: BaseException) -> BaseException:
-    """As agenteval's own process sees it: what would end a program is an error like any other."""
+    """Return an exception as agenteval's own process sees it: one that would end a program is an error like
+    any other."""
     import concurrent.futures
 
     if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):

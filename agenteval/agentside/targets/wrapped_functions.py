@@ -1,4 +1,4 @@
-"""The author's functions inside what a decorator or class made of them."""
+"""Find the author's functions inside the objects that decorators and classes made of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NAMES = (
     *("func", "_func", "fn", "_fn", "function", "_function", "coroutine", "async_fn", "_async_fn"),
     *("real_fn", "_real_fn", "_tool_func", "tool_function", "real_func", "the_func", "forward"),
 )
-"""Under which frameworks keep a tool's function, as an attribute or in the closure of a function of their
-own."""
+"""The names under which frameworks keep a tool's function, as an attribute or in the closure of one of their
+own functions."""
 _HOLDER_NAMES = (
     "__self__",
     "on_invoke_tool",
@@ -26,13 +26,14 @@ _HOLDER_NAMES = (
     "_on_invoke_tool_impl",
     "invoke_tool_impl",
 )
-"""Under which they keep what has it. One that is the author's own takes no arguments of a tool."""
+"""The names under which they keep the object that holds it. A function of the author's under such a name
+takes no arguments of a tool."""
 _MAX_DEPTH = 5
 
 
 def functions_in(tool: Any) -> list[Any]:
-    """Return the functions and bound methods that a tool holds, those of its own library left out; empty
-    where there are none. Nothing of the tool is called but its properties."""
+    """Return the functions and bound methods in a tool, without those of its own library. Of the tool's code,
+    only properties run."""
     own_package = _package(type(tool)) if is_installed(type(tool)) else ""
     libraries = frozenset(
         filter(None, (own_package, __name__.partition(".")[0]))
@@ -59,7 +60,7 @@ def _find_functions(holder: Any, libraries: frozenset[str], depth: int, seen: se
 
 
 def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
-    """What is under one of the names."""
+    """Yield the values under one of the known names."""
     for name in (*_NAMES, *_HOLDER_NAMES):
         try:
             value = getattr(holder, name, None)
@@ -72,6 +73,7 @@ def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _package(obj: Any) -> str:
-    """The outermost package of a class, or of where a function was written, whatever it says of itself."""
+    """Return the outermost package of a class, or of the module that defines a function, whatever its
+    ``__module__`` says."""
     module = obj.__globals__.get("__name__") if isinstance(obj, FunctionType) else obj.__module__
     return str(module or "").partition(".")[0]

@@ -1,12 +1,11 @@
-"""LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+"""Play LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
 
-- ``graph``: what a graph holds, read off it before anything runs
-- ``conversation``: a copy of the graph, played turn by turn
-- ``recorder``: what the stream of a turn reports
-- ``encoder``: LangChain's messages in OpenAI's format
+- ``graph``: inspects a graph before anything runs
+- ``conversation``: plays a copy of the graph turn by turn
+- ``recorder``: records the stream of a turn
+- ``encoder``: converts LangChain's messages to OpenAI's format
 
-Nothing here stands in for a tool: LangChain's hook does that where tools run (``hooks/langchain.py``).
-"""
+No module here replaces a tool: LangChain's hook does that where tools run (``hooks/langchain.py``)."""
 
 from __future__ import annotations
 
@@ -83,7 +82,7 @@ def _compiled(obj: Any) -> Any:
 
 
 def _require_messages(graph: Any) -> None:
-    """Raises ``Refused`` for a graph that no message can be given to."""
+    """Raise ``Refused`` for a graph that takes no messages."""
     for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
         if not hasattr(graph, attribute):
             raise unsupported_version_error(FRAMEWORK, "Pregel." + attribute)

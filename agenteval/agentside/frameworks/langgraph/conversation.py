@@ -1,5 +1,7 @@
-"""One conversation with a graph: with a copy of it, which has a checkpointer of its own where the graph has
-one, else the state carried from turn to turn; with a store and a cache of its own."""
+"""Play one conversation with a copy of a graph.
+
+The copy has a checkpointer of its own if the graph has one; otherwise the state is carried from turn to turn.
+It also has a store and a cache of its own."""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class GraphRunOptions(NamedTuple):
-    """What a graph gets with its input."""
+    """The context and configuration that a graph gets with its input."""
 
     context: Any = None
     config: dict[str, Any] = {}
 
 
 def run_options(graph: Any, deps: Any) -> GraphRunOptions:
-    """Give ``deps`` as the graph's context, and to graphs that read them from the configuration there, too.
-    Raises ``Refused``."""
+    """Return ``deps`` as the graph's context, and as its configuration for graphs that read them there. Raise
+    ``Refused`` if they fit neither."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
         return GraphRunOptions()
@@ -46,7 +48,8 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
 
 
 def _context_of_defaults(schema: Any) -> Any:
-    """A context where none is given; a graph may do without one whose fields are a mapping's."""
+    """Return the context if none is given. A graph whose context fields are those of a mapping can do without
+    one."""
     if dataclasses.is_dataclass(schema):
         missing = dataclasses.MISSING
         fields = [each for each in dataclasses.fields(schema) if each.init]
@@ -82,7 +85,7 @@ class LangGraphConversation:
         self._input_keys = input_keys(graph)
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
     async def reply(self, text: str) -> dict[str, Any]:
         from langchain_core.messages import HumanMessage
@@ -152,7 +155,7 @@ class LangGraphConversation:
 
 
 def _in_memory_saver(saver: Any) -> Any:
-    """In memory, which writes what it keeps as the graph's own one does."""
+    """Return a checkpointer in memory that serializes as the graph's own one does."""
     from langgraph.checkpoint.memory import InMemorySaver
 
     serde = getattr(saver, "serde", None)
@@ -160,8 +163,8 @@ def _in_memory_saver(saver: Any) -> Any:
 
 
 def _store_for(graph: Any) -> Any:
-    """A copy of one in memory; a database is the author's to choose. A graph that has none and asks for one
-    gets it, as from the platform on which it runs."""
+    """Return a copy of the graph's store if that is in memory; a database is the author's choice and is
+    returned as it is. A graph that asks for a store but has none gets one, as it would from its platform."""
     from langgraph.store.memory import InMemoryStore
 
     store = getattr(graph, "store", None)

@@ -1,5 +1,5 @@
-"""What a graph holds, read off it before anything runs: its tools, its agents, code of the author's. Nothing
-is called for it."""
+"""Inspect a graph before anything runs: its tools, its agents, the author's code in it. None of it is
+called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_instance(obj: Any, module: str, name: str) -> bool:
-    """Return whether it is an instance of such a class. (A graph's nodes name classes, too.)"""
+    """Return whether an object is an instance of such a class. (A graph's nodes also refer to classes.)"""
     return not isinstance(obj, type) and any(
         kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
     )
@@ -35,7 +35,8 @@ def is_builder(obj: Any) -> bool:
 
 
 def is_runnable(obj: Any) -> bool:
-    """Of a library's class: one of the author's own is called as any other object is."""
+    """Return whether an object is a ``Runnable`` of a library's class; one of an author's class is called
+    like any other object."""
     return _is_library_object(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
 
 
@@ -48,7 +49,8 @@ def _is_library_object(obj: Any) -> bool:
 
 
 def _is_shipped(obj: Any) -> bool:
-    """Of a class that stands in its library's module: a decorator makes others there of a function."""
+    """Return whether an object's class is defined in its library's module; a decorator creates others there
+    from functions."""
     cls = type(obj)
     return (
         _is_library_module(cls.__module__)
@@ -60,7 +62,8 @@ _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
 def _is_library_module(module: str) -> bool:
-    """Whether a module is of LangChain's libraries: one of the author's own may have such a name, too."""
+    """Return whether a module belongs to LangChain's libraries, since one of the author's own may have such a
+    name, too."""
     root = module.partition(".")[0]
     found = sys.modules.get(root)
     if found is None or not root.startswith(_LIBRARIES):
@@ -73,13 +76,16 @@ def _is_library_module(module: str) -> bool:
 
 
 class GraphNames(NamedTuple):
-    """Of the graph's tools; of those among them that are its own business; of nodes that are agents; of nodes
-    of the author's own code."""
+    """The names of a graph's tools and nodes."""
 
     tools: frozenset[str]
+    """All tools."""
     internal: frozenset[str]
+    """The tools that belong to the graph's control flow."""
     agents: frozenset[str]
+    """The nodes that are agents."""
     own_nodes: frozenset[str]
+    """The nodes with the author's own code."""
 
 
 def collect_names(graph: Any) -> GraphNames:
@@ -90,8 +96,10 @@ def collect_names(graph: Any) -> GraphNames:
 
 
 def input_keys(graph: Any) -> set[str]:
-    """The keys of what it takes. ``builder`` knows them where a graph has an ``input_schema`` of its own; its
-    JSON Schema is not asked for, since Pydantic makes none of some states."""
+    """Return the keys of the graph's input.
+
+    ``builder`` knows them if a graph has an ``input_schema`` of its own. Its JSON Schema is not used, since
+    Pydantic cannot make one of some states."""
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", None)
     taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
@@ -99,8 +107,8 @@ def input_keys(graph: Any) -> set[str]:
 
 
 def collect_tools(graph: Any) -> dict[str, Any]:
-    """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below,
-    too."""
+    """Return the tools that can be found, by name: those of tool nodes, and those that nodes hold or refer
+    to, including subgraphs."""
     found: dict[str, Any] = {}
     for obj in _walk_reachable(graph):
         if _is_tool(obj):
@@ -109,20 +117,20 @@ def collect_tools(graph: Any) -> dict[str, Any]:
 
 
 def has_own_code(graph: Any) -> bool:
-    """Return whether it runs code of the author's that may call tools which are found nowhere: in a node, or
+    """Return whether the graph runs code of the author's that may call undiscovered tools: in a node, or
     around the calls of an agent."""
     around = (wraps for each in _walk_reachable(graph) if is_graph(each) for wraps in _middleware(each))
     return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
 
 
 def needs_store(graph: Any) -> bool:
-    """Return whether something in it asks for a graph's store."""
+    """Return whether part of the graph asks for a store."""
     return any(map(_asks_for_store, _walk_reachable(graph)))
 
 
 def has_no_async(graph: Any) -> bool:
-    """Return whether a middleware wraps calls in a synchronous function alone: LangChain refuses to await
-    such a one."""
+    """Return whether a middleware wraps calls in a synchronous function only: LangChain refuses to await such
+    a graph."""
     return any(
         getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
         for cls in map(type, _middleware(graph))
@@ -137,17 +145,17 @@ def _base(cls: Any, name: str) -> Any:
 
 
 def _own_nodes(graph: Any) -> frozenset[str]:
-    """The names of nodes that run code of the author's: they may carry out calls by hand."""
+    """Return the names of nodes that run the author's code, which may run calls by hand."""
     return frozenset(name for name, node in _nodes(graph) if not all(map(_is_known, _steps(node))))
 
 
 def _is_agent(node: Any) -> bool:
-    """Whether a node is a graph, or calls one."""
+    """Return whether a node is a graph, or calls one."""
     return any(map(is_graph, (*(getattr(node, "subgraphs", None) or ()), *_steps(node))))
 
 
 def _is_known(step: Any) -> bool:
-    """A step whose calls are those of the tools in it: it is a library's own."""
+    """Return whether a step is a library's own, so that its calls are those of the tools in it."""
     attributes = getattr(step, "__dict__", {})
     code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
@@ -162,7 +170,8 @@ def _is_code_of_library(function: Any) -> bool:
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
+    """Return whether an object is a function of the author's, or a tool, that has a store injected or fetches
+    it."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
@@ -181,7 +190,8 @@ def describe_tool(tool: Any) -> Tool:
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
-    """The JSON Schema of its arguments as a model sees them: without those that the graph puts in."""
+    """Return the JSON Schema of a tool's arguments as a model sees them, without those that the graph
+    injects."""
     try:
         schema = tool.tool_call_schema
         if not isinstance(schema, dict):
@@ -204,12 +214,12 @@ _CALLED_ATTRIBUTES = (
     *("bound", "func", "afunc", "coroutine"),
     *("steps", "mapper", "runnable", "subgraphs", "branches"),
 )
-"""Where objects of LangChain and LangGraph keep what they call."""
+"""The attributes in which objects of LangChain and LangGraph keep what they call."""
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:
-    """The nodes of a graph and of those below it, each with its name."""
+    """Yield the nodes of a graph and its subgraphs, each with its name."""
     for each in _walk_reachable(graph):
         if is_graph(each):
             yield from each.nodes.items()
@@ -222,7 +232,7 @@ def _steps(node: Any) -> Iterator[Any]:
 
 
 def _walk_reachable(graph: Any) -> Iterator[Any]:
-    """What a graph leads to, the nearest first."""
+    """Yield the objects that are reachable from a graph, the nearest first."""
     seen: dict[int, Any] = {}
     waiting: list[tuple[Any, int]] = [(graph, 0)]
     while waiting:
@@ -235,7 +245,8 @@ def _walk_reachable(graph: Any) -> Iterator[Any]:
 
 
 def _references_of(obj: Any) -> Iterable[Any]:
-    """Asked by ``type`` alone: ``isinstance`` wakes what loads itself when it is looked at."""
+    """Return the objects that an object refers to. Only ``type`` is asked, because ``isinstance`` triggers
+    lazy loading."""
     cls = type(obj)
     if is_graph(obj):
         return list(obj.nodes.values())
@@ -265,12 +276,13 @@ def _is_worth_following(obj: Any) -> bool:
 
 
 def _items(items: Any) -> list[Any]:
-    """Of a collection, unless it is data."""
+    """Return the relevant items of a collection; none if it is so large that it must be data."""
     return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 
 
 def _called_parts(obj: Any) -> list[Any]:
-    """``getattr`` would ask a RunnableBinding's inner object, too."""
+    """Return the objects that an object calls. ``getattr`` would also ask the object inside a
+    RunnableBinding."""
     attributes = getattr(obj, "__dict__", {})
     return [attributes[name] for name in _CALLED_ATTRIBUTES if attributes.get(name) is not None]
 
@@ -281,7 +293,7 @@ def _fields(owner: Any) -> list[Any]:
 
 
 def _referenced_by_function(function: Any) -> list[Any]:
-    """What a function has in its closure; and, if it is not a library's, what of its module it names."""
+    """Return the values in a function's closure and, unless it is a library's, the globals that it names."""
     values = list(closure_variables(function).values())
     space = function.__globals__
     if not _is_library_module(str(space.get("__name__", ""))):
@@ -297,7 +309,8 @@ def _names_of_code(code: Any) -> Iterator[str]:
 
 
 def _middleware(graph: Any) -> Iterator[Any]:
-    """What wraps the calls of the model and the tools, out of the closures of the nodes that make them."""
+    """Yield the middleware around the calls of the model and the tools, from the closures of the nodes that
+    make them."""
     nodes = [graph.nodes[name] for name in ("model", "tools") if graph.nodes.get(name) is not None]
     steps = [step for node in nodes for step in _steps(node) if step is not None]
     waiting = [value for step in steps for value in vars(step).values()]

@@ -1,11 +1,11 @@
-"""Strands: an ``Agent``, with the agents that are its tools.
+"""Play an ``Agent`` of Strands, with the agents that are its tools.
 
-- ``conversation``: an agent of its own, played turn by turn, and its messages in OpenAI's format
-- ``copies``: how that agent is built anew of the parts of the author's
+- ``conversation``: plays a copy of the agent turn by turn, and converts its messages to OpenAI's format
+- ``copies``: rebuilds that agent from the parts of the author's
 
-Hooks alone meet the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies`` keeps
-conversations apart, for which no release has anything of its own: what it does not carry over is refused.
-"""
+Only hooks intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
+keeps conversations apart, since no release can do so itself; agents with parts that it does not carry over
+are refused."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _describe_tool(name: str, tool: Any) -> Tool:
 
 
 def _require(agent: Any) -> None:
-    """Raises ``Refused`` for what cannot be carried over."""
+    """Raise ``Refused`` for an agent with parts that cannot be carried over."""
     for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
         if not hasattr(agent, name):
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")

@@ -1,4 +1,4 @@
-"""One conversation with an agent of Strands: with one of its own, which is built of the same parts."""
+"""Play one conversation with a rebuilt agent of Strands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _UNNAMED = "Strands Agents"
-"""What the framework calls an agent without a name."""
+"""The framework's name for an agent without one."""
 
 
 class StrandsConversation:
@@ -49,7 +49,7 @@ class StrandsConversation:
         return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._speaker()}
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
     def _on_message(self, event: Any) -> None:
         if event.agent is self._agent:
@@ -102,12 +102,14 @@ _READ = frozenset(
         *("image", "video", "audio", "document", "guardContent"),
     )
 )
-"""The blocks that are read, or that hold no calls."""
+"""The blocks that are read or that contain no calls."""
 
 
 def _encode(added: list[Message], known_tools: set[str], without: str) -> Transcript:
-    """``there``: the tools that there are; what another one gives is an error. ``without``: a tool that is
-    the framework's way to a structured answer. A model may use the id of a call again."""
+    """Return the messages as a transcript.
+
+    ``known_tools`` are the agent's tools; the result of any other is an error. ``without`` is the tool by
+    which the framework requests a structured answer. A model may reuse the id of a call."""
     left_out: set[str] = set()
     missing: set[str] = set()
     transcript = Transcript()
@@ -135,7 +137,7 @@ def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
 
 
 def _call(use: Message) -> ToolCall:
-    """Its input was read from the model's JSON: a text in it was a text there."""
+    """Return a call. Its input was parsed from the model's JSON, so it is encoded again."""
     given = json.dumps(use.get("input"), ensure_ascii=False, default=str)
     return ToolCall(use["toolUseId"], use["name"], given)
 

@@ -1,8 +1,7 @@
-"""Agents that are built anew of their parts, for one conversation, and what these parts are.
+"""Rebuild agents from their parts for one conversation, and find these parts.
 
-An agent refuses a second conversation at the same time (older releases mix them), and a copy shares messages
-and hooks with it.
-"""
+An agent refuses a second simultaneous conversation (older releases mix them up), and a copy shares messages
+and hooks with it."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 
 
 def all_agents(agent: Any) -> list[Any]:
-    """Return an agent, and those that are tools of it or of one of these."""
+    """Return an agent, and the agents that are its tools, directly or indirectly."""
     return [each for each in walk_tree(agent, _tools_that_are_agents) if AGENT in kinds(each)]
 
 
@@ -33,7 +32,7 @@ def _tools_that_are_agents(agent: Any) -> list[Any]:
 
 
 def hosted_tools(agent: Any) -> list[str]:
-    """Return the tools that run at the model's provider, as its settings name them."""
+    """Return the tools that run at the model's provider, as the model's settings name them."""
     config = getattr(agent.model, "config", None)
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
     listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
@@ -42,7 +41,7 @@ def hosted_tools(agent: Any) -> list[str]:
 
 
 def _is_among(part: Any, parts: list[Any]) -> bool:
-    """Whether it is one of them itself."""
+    """Return whether the object itself is in the list."""
     return any(part is each for each in parts)
 
 
@@ -53,11 +52,11 @@ class _RegisteredHook(NamedTuple):
     event: Any
     callback: Any
     order: Any
-    """``None`` in older releases."""
+    """The order; ``None`` in older releases."""
 
     @property
     def holder(self) -> Any:
-        """What the callback is a method of, or calls one of; ``None`` for a function."""
+        """The object whose method the callback is or calls; ``None`` for a function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
 
@@ -76,15 +75,15 @@ def _plugins_of(agent: Any) -> dict[str, Any]:
 
 
 def _self_registering_parts(agent: Any) -> list[Any]:
-    """The parts of an agent that register their hooks themselves."""
+    """Return the parts of an agent that register their hooks themselves."""
     names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
     parts = [*(getattr(agent, name, None) for name in names), *_plugins_of(agent).values()]
     return [each for each in parts if each is not None]
 
 
 def has_middleware(agent: Any) -> bool:
-    """Return whether its author put something around the calls of models and tools, beside what plugins put
-    there again."""
+    """Return whether the author put middleware around the calls of models and tools, apart from what plugins
+    add again."""
     registered = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
     handlers = [getattr(each, "handler", each) for listed in registered.values() for each in listed]
     adapted = [closure_variables(each).get("handler") or each for each in handlers]
@@ -105,7 +104,7 @@ def _is_of_framework(callback: Any) -> bool:
 
 
 class AgentCopies:
-    """The agents of a conversation, one for each of the author's. ``on_message`` hears of each message that
+    """The agents of a conversation, one for each of the author's. ``on_message`` receives each message that
     is added to one of them (a ``MessageAddedEvent``)."""
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:
@@ -135,7 +134,8 @@ class AgentCopies:
         return new
 
     def _parts_of(self, agent: Any, bare: Any) -> dict[str, Any]:
-        """By the names of an agent's parameters, in any release; ``None`` for those that it does not have."""
+        """Return the parts of an agent by the names of the parameters, in any release; ``None`` for those
+        that it does not have."""
         session = getattr(agent, "_session_manager", None)
         context = getattr(agent, "_context_manager_instance", None)
         has_manager = context is None and not getattr(agent.model, "stateful", False)
@@ -165,7 +165,8 @@ class AgentCopies:
         }
 
     def _copy_tool(self, tool: Any) -> Any:
-        """A tool as it is; one that is an agent, with that of this conversation."""
+        """Return the tool itself; for a tool that is an agent, one with this conversation's copy of the
+        agent."""
         if _AS_TOOL not in kinds(tool):
             return tool
         new = copy.copy(tool)
@@ -173,7 +174,8 @@ class AgentCopies:
         return new
 
     def _copy_part(self, part: Any) -> Any:
-        """What an author gave keeps its state for this conversation; what cannot be copied is that of all."""
+        """Return this conversation's copy of a part of the author's; all conversations share one that cannot
+        be copied."""
         if part is None:
             return None
         if id(part) not in self._parts:
@@ -184,8 +186,8 @@ class AgentCopies:
         return self._parts[id(part)][1]
 
     def _author_hooks(self, agent: Any, bare: Any) -> list[_RegisteredHook]:
-        """The hooks that the author registered: not what each agent has, nor those of parts that register
-        theirs again."""
+        """Return the hooks that the author registered, without those that each agent has and those of parts
+        that register theirs again."""
         usual = [each.callback for each in _hooks_of(bare)]
         parts = _self_registering_parts(agent)
         return [
@@ -195,7 +197,7 @@ class AgentCopies:
         ]
 
     def _copy_hook(self, hook: _RegisteredHook) -> _RegisteredHook:
-        """A hook as it is; one that is a method, with what this conversation has of its object."""
+        """Return the hook itself; for a method, one of this conversation's copy of its object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
             return hook
@@ -203,7 +205,7 @@ class AgentCopies:
 
 
 class _CopiedHooks:
-    """The hooks of an agent, for the one that is built of its parts; ours comes last."""
+    """The hooks of an agent for its rebuilt copy; agenteval's comes last."""
 
     def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
         self._hooks = hooks
