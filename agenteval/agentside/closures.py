@@ -32,7 +32,7 @@ def find_in_closures(value: Any, fits: Callable[[Any], bool], depth: int = 0) ->
         return value
     if isinstance(value, functools.partial):
         inner_values = [value.func, *value.args, *value.keywords.values()]
-    elif hasattr(value, "_invoke_tool_impl"):  # of the OpenAI Agents SDK, an object around a function
+    elif hasattr(value, "_invoke_tool_impl"):  # an object of the OpenAI Agents SDK that wraps a function
         inner_values = [value._invoke_tool_impl]
     else:
         inner_values = list(closure_variables(value).values())

@@ -75,7 +75,7 @@ def exclude_client(client: Any) -> None:
 def patch_clients(sync: Any, asynchronous: Any) -> None:
     """Record the requests of an HTTP library's clients, from now on, by patching their classes."""
     for client, wrap in ((sync, _observed_send), (asynchronous, _observed_send_async)):
-        if not hasattr(client.send, _MARK):  # one library may stand under both names
+        if not hasattr(client.send, _MARK):  # one library may be imported under both names
             client.send = wrap(client.send)
             setattr(client.send, _MARK, True)
     if not _forks and hasattr(os, "register_at_fork"):
@@ -145,7 +145,7 @@ def _start_exchange(client: Any, request: Any) -> Exchange | None:
         if world is not None:
             exchange["results"] = _new_results(world, exchange["results"])
             exchange["framework"] = _calling_framework()
-    except Exception as error:  # never the agent's: what went wrong is ours
+    except Exception as error:  # agenteval's error must not become the agent's
         exchange = {"results": [], "unread": f"a request to a model ({type(error).__name__}: {error})"}
     if world is None or not world.record_exchange(exchange):
         _record_untracked_request()
@@ -215,7 +215,7 @@ def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
     try:
         content = request.content
         body = json.loads(content) if is_known or b'"tools"' in content else None
-    except (ValueError, RecursionError, RuntimeError):  # no JSON, too deep, or a stream
+    except (ValueError, RecursionError, RuntimeError):  # not JSON, nested too deeply, or a stream
         return {}
     return body if isinstance(body, dict) else {}
 
@@ -340,7 +340,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
         pieces = exchange["reply"] = _ReplyPieces(response)
         try:
             pieces.add(response.content)
-        except RuntimeError:  # it is a stream, and was not read
+        except RuntimeError:  # an unread stream
             _tee(response, pieces)
     except Exception as error:
         exchange["unread"] = f"a reply of a model ({type(error).__name__}: {error})"
@@ -363,7 +363,7 @@ class _ReplyPieces:
         if self._size > MAX_MODEL_REPLY_BYTES:
             return {**exchange, "reply": "", "unread": _TOO_LARGE}
         if not self._size and getattr(self._response, "is_stream_consumed", False):
-            # Whatever reads the text, or events, of a reply passes through ``iter_bytes``.
+            # Reading a reply's text or events always goes through ``iter_bytes``.
             return {**exchange, "reply": "", "unread": "a reply of a model that was read as raw bytes"}
         return {**exchange, "reply": b"".join(list(self._pieces)).decode("utf-8", "replace")}
 

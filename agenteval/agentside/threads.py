@@ -28,7 +28,7 @@ def install() -> None:
 
     @functools.wraps(start)
     def start_carried(thread: threading.Thread) -> None:
-        # A worker of a pool outlives what it was started for; each job carries its own.
+        # A pool's worker outlives the job that started it; each job carries its own world.
         if current_world() is not None and not _is_of_pool(thread):
             thread.run = bind_world(_quiet(thread.run))  # type: ignore[method-assign]
         start(thread)

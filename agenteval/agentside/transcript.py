@@ -48,7 +48,7 @@ class Transcript:
         _add_calls(message, calls)
 
     def more_calls(self, calls: Iterable[ToolCall], *, agent: str | None = None) -> None:
-        """Add calls to the last message if it is this agent's; otherwise add them as a message with no text."""
+        """Add calls to the last message if it is this agent's; otherwise add a message without text."""
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "assistant" and last.get("agent") == (agent or None):
             _add_calls(last, calls)

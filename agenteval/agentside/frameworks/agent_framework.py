@@ -52,7 +52,7 @@ class AgentFramework:
                 described = _to_tool(tool)
                 found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
-                    found[""] = MORE  # those of an agent that the function runs
+                    found[""] = MORE  # the tools of an agent that the function runs
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
         return list(found.values())
@@ -185,7 +185,7 @@ class AgentFrameworkConversation:
         try:
             response = await self._agent.run(text, session=self._session, **options)
         except Exception as error:
-            with_partial(error, [])  # its calls are known, and its messages are not
+            with_partial(error, [])  # its calls are known, but not its messages
             raise
         responses = [response, *(one.response for each in self.inner.values() for one in each)]
         reply: dict[str, Any] = {

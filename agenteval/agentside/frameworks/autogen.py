@@ -133,7 +133,7 @@ def _to_tools(agent: Any) -> Iterator[Tool]:
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         return dict(tool.schema.get("parameters") or {})
-    except Exception:  # of the author's arguments; the run will tell
+    except Exception:  # an error in the author's arguments; the run will show it
         return None
 
 

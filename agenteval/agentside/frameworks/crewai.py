@@ -92,7 +92,7 @@ def _require_agent(obj: Any) -> None:
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         schema = tool.args_schema.model_json_schema()
-    except Exception:  # of the author's schema; the run will tell
+    except Exception:  # an error in the author's schema; the run will show it
         return None
     return schema if isinstance(schema, dict) else None
 
@@ -136,7 +136,9 @@ class CrewAIConversation:
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
         texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        asked = [each for each in self._world.calls_so_far if each.name in self._names]  # not of agents below
+        asked = [
+            each for each in self._world.calls_so_far if each.name in self._names
+        ]  # without those of agents below
         if len([text for text in texts if text != answer]) > len(asked):
             self._world.note_unplaced("the framework answered a call that the model wrote as text by itself")
 
@@ -166,11 +168,11 @@ def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, 
 
 def _copy_agent(agent: Any) -> Any:
     new = agent.copy()
-    new.apps, new.mcps = agent.apps, agent.mcps  # which its copy does without
+    new.apps, new.mcps = agent.apps, agent.mcps  # Agent.copy leaves them out
     new.tools = [
         each.model_copy(update={"current_usage_count": 0}) if getattr(each, "max_usage_count", None) else each
         for each in agent.tools or ()
     ]
     if isinstance(counts := getattr(new.llm, "_token_usage", None), dict):
-        new.llm._token_usage = dict(counts)  # the copy of the model shares it
+        new.llm._token_usage = dict(counts)  # the copied model shares the dict
     return new

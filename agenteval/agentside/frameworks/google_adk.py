@@ -71,13 +71,13 @@ class GoogleAdk:
         for agent in _agents(_root_agent(obj)):
             is_own = not is_instance_of(agent, _LLM_AGENT) and adds_code(agent, "google")
             if is_own or type(agent).__name__ == "LangGraphAgent":
-                found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
+                found.setdefault(MORE.name, MORE)  # the tools that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
                 described = _to_tool(tool)
                 if described:
                     found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
-                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
+                    found.setdefault(MORE.name, MORE)  # the tools of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -159,7 +159,7 @@ def _is_internal(tool: Any) -> bool:
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         declared = tool._get_declaration()
-    except Exception:  # of the author's tool, or of one that is still unknown: the run will tell
+    except Exception:  # raised by the author's tool, or a tool not known yet; the run will show it
         return None
     if declared is None:
         return None
@@ -223,7 +223,7 @@ class AdkConversation:
         self._is_open = False
 
     async def reply(self, text: str) -> dict[str, Any]:
-        from contextlib import aclosing  # since Python 3.10, as the framework
+        from contextlib import aclosing  # since Python 3.10, which the framework requires
 
         from google.genai import types
 
@@ -318,7 +318,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
         ) -> None:
             if _is_internal(tool):
                 turn.own.add(tool_context.function_call_id)
-            elif type(tool) is BaseTool:  # it stands for one that there is none of
+            elif type(tool) is BaseTool:  # a placeholder for a tool that does not exist
                 turn.missing.add(tool_context.function_call_id)
 
         async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:

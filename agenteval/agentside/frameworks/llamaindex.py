@@ -83,7 +83,7 @@ def _to_tool(tool: Any) -> Tool:
     metadata = tool.metadata
     try:
         schema = metadata.get_parameters_dict()
-    except Exception:  # of the author's schema; the run will tell
+    except Exception:  # an error in the author's schema; the run will show it
         schema = None
     return Tool(metadata.name or "", metadata.description or "", schema)
 
@@ -105,7 +105,7 @@ class LlamaIndexConversation:
         from llama_index.core.memory import ChatMemoryBuffer
         from llama_index.core.workflow import Context
 
-        if self._memory is None:  # as the framework makes it where it is given none
+        if self._memory is None:  # as the framework does if it gets none
             first = _agents(self._agent)[0]
             self._memory = ChatMemoryBuffer.from_defaults(llm=first.llm)
             self._context = Context(self._agent)
@@ -125,7 +125,7 @@ class LlamaIndexConversation:
             with_partial(error, transcript.to_openai(), used or None)
             raise
         finally:
-            if not handler.done():  # it runs by itself, also when nobody waits for it
+            if not handler.done():  # it keeps running even if nobody waits for it
                 await handler.cancel_run()
         messages = _with_answer(transcript, result)
         return {"messages": messages, "usage": used or None, "agent": result.current_agent_name}
@@ -148,7 +148,7 @@ def _at_provider(event: Any) -> list[str]:
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
-    calls = [getattr(each, "item", each) for each in ran]  # of a stream, an event that holds the call
+    calls = [getattr(each, "item", each) for each in ran]  # in a stream, the call is inside an event
     fields = [each if isinstance(each, dict) else getattr(each, "__dict__", {}) for each in calls]
     return [str(each.get("type") or "a tool") for each in fields]
 

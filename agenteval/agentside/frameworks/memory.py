@@ -172,7 +172,7 @@ _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
     (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_MAX_ITEMS]]),
     ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_MAX_ITEMS])),
     (type, _read_class),
-    (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
+    (ModuleType, lambda module: ()),  # _read_code finds the attributes that code reads
     (object, _read_object),
 )
 """The readers by type. The first match counts."""

@@ -87,7 +87,7 @@ class _OpenAIAgents:
         _install_runner(self)
         from agents import set_tracing_disabled
 
-        set_tracing_disabled(True)  # its traces go to OpenAI
+        set_tracing_disabled(True)  # tracing would send data to OpenAI
         return OpenAIAgentsConversation(obj, world, deps)
 
     def _require(self, obj: Any, deps: Any) -> None:
@@ -286,7 +286,10 @@ class OpenAIAgentsConversation:
         if known:
             return known[1]
         new = copy.copy(agent)
-        self._copies[id(agent)] = (agent, new)  # first: agents hand over to each other
+        self._copies[id(agent)] = (
+            agent,
+            new,
+        )  # before its parts are copied, because hand-offs may be circular
         self._copies[id(new)] = (new, new)
         new.handoffs = [self._handoff(each) for each in agent.handoffs]
         new.mcp_servers = [self._servers.connected_copy(each) for each in agent.mcp_servers]

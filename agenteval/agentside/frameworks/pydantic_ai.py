@@ -86,7 +86,7 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
             yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
             if may_reach(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
-                yield MORE  # those of an agent that the function runs
+                yield MORE  # the tools of an agent that the function runs
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
             yield from _tools_in(each)
@@ -123,7 +123,7 @@ class PydanticAIConversation:
         outputs = _output_tools(self._agent)
         if any(_is_output(part, outputs) for each in new for part in each.parts):
             transcript.answer(_text(result.output))
-        else:  # what a validator or an output function made of a text is what the caller gets
+        else:  # the caller gets what a validator or an output function made of the text
             transcript.end_with(_text(result.output))
         return {**self._reply(new, transcript), "agent": getattr(self._agent, "name", None)}
 

@@ -48,7 +48,7 @@ def framework_of(obj: Any) -> Framework | None:
     cls = obj if inspect.isclass(obj) else type(obj)
     modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
-        return None  # a function
+        return None  # a function, for example
     for entry in _registered(tuple(sys.path)):
         if any(_is_within(module, entry.name) for module in modules):
             framework = _load_adapter(entry, obj)
@@ -64,11 +64,11 @@ def _is_within(module: str, package: str) -> bool:
 @lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Return all adapters that can be found on a path, in the order in which they are asked."""
-    from importlib.metadata import EntryPoint  # it costs more than all of this room
+    from importlib.metadata import EntryPoint  # slower to import than the rest of this package
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
     ours = [entry for entry in found if entry.value.startswith(_PACKAGE + ".")]
-    # An editable install that is older than the checkout lists some of ours and not all.
+    # An editable install that is older than the checkout lists only some of the built-in adapters.
     listed = {entry.name for entry in ours}
     built_in = [
         EntryPoint(name, f"{_PACKAGE}.{module}:FRAMEWORK", GROUP)
@@ -84,7 +84,7 @@ def _entry_points() -> Iterable[EntryPoint]:
 
     try:
         known: Any = entry_points()
-    except Exception:  # what some package says of itself is broken: it is left out
+    except Exception:  # the metadata of some package is broken: skip that package
         return [entry for each in distributions() for entry in _entry_points_of(each)]
     found: Iterable[EntryPoint]
     found = known.select(group=GROUP) if hasattr(known, "select") else known.get(GROUP, ())  # Python 3.8, 3.9
@@ -110,7 +110,7 @@ def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
         if missing := next((name for name in _NEEDED if not hasattr(framework, name)), None):
             raise TypeError(f"it has no {missing}")
         return framework if framework.matches(obj) else None
-    except Exception as error:  # of a package that is not ours
+    except Exception as error:  # raised by code of another package
         return _BrokenAdapter(entry, error)
 
 

@@ -213,7 +213,7 @@ def with_partial(
     """Attach to an exception what happened in its turn before it."""
     try:
         error.agenteval_partial = {"messages": messages, "usage": usage, **marks}  # type: ignore[attr-defined]
-    except Exception:  # one with __slots__: then it is known without its turn
+    except Exception:  # an exception with __slots__ is reported without its turn
         return
 
 

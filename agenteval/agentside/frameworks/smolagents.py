@@ -59,7 +59,7 @@ class _Smolagents:
                 if name != FINAL_ANSWER_TOOL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
                 if may_reach(getattr(tool, "forward", None), FRAMEWORK.matches, "smolagents"):
-                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
+                    found.setdefault(MORE.name, MORE)  # the tools of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -144,7 +144,7 @@ class SmolagentsConversation:
         try:
             output = await _in_thread(lambda: self._agent.run(text, **options))
         except asyncio.CancelledError:
-            self._agent.interrupt()  # it stops after its step: nobody can end a thread
+            self._agent.interrupt()  # it stops after its step, because a thread cannot be killed
             raise
         except Exception as error:
             with_partial(error, self._transcript(known).to_openai(), self._usage())
@@ -163,7 +163,7 @@ class SmolagentsConversation:
             return self._copies[id(agent)]
         new = self._copies[id(agent)] = copy.copy(agent)
         new.logger = copy.copy(agent.logger)
-        new.logger.level = _QUIET  # it writes to standard output, which is the report's
+        new.logger.level = _QUIET  # it would write to standard output, which is for the report
         new.memory = type(agent.memory)(agent.memory.system_prompt.system_prompt)
         new.monitor = type(agent.monitor)(agent.model, new.logger)
         new.step_callbacks = self._callbacks(agent, new)
@@ -286,7 +286,7 @@ def _imports_of(code: str) -> list[str]:
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError):
-        return []  # it did not run
+        return []  # invalid code did not run
     plain = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
     return [*plain, *(node.module or "" for node in nodes if isinstance(node, ast.ImportFrom))]
 

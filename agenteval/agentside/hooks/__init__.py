@@ -94,7 +94,7 @@ def _hook(module: ModuleType) -> None:
     _installed.add(name)
     try:
         import_module(f".{HOOKS[name]}", __name__).install(module)
-    except Exception as error:  # a release that has not what is changed
+    except Exception as error:  # a release without the attributes that are patched
         _installed.discard(name)
         what = f"{type(error).__name__}: {error}"
         package = name.partition(".")[0]

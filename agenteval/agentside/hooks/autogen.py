@@ -47,7 +47,7 @@ def _read_bench(bench: Any, args: Any, kwargs: Any) -> HookedCall | None:
     name, arguments, call_id = bound["name"], bound.get("arguments"), bound.get("call_id") or ""
     _IN_BENCH.set((name, arguments, call_id))
     if _is_of_autogen(type(bench)) and hasattr(bench, "_tools"):
-        return None  # it runs one of these, and does nothing else
+        return None  # it only runs one of these tools, which has its own hook
     return HookedCall(name, dict(arguments or {}), call_id, (name, call_id))
 
 

@@ -93,5 +93,5 @@ def _give(tool: Any, answer: Any, arguments: Any) -> Any:
     """Return the answer, an error as text, since the framework repeats a call after an exception."""
     if argument_error := _find_argument_error(tool, arguments):
         raise ValueError(argument_error)
-    tool.current_usage_count += 1  # the framework itself refuses one too many
+    tool.current_usage_count += 1  # so that the framework still enforces the limit
     return f"Error: {answer.failure}" if answer.is_error else answer.value

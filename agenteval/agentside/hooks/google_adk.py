@@ -37,7 +37,7 @@ def is_adk_builtin(tool: Any) -> bool:
 def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
     if (
         is_adk_builtin(tool) or type(tool).__name__ == "BaseTool"
-    ):  # the second stands for one that there is none of
+    ):  # a BaseTool is a placeholder for a missing tool
         return None
     is_agent = any(cls.__name__ in _AGENT_TOOLS for cls in type(tool).__mro__)
     context = kwargs["tool_context"]

@@ -79,9 +79,9 @@ def find_argument_error(tool: Any, tool_input: Any) -> str:
         return ""
     try:
         validate(dict(tool_input))
-    except Exception as error:  # of a validator of the author's, too
+    except Exception as error:  # possibly from a validator of the author's
         wrong = error.errors() if hasattr(error, "errors") else []
-        injected = injected_arguments(tool)  # some are put in later
+        injected = injected_arguments(tool)  # some are injected later
         return str(error) if any(str((*each["loc"], "")[0]) not in injected for each in wrong) else ""
     return ""
 
@@ -160,7 +160,7 @@ def _goto_values(function: Any) -> tuple[tuple[str, str], ...]:
     empty."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # no source, or one that is no code by itself
+    except (OSError, TypeError, SyntaxError):  # no source, or not parsable on its own
         return ()
     return tuple(_texts_and_names(tree))
 

@@ -21,7 +21,7 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     function = getattr(tool, "real_fn", None)
     if (getattr(function, "__module__", None) or "").startswith(_FRAMEWORK):
         return None  # the hand-off of a workflow
-    key = id(getattr(tool, "base_tool", tool))  # an adapter, or what it adapts
+    key = id(getattr(tool, "base_tool", tool))  # the same key for an adapter and the tool that it adapts
     return HookedCall(
         tool.metadata.get_name(),
         _args(tool, args, kwargs),

@@ -15,7 +15,7 @@ def install(module: Any) -> None:
     """Patch ``module``, which is ``mcp.client.session``."""
     session = module.ClientSession
     patch_subclasses(session, ("call_tool",), hook(MCP_LAYER, _read, _give, to_record=_to_recorded_value))
-    if not hasattr(session, "server_info"):  # before 2.0 a session does not keep whose it is
+    if not hasattr(session, "server_info"):  # before 2.0 a session does not keep its server's name
         patch_subclasses(session, ("initialize",), _keep_server_info)
 
 
@@ -52,4 +52,4 @@ def _to_recorded_value(result: Any) -> Any:
     if getattr(result, "isError", False) or getattr(result, "is_error", False):
         raise ToolFailedError(text)
     data = getattr(result, "structuredContent", None) or getattr(result, "structured_content", None)
-    return text if not data or [*data] == ["result"] else data  # so is wrapped what is no object
+    return text if not data or [*data] == ["result"] else data  # the wrapper of a value that is not an object

@@ -99,7 +99,7 @@ async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") 
     error = error or RuntimeError(words)
     usual = tools.default_tool_error_function
     format_error = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
-    if format_error is None:  # before 0.8 it is in a closure
+    if format_error is None:  # before 0.8 the function is in a closure
         function = closures.closure_variables(tool.on_invoke_tool).get("failure_error_function", usual)
         output = function and function(context, error)
     else:

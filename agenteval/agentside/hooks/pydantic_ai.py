@@ -18,7 +18,7 @@ def install(module: Any) -> None:
 def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
     bound = bind_arguments(_PARAMETERS, args, kwargs)
     definition = getattr(bound["tool"], "tool_def", None)
-    if getattr(definition, "kind", "") == "output":  # the answer is made of it, and no tool runs
+    if getattr(definition, "kind", "") == "output":  # it becomes the answer, and no tool runs
         return None
     context = bound["ctx"]
     call_id = context.tool_call_id or ""

@@ -51,7 +51,7 @@ def _find_argument_error(inputs: Any, arguments: Any) -> str:
 
 def _read_agent(agent: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if not agent.name:
-        return None  # one that nobody manages
+        return None  # an agent that no other manages
     return HookedCall(agent.name, bind_arguments(("task",), args, kwargs), is_agent=True)
 
 

@@ -23,7 +23,9 @@ def install(module: Any) -> None:
 
 def is_strands_builtin(tool: Any) -> bool:
     """Return whether a tool is the framework's own. The tools that it ships for agents are not."""
-    function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
+    function = getattr(
+        tool, "_tool_func", tool
+    )  # elsewhere in other releases: then the tool itself is checked
     return str(getattr(function, "__module__", "")).startswith(_BUILTIN_MODULES)
 
 
@@ -60,7 +62,7 @@ def _find_argument_error(tool: Any, arguments: Any) -> str:
         function = tool.__wrapped__
         injected = {*inspect.signature(function).parameters} - {*properties_of(tool), "agent", "self", "cls"}
         metadata = FunctionToolMetadata(function, *injected)
-    except Exception:  # a schema of the author's, say: nobody can say it without the tool
+    except Exception:  # an author's schema, for example: only the tool itself could tell
         return ""
     try:
         metadata.validate_input(arguments)

@@ -68,7 +68,7 @@ class PatchedField:
         return hash(self._agenteval_held)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _identity, (self._agenteval_held,)  # a copy is one of the value
+        return _identity, (self._agenteval_held,)  # a copy copies the value
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:

@@ -132,7 +132,7 @@ def _is_no_network(error: BaseException) -> bool:
 def _is_refused(error: BaseException) -> bool:
     """Return whether the server answered with a status that says nothing about the request itself."""
     if not isinstance(error, Exception):
-        return False  # `sys.exit(401)` has a code, too
+        return False  # `sys.exit(401)` also has a code
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
         return True
     return "RpcError" in _class_names(error) and _grpc_status(error) in _GRPC_STATUSES
@@ -145,7 +145,7 @@ def _statuses(error: Exception) -> Iterator[Any]:
     yield from (_safe_getattr(response, name) for name in ("status_code", "status"))
     if isinstance(response, Mapping) and isinstance(of_aws := response.get("ResponseMetadata"), Mapping):
         yield of_aws.get("HTTPStatusCode")
-    # urllib3, when it has tried often enough, tells the status in its own words alone.
+    # After its last retry, urllib3 reports the status only in its message.
     if type(error).__name__ == "ResponseError" and (found := _TOO_MANY.fullmatch(str(error))):
         yield int(found[1])
 

@@ -49,7 +49,7 @@ async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task and getattr(task, "cancelling", int)():
-            raise  # the agent's own; before Python 3.11 nobody can tell
+            raise  # the agent's own cancellation; before Python 3.11 there is no way to tell
         raise asyncio.CancelledError(CONVERSATION_OVER) from None
 
 
@@ -106,7 +106,7 @@ class Context:
             try:
                 return self.request_call(name, args, batch).result().value
             except CancelledError:
-                raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+                raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
         """Make a call of a tool that the agent is known to have: if the scenario does not answer it, that is

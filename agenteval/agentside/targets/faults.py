@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _AGENTEVAL_ROOT = str(Path(__file__).parents[2])
 _STDLIB = str(Path(threading.__file__).parent)
-_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # of Python 3.11
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
 
 
 class QuitError(RuntimeError):
@@ -91,8 +91,8 @@ def classify_error(error: BaseException) -> ErrorClassification:
     which would affect any agent. An exception that was raised ``from`` such a one counts as one, too; an
     exception that was merely raised while another was handled does not."""
     causes = list(_leaf_errors(error))
-    if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
-        # What was not seen is not known, and stays so: to play it once more would forget it.
+    if kind := getattr(causes[0], "agenteval_kind", ""):  # agenteval's own exceptions declare it
+        # Final, because a retry would hide that calls were missed.
         return ErrorClassification(str(causes[0]), kind, is_final=kind == "infrastructure")
     if causes and all(map(_is_infrastructure_fault, causes)):
         return ErrorClassification(describe_error(causes[0]), "infrastructure", any(map(_is_final, causes)))

@@ -143,7 +143,7 @@ def _import_in_package(path: str, base: str) -> None:
         if spec and spec.origin and os.path.realpath(spec.origin) == path:
             import_module(dotted)
     except Exception:
-        return  # whoever loads it by its path says what is wrong
+        return  # loading it by its path reports the error
 
 
 def _module_names(source: str) -> list[str]:

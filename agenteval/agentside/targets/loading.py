@@ -71,7 +71,7 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
     try:
         module = _load_module(location, base)
     except SameNameError as error:
-        sys.path[:] = folders  # it was not loaded, and must not hide modules of those that are
+        sys.path[:] = folders  # a target that was not loaded must not hide modules of those that were
         raise TargetError(f": {error}", error.remedy) from error
     owner, name, found = None, "", module  # type: Any, str, Any
     for name in attribute.split("."):

@@ -32,7 +32,7 @@ def module_of_file(path: str, base: str) -> ModuleType:
     packages = _packages_around(file)
     _make_importable(packages[0].parent if packages else file.parent)
     if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # last: a module of a package hides none of another name
+        sys.path.append(str(file.parent))  # last, so that modules in a package do not hide others
     files = [*(folder / _PACKAGE for folder in packages), file]
     folders = [str(packages[0].parent), base, str(file.parent)] if packages else [str(file.parent), base]
     claim_imports(files, folders)

@@ -16,7 +16,7 @@ def is_too_large(value: Any) -> bool:
     """Return whether the texts of a value exceed the limit. Pydantic and dataclass objects count by their
     fields. The walk stops as soon as the limit is passed."""
     left, waiting = MAX_REPLY_BYTES, [value]
-    seen: set[int] = set()  # of containers: one may hold itself
+    seen: set[int] = set()  # ids of containers, because one may contain itself
     while waiting and left >= 0:
         each = waiting.pop()
         if isinstance(each, str):

@@ -64,7 +64,7 @@ def claim_module(name: str, base: str) -> None:
 
 def _check_claims(claims: dict[tuple[str, str], str]) -> None:
     invalidate_caches()
-    # What has been imported stays; what will be must not be hidden by folders that are searched now.
+    # Imported modules stay; later imports must not be hidden by folders that are searched from now on.
     earlier = [each for each in _CLAIMS.items() if each[0][0] not in sys.modules]
     for (name, wanted), claim in [*claims.items(), *earlier]:
         resolved = _resolve_module_file(name)
@@ -163,7 +163,7 @@ def _imports_of(file: Path) -> tuple[_Import, ...]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()  # importing it says what is wrong
+        return ()  # importing it reports the error
     return tuple(_imports_in(tree, ()))
 
 
@@ -185,7 +185,7 @@ def _read_import_from(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[
 def _read_try(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
     tried = [each for inner in node.body for each in _imports_in(inner, fallback_for)]
     yield from tried
-    for handler in node.handlers:  # as "from .x import y", else "from x import y"
+    for handler in node.handlers:  # for example "from .x import y", with "from x import y" as fallback
         yield from _imports_in(handler, (*fallback_for, *tried))
     for after in [*node.orelse, *node.finalbody]:
         yield from _imports_in(after, fallback_for)
@@ -201,7 +201,7 @@ def _read_if(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
 
 def _read_children(node: ast.AST, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr):  # no expression has an import in it
+        if not isinstance(child, ast.expr):  # expressions contain no imports
             yield from _imports_in(child, fallback_for)
 
 

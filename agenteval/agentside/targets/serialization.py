@@ -61,6 +61,14 @@ def _fields(value: Any) -> dict[str, Any]:
         found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
         found = dict(getattr(value, "__dict__", {}))
-    more = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")  # be they properties
+    more = (
+        "role",
+        "type",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "parts",
+    )  # even if they are properties
     found.update({name: getattr(value, name) for name in more if name not in found and hasattr(value, name)})
     return {key: item for key, item in found.items() if not key.startswith("_") and item is not None}

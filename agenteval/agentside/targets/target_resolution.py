@@ -550,7 +550,7 @@ def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
         _AnnotationNames(getattr(underlying_function(function), "__globals__", {})),
     )
     with contextlib.suppress(Exception):
-        for _ in range(2):  # quoted, in a module with ``from __future__ import annotations``
+        for _ in range(2):  # twice if quoted in a module with ``from __future__ import annotations``
             if isinstance(annotation, str):
                 with contain_exits():
                     annotation = eval(annotation, {}, names)

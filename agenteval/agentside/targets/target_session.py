@@ -62,7 +62,7 @@ class TargetSession:
         self._make_deps = make_deps
         self._opened: Any = None
         self._entry_point: Callable[..., Any] | None = None
-        self._session_id = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._session_id = uuid4().hex  # unique across runs, because the agent may store data under it
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:

@@ -52,7 +52,7 @@ class ToolProxy:
                         lambda: self._context.request_known_call(name, arguments, batch)
                     ).result()
         except CancelledError:
-            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
         """Return the result of ``run_real()``, whatever the scenario declares. Calls within it are separate
@@ -68,7 +68,7 @@ class ToolProxy:
         try:
             return record_call(self._context, name, arguments, batch, run_real)
         except CancelledError:
-            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
 
 def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:

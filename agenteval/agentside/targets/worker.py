@@ -145,7 +145,7 @@ class _Wire:
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
-        try:  # as it is counted: a letter may be two bytes, and its escape is six
+        try:  # unescaped, as sizes are counted: a letter may be two bytes, its escape six
             line = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
         except UnicodeEncodeError:  # half of a surrogate pair
             line = json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -188,7 +188,7 @@ class _Wire:
             else:
                 self.is_busy = True
                 requests.put(message)
-        if self.is_busy:  # nobody waits for an answer any more
+        if self.is_busy:  # agenteval no longer waits for an answer
             os._exit(0)
         requests.put(None)
 
@@ -204,7 +204,7 @@ class _Wire:
             future.cancel()
             future.set_running_or_notify_cancel()
             return
-        with contextlib.suppress(Exception):  # cancelled in this very moment
+        with contextlib.suppress(Exception):  # cancelled at this very moment
             future.set_result(ToolAnswer(result.get("result"), bool(result.get("is_error"))))
 
 

@@ -37,7 +37,7 @@ def functions_in(tool: Any) -> list[Any]:
     own_package = _package(type(tool)) if is_installed(type(tool)) else ""
     libraries = frozenset(
         filter(None, (own_package, __name__.partition(".")[0]))
-    )  # ours: a hook may be around it
+    )  # agenteval's too, because a hook may wrap it
     found: dict[int, Any] = {}
     for each in _find_functions(tool, libraries, 0, set()):
         found.setdefault(id(getattr(each, "__func__", each)), each)
@@ -64,7 +64,7 @@ def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
     for name in (*_NAMES, *_HOLDER_NAMES):
         try:
             value = getattr(holder, name, None)
-        except Exception:  # a property that needs what is not there yet
+        except Exception:  # a property that needs something that does not exist yet
             continue
         if value is not None:
             yield name, value

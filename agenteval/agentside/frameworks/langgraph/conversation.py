@@ -109,7 +109,7 @@ class LangGraphConversation:
         for what in turn.unread:
             self._world.note_unplaced(what)
         without_ids = [each for each in self._world.calls_so_far if not each.call_id]
-        if without_ids:  # a node of the author's hands no id on, and may add arguments of its own
+        if without_ids:  # an author's node passes on no id, and may add arguments of its own
             messages, _ = restore_arguments(messages, without_ids)
         return {
             "messages": messages,
@@ -174,5 +174,5 @@ def _store_for(graph: Any) -> Any:
         return store
     try:
         return copy.deepcopy(store)
-    except Exception:  # a client in it, for embeddings
+    except Exception:  # it may contain a client, for embeddings
         return store

@@ -196,7 +196,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
         schema = tool.tool_call_schema
         if not isinstance(schema, dict):
             schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
-    except Exception:  # of some annotations none can be made
+    except Exception:  # some annotations have no schema
         return None
     known = {key: value for key, value in schema.items() if key not in ("description", "title")}
     injected = injected_arguments(tool)

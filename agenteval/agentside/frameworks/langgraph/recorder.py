@@ -170,7 +170,7 @@ class StreamRecorder:
 def _waits_for(interrupts: Iterable[Any] | None) -> str:
     asked = next((each.value for each in interrupts or ()), None)
     wanted = asked.get("action_requests") if isinstance(asked, dict) else None
-    if isinstance(wanted, list) and wanted:  # the middleware for approvals
+    if isinstance(wanted, list) and wanted:  # from the approval middleware
         shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
     else:
         shown = "a breakpoint" if asked is None else f"interrupt: {_short(asked)}"

@@ -76,7 +76,7 @@ def _tools_of(agent: Any) -> list[Tool]:
         if not is_strands_builtin(tool):
             found.append(_describe_tool(name, tool))
         if may_reach(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
-            found.append(MORE)  # those of an agent that the function runs
+            found.append(MORE)  # the tools of an agent that the function runs
     found += [Tool(name, hosted=True) for name in hosted_tools(agent)]
     return [*found, MORE] if agent.load_tools_from_directory else found
 

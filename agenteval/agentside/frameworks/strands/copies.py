@@ -123,7 +123,7 @@ class AgentCopies:
     def _build(self, agent: Any) -> Any:
         from strands import Agent
 
-        bare = Agent(model=agent.model, callback_handler=None)  # has what each agent gets by itself
+        bare = Agent(model=agent.model, callback_handler=None)  # has the parts that every agent gets
         takes = inspect.signature(Agent.__init__).parameters
         parts = self._parts_of(agent, bare).items()
         given = {name: part for name, part in parts if name in takes and part is not None}
