@@ -61,7 +61,7 @@ class ImportWatch:
         if self._fault:
             parts.append(self._fault)
         what = f"importing {self._file} runs the agent{place}, before any conversation: {'; '.join(parts)}"
-        return f'{what} — put what runs it under `if __name__ == "__main__":`'
+        return f'{what} — put the code that runs it under `if __name__ == "__main__":`'
 
     # ── the calls of a turn (``world.TurnCalls``)
 

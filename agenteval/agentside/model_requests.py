@@ -160,7 +160,7 @@ def _record_untracked_request() -> None:
     open_worlds = worlds.open_worlds()
     more = worlds.describe_suspects(world.name for world in open_worlds)
     for world in open_worlds:
-        world.record_fault(f"{what}; start the thread in the turn that it works for{more}")
+        world.record_fault(f"{what}; start the thread within the turn that it works for{more}")
 
 
 def _calling_framework() -> str:
@@ -410,5 +410,5 @@ def _exchange_to_json(exchange: Exchange) -> Exchange:
     if isinstance(reply, _ReplyPieces) and "unread" not in exchange:
         return reply.add_reply_to(exchange)
     if reply is None and "failed" not in exchange and "unread" not in exchange:
-        return {**exchange, "unread": "a request to a model was under way when the agent answered"}
+        return {**exchange, "unread": "a request to a model was still pending when the agent answered"}
     return {**exchange, "reply": ""} if reply is not None else dict(exchange)

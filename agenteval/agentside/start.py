@@ -9,7 +9,7 @@ LEAST = (3, 8)
 def main() -> None:
     if sys.version_info < LEAST:
         what = "it is Python {}.{}".format(*sys.version_info[:2])
-        remedy = "Python {}.{} is the oldest that will do".format(*LEAST)
+        remedy = "use Python {}.{} or newer".format(*LEAST)
         sys.stdout.write(json.dumps({"refused": {"of": "python", "what": what, "remedy": remedy}}) + "\n")
         sys.stdout.flush()
         return

@@ -336,7 +336,7 @@ class World:
         recorded and compared."""
         carrier = _CARRIER.get()
         if os.getpid() != self._process:  # no call would be answered here; the parent knows of the fork
-            raise UntrackedCallError(f"{call.name} was called in a process that was forked; it was not run")
+            raise UntrackedCallError(f"{call.name} was called in a forked process; it was not run")
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             raise untracked_call_error(call.name)
         if carrier is not None:
@@ -475,17 +475,20 @@ def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
 def record_shared_threads(carriers: Iterable[TurnThread]) -> None:
     """Record a fault in every conversation that one of these threads may have called a tool for."""
     for carrier in carriers:
-        what = f"{carrier.called_tool} was called in a thread that outlives its turn, while others went on"
+        what = (
+            f"{carrier.called_tool} was called in a thread that outlived its turn,"
+            " while other conversations were open"
+        )
         for world in (carrier.world, *carrier.other_worlds):
             world.shared_thread_fault = (
                 world.shared_thread_fault
-                or f"{what}: nobody knows whose call that was; {THREAD_CONTEXT_REMEDY}"
+                or f"{what}: the call cannot be attributed to a conversation; {THREAD_CONTEXT_REMEDY}"
             )
 
 
 THREAD_CONTEXT_REMEDY = (
-    "run each job in the context of who asks for it (contextvars.copy_context().run), or start the thread"
-    " anew for each turn"
+    "run each job in the context of its caller (contextvars.copy_context().run), or start a new thread"
+    " for each turn"
 )
 """How to tie the calls in a thread to a conversation."""
 
@@ -549,5 +552,5 @@ def _json_default(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)
     if vars(object)["__str__"] is type(value).__str__ or isinstance(value, (type, bytes, bytearray)):
-        raise TypeError(f"{type(value).__name__} is no JSON")
+        raise TypeError(f"{type(value).__name__} is not JSON")
     return str(value)  # dates, UUIDs, paths

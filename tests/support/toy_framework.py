@@ -169,12 +169,12 @@ if frameworks:
     memory: Any = sys.modules[f"{frameworks.__name__}.memory"]
     memory.STATEFUL_CLASSES = (*memory.STATEFUL_CLASSES, memory.StatefulClass(__name__, "Remembers", is_agent=True))
     methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
-    methods.change_below(
+    methods.patch_subclasses(
         Tool,
         ("run",),
         methods.hook(
             "Toy",
-            lambda tool, args, _: methods.Call(tool.name, args[0]),
+            lambda tool, args, _: methods.HookedCall(tool.name, args[0]),
             lambda _tool, answer, _args, _named: answer.text if answer.is_error else answer.value,
         ),
     )

@@ -66,8 +66,8 @@ class AgentFramework:
         for agent in _agents(obj):
             _require_agent(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "deps of an agent of Microsoft's framework are what its tools get as kwargs"
-            raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
+            what = "the deps of a Microsoft Agent Framework agent are the kwargs of its tools"
+            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
         return AgentFrameworkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
@@ -82,14 +82,14 @@ def _require_agent(obj: Any) -> None:
     remedy = "write a function that runs it (docs/agents.md)"
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
-        raise Refused(what, "name an agent that is made of it")
+        raise Refused(what, "name an instance of it")
     if is_instance_of(obj, _WORKFLOW):
         raise Refused(
-            "a Workflow of Microsoft's framework is no agent", f"name one of its agents, or {remedy}"
+            "a Workflow of Microsoft's framework is not an agent", f"name one of its agents, or {remedy}"
         )
     if not is_instance_of(obj, _CHAT_AGENT):
-        what = f"a {type(obj).__name__} of Microsoft's framework has no conversations of its own"
-        raise Refused(f"{what}: what it remembers is that of all", remedy)
+        what = f"a {type(obj).__name__} of Microsoft's framework has no separate conversations"
+        raise Refused(f"{what}: they all share its memory", remedy)
     if _tools_of(obj) and not is_instance_of(obj.client, _CALLER):
         what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
         raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")

@@ -73,7 +73,7 @@ class AutoGen:
             if not is_team and not hasattr(each._model_context, "_messages"):
                 raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of AutoGen takes no deps", "remove deps")
+            raise Refused("an AutoGen agent takes no deps", "remove deps")
         return AutoGenConversation(obj, world)
 
 
@@ -92,7 +92,7 @@ def _all_parts(obj: Any) -> list[Any]:
 def _parts_of(obj: Any) -> list[Any]:
     if inspect.isclass(obj) or not is_instance_of(obj, _AGENT, _TEAM):
         kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
-        what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
+        what = f"{kind} of AutoGen is not supported: only AssistantAgent objects and teams of them are"
         raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
     runners = [tool._task_runner for tool in _static_tools(obj) if _RUNNER_TOOL in kinds(tool)]
     return [*(getattr(obj, "_participants", None) or ()), *runners]
@@ -160,7 +160,7 @@ class AutoGenConversation:
                 heard.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
             for event in heard:
                 if type(event).__name__ == "HandoffMessage" and event.target not in self._speakers:
-                    raise Waits(f"hand-off to {event.target}, who is not there")
+                    raise Waits(f"hand-off to {event.target}, which does not exist")
         except Exception as error:
             with_partial(error, self._messages(heard), _usage(heard))
             raise

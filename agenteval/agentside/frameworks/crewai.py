@@ -65,7 +65,7 @@ class CrewAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of CrewAI takes no deps", "remove deps")
+            raise Refused("a CrewAI agent takes no deps", "remove deps")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
@@ -82,7 +82,7 @@ FRAMEWORK = CrewAI()
 def _require_agent(obj: Any) -> None:
     """Raise ``Refused`` for objects that this adapter does not play."""
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an instance of it")
     if _AGENT not in kinds(obj):
         kind = next(_OTHERS[each] for each in kinds(obj) if each in _OTHERS)
         what = f"a {kind} of CrewAI answers once and has no conversation"
@@ -140,7 +140,7 @@ class CrewAIConversation:
             each for each in self._world.calls_so_far if each.name in self._names
         ]  # without those of agents below
         if len([text for text in texts if text != answer]) > len(asked):
-            self._world.note_unplaced("the framework answered a call that the model wrote as text by itself")
+            self._world.note_unplaced("the framework itself answered a call that the model wrote as text")
 
     async def close(self) -> None:
         """Do nothing: everything that a run has started has ended with it."""

@@ -88,8 +88,8 @@ class GoogleAdk:
         for agent in _agents(root):
             _require_local_tools(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "deps of an agent of Google ADK are the session's first state"
-            raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
+            what = "the deps of a Google ADK agent are the session's initial state"
+            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
         return AdkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
@@ -102,9 +102,11 @@ FRAMEWORK = GoogleAdk()
 def _root_agent(obj: Any) -> Any:
     """Return the root agent. Raise ``Refused`` for any other object."""
     if isinstance(obj, type):
-        raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of Google ADK", "name an instance of it")
     if is_instance_of(obj, _RUNNER):
-        raise Refused("a Runner of Google ADK keeps the sessions of all", "name its agent, or its App")
+        raise Refused(
+            "a Runner of Google ADK keeps the sessions of all conversations", "name its agent, or its App"
+        )
     root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
     if not is_instance_of(root, _AGENT):
         what = f"a {type(root).__name__} of Google ADK cannot be played as it is"

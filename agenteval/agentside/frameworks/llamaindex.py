@@ -64,7 +64,7 @@ class LlamaIndex:
                 what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
                 raise Refused(what, "write a function that runs it (docs/agents.md)")
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of LlamaIndex takes no deps", "remove deps; give it initial_state")
+            raise Refused("a LlamaIndex agent takes no deps", "remove deps; give it initial_state")
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
             raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
         return LlamaIndexConversation(obj, world)
@@ -75,7 +75,7 @@ FRAMEWORK = LlamaIndex()
 
 def _agents(obj: Any) -> list[Any]:
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an instance of it")
     return list(obj.agents.values()) if _TEAM in kinds(obj) else [obj]
 
 

@@ -116,11 +116,12 @@ class _Walk:
 
 def _remedy(keeper: StatefulClass, kind: str) -> str:
     if keeper.is_keyed_by_id:
-        return "let the target take `session_id`, and use it as the id of the conversation there"
+        return "let the target take `session_id`, and use it as the conversation id"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
-        return f"make it anew for each: {made} as the target, or a class that makes it in __init__"
-    return "make it anew for each: name a class as the target, which makes it in __init__"
+        options = f"{made} as the target, or a class that makes it in __init__"
+        return f"make a new one for each conversation: {options}"
+    return "make a new one for each conversation: name a class as the target that makes it in __init__"
 
 
 def _stateful_class_of(value: Any) -> StatefulClass | None:

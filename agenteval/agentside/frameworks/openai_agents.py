@@ -93,10 +93,13 @@ class _OpenAIAgents:
     def _require(self, obj: Any, deps: Any) -> None:
         known = kinds(obj)
         if _AGENT not in known:
-            what = f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not played"
+            what = (
+                f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not supported"
+            )
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
-            what = f"'{obj.name}' is a {type(obj).__name__}: what it does in its sandbox cannot be answered"
+            what = f"'{obj.name}' is a {type(obj).__name__}"
+            what += ": a scenario cannot answer for what it does in its sandbox"
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
             raise unsupported_version_error(self, "Agent.get_all_tools")
@@ -191,8 +194,8 @@ def _is_hosted(tool: Any) -> bool:
         return False
     if names & _HOSTED:
         return True
-    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts by itself"
-    raise Refused(f"{what}: a scenario cannot answer it", "take it out of the agent's tools")
+    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts on its own"
+    raise Refused(f"{what}: a scenario cannot answer for it", "remove it from the agent's tools")
 
 
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────

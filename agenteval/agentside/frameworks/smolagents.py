@@ -84,7 +84,7 @@ class _Smolagents:
         executor = getattr(agent, "python_executor", None)
         if executor is not None and _LOCAL not in kinds(executor):
             what = f"the agent's code runs in a {type(executor).__name__}, and its tools with it"
-            raise Refused(f"{what}: a scenario cannot answer them", 'use executor_type="local" in tests')
+            raise Refused(f"{what}: a scenario cannot answer for them", 'use executor_type="local" in tests')
 
 
 FRAMEWORK = _Smolagents()

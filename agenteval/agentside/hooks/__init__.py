@@ -98,8 +98,8 @@ def _hook(module: ModuleType) -> None:
         _installed.discard(name)
         what = f"{type(error).__name__}: {error}"
         package = name.partition(".")[0]
-        remedy = "use a release that docs/frameworks.md names"
-        _failed[name] = f"calls of {package} cannot be met in this release ({what}); {remedy}"
+        remedy = "use a release listed in docs/frameworks.md"
+        _failed[name] = f"tool calls of {package} cannot be intercepted in this release ({what}); {remedy}"
 
 
 class _Finder:

@@ -130,7 +130,7 @@ class _ToolHook(NamedTuple):
         try:
             call = self.read(tool, args, kwargs)
         except Exception as error:
-            what = f"a call of a tool of {self.layer} could not be read ({type(error).__name__}: {error})"
+            what = f"a tool call of {self.layer} could not be read ({type(error).__name__}: {error})"
             return _unanswerable_call(f"{what}; it was not run", world)
         if call is None:
             return None

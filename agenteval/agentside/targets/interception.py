@@ -79,7 +79,7 @@ class FunctionInterceptor:
                         self._functions.append((name, function))
                         found.append(name)
                     elif other != name:
-                        what = f"intercept: '{other}' and '{name}' are one function"
+                        what = f"intercept: '{other}' and '{name}' are the same function"
                         raise CannotInterceptError(name, what, "remove one of them")
         return found
 
@@ -100,7 +100,7 @@ class FunctionInterceptor:
             _PatchedFunction.for_function(function).users.append(self)
         if not added:
             return ""
-        what = f"the module of the intercepted tool '{added[0]}' was loaded a second time, under another name"
+        what = f"the module of the intercepted tool '{added[0]}' was loaded again under another name"
         return f"{what}; import it in the agent's module"
 
     @property
@@ -197,7 +197,7 @@ class _InterceptableFunction:
         if reason := _explain_refusal(self.function):
             remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
             if hasattr(self.function, "cache_info"):
-                remedy = "let it call a function of its own for the work, and name that one"
+                remedy = "move its work into a function that it calls, and name that one"
             raise CannotInterceptError(name, f"intercept '{name}': {reason}", remedy)
 
 
@@ -220,11 +220,11 @@ def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
         name = getattr(found, "__name__", "it")
-        return f"{name} keeps its results (functools.lru_cache): calls that it answers itself are not seen"
+        return f"{name} caches its results (functools.lru_cache): calls answered from the cache are not seen"
     if is_tool:
         return ""
     if not isinstance(found, FunctionType):
-        return f"it is a {type(found).__name__}, not a function written in Python, and holds none"
+        return f"it is a {type(found).__name__}, not a function written in Python, and contains none"
     if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
         return f"{found.__name__} is a generator"
     return ""

@@ -108,7 +108,7 @@ def _load_module(location: str, base: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
-            remedy = "is it installed, or is its folder elsewhere?"
+            remedy = "install it, or check its name and folder"
             raise TargetError(f": no such module: '{location}'", remedy) from error
         raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error
     except Exception as error:

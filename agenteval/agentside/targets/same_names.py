@@ -29,14 +29,14 @@ class SameNameError(ImportError):
     """An import that would get the module of another of the author's files."""
 
     remedy = (
-        "make the import relative (from .module import name) in a package, give one of the two modules"
-        " another name, or give one of the agents an interpreter: of its own"
+        "make the import relative (from .module import name) in a package, rename one of the two modules,"
+        " or give one of the agents an interpreter: of its own"
     )
 
     def __init__(self, claim: str, wanted: str, resolved: str) -> None:
         super().__init__(
             f"{claim}, which is {_display_path(wanted)} there, but would get {_display_path(resolved)}:"
-            " a process has one module of a name"
+            " a process has only one module per name"
         )
 
 

@@ -27,7 +27,7 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Return a value as plain JSON data. Raise ``ValueError`` if it is nested too deeply, and whatever its
     objects raise."""
     if depth > _MAX_DEPTH:
-        raise ValueError("what the agent returned is nested too deeply, or holds itself")
+        raise ValueError("the agent's return value is nested too deeply or contains itself")
     if isinstance(value, Enum):
         return to_plain_json(value.value, depth + 1)
     if value is None or isinstance(value, (bool, int)):

@@ -136,13 +136,13 @@ class ResolvedTarget(NamedTuple):
     def _describe(self, target: str) -> str:
         if self.lifecycle == "factory":
             return (
-                f"{target}, called for each conversation, makes the agent; what that is decides what it gets"
+                f"{target}, called for each conversation, makes the agent, whose kind determines what it gets"
             )
         if self.lifecycle == "framework":
             return f"{target}, {_article(self.name)} agent, as it is; {_describe_tools(self.tools or ())}"
         kind = {
             "function": "an async function" if self.is_async else "a function",
-            "class": "made anew for each conversation",
+            "class": "a new instance for each conversation",
             "copied": "copied for each conversation",
             "shared": "one object for all conversations",
         }[self.lifecycle]
@@ -158,21 +158,21 @@ class ResolvedTarget(NamedTuple):
         if self.memory:
             name, kind, remedy = self.memory
             return (
-                f"{self.name} calls {name}, one {kind} for all conversations, which keeps a memory of its"
-                " own: they are played one at a time, and the history of one is there in the next;"
+                f"{self.name} calls {name}, one {kind} with a memory for all conversations:"
+                " they are played one at a time, and each sees the history of the earlier ones;"
                 f" {remedy}"
             )
         if self.is_one_at_a_time:
             return (
-                f"{self.name} is one object for all conversations, and cannot be copied ({self.why_shared}):"
-                " they are played one at a time, and what it keeps of one is there in the next; name its"
-                " class, or a function that makes it"
+                f"{self.name} is one object for all conversations and cannot be copied ({self.why_shared}):"
+                " they are played one at a time, and each sees what it kept from the earlier ones;"
+                " name its class, or a function that makes it"
             )
         if self.lifecycle == "function" and self.is_forgetful:
             return (
-                f"{self.name} gets the latest user message alone, and is called for several turns: what it"
-                " remembers it keeps for all conversations at once; take `messages`, or (message, history),"
-                " or name a class; `interpreter` with `keep: false` keeps conversations apart, too"
+                f"{self.name} gets only the latest user message and is called for several turns: all"
+                " conversations share what it remembers; take `messages`, or (message, history),"
+                " or name a class; `interpreter` with `keep: false` also keeps conversations apart"
             )
         return ""
 
@@ -201,7 +201,7 @@ def _describe_tools(tools: Iterable[Any]) -> str:
     known = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
     names = [name for name in known if name]
     if len(names) < len(known):
-        names.append("others that only a run shows")
+        names.append("others known only in a run")
     return f"its tools: {', '.join(names)}" if names else "it has no tools"
 
 
@@ -218,7 +218,7 @@ def resolve_target(
         return resolved
     agent = _resolve_python_target(target, written)
     if has_deps and isinstance(agent, ResolvedTarget) and agent.lifecycle != "factory":
-        what = f"deps are for an object of a framework, and {written} is none that agenteval knows"
+        what = f"deps are for an object of a framework, and agenteval recognizes none in {written}"
         return TargetRefusal(what, "remove deps")
     return _with_memory(agent) if isinstance(agent, ResolvedTarget) else agent
 
@@ -339,14 +339,12 @@ def is_factory_name(name: str) -> bool:
 def _resolve_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
     name = owner.__name__ if method == "__call__" else f"{owner.__name__}.{method}"
     if shape := find_signature_mismatch(owner, 0):
-        what = f"the agent's class is called without arguments, and cannot be: {shape}"
+        what = f"the agent's class cannot be called without arguments: {shape}"
         made = f"def make_agent(): return {owner.__name__}(…)"
         remedy = f"give each parameter of its __init__ a default, or name a function that makes it: {made}"
         return TargetRefusal(what, remedy)
     if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
-        return TargetRefusal(
-            f"the agent's class {owner.__name__} is abstract: no instance can be made of it", ""
-        )
+        return TargetRefusal(f"the agent's class {owner.__name__} is abstract and cannot be instantiated", "")
     entry = _entry_on_instance(owner, method)
     binding = bind_signature(entry)
     if isinstance(binding, TargetRefusal):
@@ -369,7 +367,7 @@ def explain_not_copyable(value: Any) -> str:
     """Return why an object cannot be copied for each conversation; empty if it can."""
     try:
         with contain_exits():
-            return "its class copies nothing" if copy.deepcopy(value) is value else ""
+            return "its copy is the same object" if copy.deepcopy(value) is value else ""
     except Exception as error:
         return describe_error(error).partition(" (")[0]
 
@@ -422,7 +420,7 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
     for each in parameters:
         if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
             shown = f"{each.name}: {_format_annotation(each.annotation)}"
-            return _refuse(function, f"{shown} is no list of messages, which are dicts")
+            return _refuse(function, f"{shown} is not a list of messages, which are dicts")
     return None
 
 
@@ -507,10 +505,10 @@ def _text_or_messages(
         return MESSAGES, f"it is named {name}"
     if isinstance(_annotation_of(parameter, function), str):
         return _refuse(
-            function, f"{name}: {_format_annotation(parameter.annotation)} cannot be read by this Python"
+            function, f"{name}: {_format_annotation(parameter.annotation)} cannot be evaluated by this Python"
         )
     if has_history:
-        return TEXT, f"{name} has a history beside it"
+        return TEXT, f"{name} comes with a history"
     return MESSAGES, f"nothing says what {name} is"
 
 

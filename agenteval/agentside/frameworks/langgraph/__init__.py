@@ -77,7 +77,7 @@ def _compiled(obj: Any) -> Any:
     if name == "RemoteGraph":
         what = "the agent is a RemoteGraph, whose tools run at its server"
         raise Refused(what, "name the graph itself, or its server as an agent of type http")
-    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as create_agent makes"
+    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as those of create_agent"
     raise Refused(what, "for others " + _FUNCTION)
 
 
@@ -90,7 +90,11 @@ def _require_messages(graph: Any) -> None:
     if "messages" in keys:
         return
     if not keys:
-        raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
-    what = f"the graph takes {', '.join(sorted(keys))} and no messages"
-    remedy = "write a function of the user's message that calls it: its tools are answered there, too"
+        raise Refused(
+            "the agent is a workflow of @entrypoint, whose input is that of its function", _FUNCTION
+        )
+    what = f"the graph takes {', '.join(sorted(keys))} but no messages"
+    remedy = (
+        "write a function of the user's message that calls it: the scenario answers for its tools there, too"
+    )
     raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -43,7 +43,7 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
         return GraphRunOptions(None if "configurable" in config and config is deps else deps, config)
     if not config:
         what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
-        raise Refused(what, "return a dict, which is given as `configurable`")
+        raise Refused(what, "return a dict, which is passed as `configurable`")
     return GraphRunOptions(None, config)
 
 

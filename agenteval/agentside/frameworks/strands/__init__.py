@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _NOT_CARRIED = {
-    "memory_manager": "a memory manager, which would write what tests say",
+    "memory_manager": "a memory manager, which would store what tests say",
     "_background_tasks": "background tasks, which may end after their turn",
     "_checkpointing": "checkpointing",
 }
@@ -57,7 +57,7 @@ class _Strands:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
-            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not played"
+            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not supported"
             raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
         for agent in all_agents(obj):
             _require(agent)
