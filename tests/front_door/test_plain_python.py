@@ -203,8 +203,8 @@ FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen o
         (
             "def make_bot(): raise ValueError",
             "make_bot",
-            "agent.py:make_bot, called for each conversation, makes the agent; what that is decides what it"
-            " gets",
+            "agent.py:make_bot, called for each conversation, makes the agent, whose kind determines what"
+            " it gets",
         ),
     ],
 )
@@ -257,8 +257,8 @@ def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, p
         ),
         (
             "class agent:\n    def __init__(self, db, model='m'): ...\n    def __call__(self, q): ...",
-            "cannot be: agent(db, model='m') — give each parameter of its __init__ a default, or name a"
-            " function that makes it: def make_agent(): return agent(…)",
+            "cannot be called without arguments: agent(db, model='m') — give each parameter of its"
+            " __init__ a default, or name a function that makes it: def make_agent(): return agent(…)",
         ),
         ("def agent(): print(input())", "agent() (agent.py:1) — write it as (messages), (messages, ctx), ("),
         ("agent = input('you: ')", "importing 'agent.py' failed: EOFError: EOF when reading a line"),
@@ -329,7 +329,7 @@ def test_what_makes_an_object_that_is_not_called_is_the_authors_mistake(project:
 
 
 FORGETS = "agent gets only the latest user message and is called for several turns"
-MIXES = "Bot.ask is one object for all conversations, and cannot be copied (TypeError: cannot pickle"
+MIXES = "Bot.ask is one object for all conversations and cannot be copied (TypeError: cannot pickle"
 
 
 @pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])

@@ -92,7 +92,7 @@ class Run:
 
     def call_nothing(self, name: str) -> None:
         """A call of a tool that there is none of: the framework says so."""
-        self._listed(name, {}, frameworks.Answer(f"no tool {name}", is_error=True))
+        self._listed(name, {}, frameworks.ToolAnswer(f"no tool {name}", is_error=True))
 
     def as_agent(self, name: str, answer: str) -> str:
         """The answer, as that of one of several agents."""
@@ -101,7 +101,7 @@ class Run:
 
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
-        raise frameworks.untracked(name)
+        raise frameworks.untracked_call_error(name)
 
     def _listed(self, name: str, args: dict[str, Any], answer: Any) -> Any:
         number = f"call-{len(self.messages)}"
