@@ -167,7 +167,10 @@ FRAMEWORK = Toy()
 
 if frameworks:
     memory: Any = sys.modules[f"{frameworks.__name__}.memory"]
-    memory.STATEFUL_CLASSES = (*memory.STATEFUL_CLASSES, memory.StatefulClass(__name__, "Remembers", is_agent=True))
+    memory.STATEFUL_CLASSES = (
+        *memory.STATEFUL_CLASSES,
+        memory.StatefulClass(__name__, "Remembers", is_agent=True),
+    )
     methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
     methods.patch_subclasses(
         Tool,
