@@ -96,7 +96,7 @@ def _note_fork() -> None:
         world.record_exchange({"results": [], "unread": what, "forked": True})
 
 
-# ── a request ────────────────────────────────────────────────────────────────────────────────────
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _observed_send(send: Any) -> Any:
@@ -209,7 +209,7 @@ def _is_from_model_client(request: Any, path: str) -> bool:
 
 
 def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
-    """Return the body as an object; empty if it is none or irrelevant."""
+    """Return the body as an object; empty if it is not an object or is irrelevant."""
     if "json" not in str(request.headers.get("content-type") or ""):
         return {}
     try:
@@ -273,7 +273,7 @@ def _tool_name(tool: dict[str, Any]) -> str:
     return str((inner if isinstance(inner, dict) else tool).get("name") or "")
 
 
-# ── the results that it brings ───────────────────────────────────────────────────────────────────
+# ── tool results in requests ─────────────────────────────────────────────────────────────────────
 
 
 def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
@@ -328,7 +328,7 @@ def _matching_prefix(these: list[int], those: list[int]) -> int:
     return len(those) if these[: len(those)] == those else 0
 
 
-# ── what came back ───────────────────────────────────────────────────────────────────────────────
+# ── replies ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _record_response(exchange: Exchange, response: Any) -> None:

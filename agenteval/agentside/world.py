@@ -357,7 +357,7 @@ class World:
                     other._foreign_threads.append(carrier)
 
 
-# ── where code runs ──────────────────────────────────────────────────────────────────────────────
+# ── finding the world ────────────────────────────────────────────────────────────────────────────
 
 
 def current_world() -> World | None:
@@ -367,7 +367,7 @@ def current_world() -> World | None:
 
 
 def set_non_agent_check(is_other_code: Callable[[], bool]) -> None:
-    """Set the check that tells whether code without a world is known not to be an agent's.
+    """Set the check for code without a world that is known not to be an agent's.
 
     agenteval's own process uses it for mocks, checks and judges."""
     _non_agent_checks[:] = [is_other_code]

@@ -368,7 +368,7 @@ exec(compile(open(path).read(), path, "exec"))
         (
             "./old",
             "app/shop.py:agent",
-            "the interpreter './old' is too old: it is Python 3.7 — Python 3.8",
+            "the interpreter './old' is too old: it is Python 3.7 — use Python 3.8",
         ),
     ],
 )

@@ -74,7 +74,7 @@ class AgentFramework:
 FRAMEWORK = AgentFramework()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _require_agent(obj: Any) -> None:
@@ -156,7 +156,7 @@ def _watch_inner_runs() -> None:
     AgentMiddlewareLayer.run = run
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class _InnerAgentRun(NamedTuple):
@@ -207,7 +207,7 @@ class AgentFrameworkConversation:
         _CONVERSATIONS.pop(self._world, None)
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
 _READ = frozenset(

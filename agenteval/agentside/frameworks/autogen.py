@@ -80,7 +80,7 @@ class AutoGen:
 FRAMEWORK = AutoGen()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _all_parts(obj: Any) -> list[Any]:
@@ -143,7 +143,7 @@ def _name_in(bench: Any, tool: Any) -> str:
     return str(getattr(override, "name", None) or tool.name)
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class AutoGenConversation:
@@ -154,24 +154,24 @@ class AutoGenConversation:
         self._handoff_tools = {name for agent in _agents(obj) for name in agent._handoffs}
 
     async def reply(self, text: str) -> dict[str, Any]:
-        heard: list[Any] = []
+        received: list[Any] = []
         try:
             async for event in self._agent.run_stream(task=text):
-                heard.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
-            for event in heard:
+                received.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
+            for event in received:
                 if type(event).__name__ == "HandoffMessage" and event.target not in self._speakers:
                     raise Waits(f"hand-off to {event.target}, which does not exist")
         except Exception as error:
-            with_partial(error, self._messages(heard), _usage(heard))
+            with_partial(error, self._messages(received), _usage(received))
             raise
-        return {"messages": self._messages(heard), "usage": _usage(heard), "agent": self._agent.name}
+        return {"messages": self._messages(received), "usage": _usage(received), "agent": self._agent.name}
 
-    def _messages(self, heard: list[Any]) -> list[dict[str, Any]]:
-        events = {type(each).__name__ for each in heard if _EVENT in kinds(each)}
+    def _messages(self, received: list[Any]) -> list[dict[str, Any]]:
+        events = {type(each).__name__ for each in received if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
             self._world.note_unplaced(f"a {kind} of the agent is not read")
         transcript = Transcript()
-        for event in heard:
+        for event in received:
             _write(transcript, event, self._speakers, self._handoff_tools)
         return transcript.to_openai()
 
@@ -229,7 +229,7 @@ def _copy_tool(tool: Any, seen: dict[int, Any]) -> Any:
     return new
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 _READ = frozenset(
     (
@@ -263,9 +263,9 @@ def _write_calls(transcript: Transcript, event: Any, handoff_tools: set[str]) ->
         transcript.answer(None, calls, agent=event.source)
 
 
-def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
+def _usage(received: list[Any]) -> list[dict[str, int]] | None:
     """Return the usage that each reply of a turn reported, including agents that are tools; ``None`` if no
     model reported any."""
-    usages = [event.models_usage for event in heard if getattr(event, "models_usage", None) is not None]
+    usages = [event.models_usage for event in received if getattr(event, "models_usage", None) is not None]
     names = ("prompt_tokens", "completion_tokens")
     return [{name: getattr(each, name) for name in names} for each in usages] or None

@@ -97,7 +97,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class CrewAIConversation:
@@ -136,10 +136,10 @@ class CrewAIConversation:
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
         texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        asked = [
+        reached = [
             each for each in self._world.calls_so_far if each.name in self._names
         ]  # without those of agents below
-        if len([text for text in texts if text != answer]) > len(asked):
+        if len([text for text in texts if text != answer]) > len(reached):
             self._world.note_unplaced("the framework itself answered a call that the model wrote as text")
 
     async def close(self) -> None:

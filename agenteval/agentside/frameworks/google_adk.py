@@ -96,7 +96,7 @@ class GoogleAdk:
 FRAMEWORK = GoogleAdk()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _root_agent(obj: Any) -> Any:
@@ -184,7 +184,7 @@ def _lower_types(schema: Any) -> Any:
     return [_lower_types(each) for each in schema] if isinstance(schema, list) else schema
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class _RecordedEvent(NamedTuple):
@@ -249,17 +249,17 @@ class AdkConversation:
         return {**self._reply(), "agent": _speaker(turn.events)}
 
     def _reply(self) -> dict[str, Any]:
-        turn, heard = self._turn, self._turn.events
-        for what in self._at_provider.unplaced(heard):
+        turn, events = self._turn, self._turn.events
+        for what in self._at_provider.unplaced(events):
             self._world.note_unplaced(what)
         elsewhere = [
             call.id
-            for event in (each.event for each in heard)
+            for event in (each.event for each in events)
             for call in event.get_function_calls()
             if call.name in turn.tasks or (event.author in self._own_code and call.id not in turn.missing)
         ]
         messages = _messages(turn, self._at_provider)
-        return {"messages": messages, "usage": _usage(heard), "elsewhere": elsewhere}
+        return {"messages": messages, "usage": _usage(events), "elsewhere": elsewhere}
 
     async def close(self) -> None:
         """Do nothing: plugins and toolsets belong to the agent, and other conversations use them, too."""
@@ -330,7 +330,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     return Heard(name="agenteval")
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
 class _ProviderTools:
@@ -341,11 +341,11 @@ class _ProviderTools:
         self._grounding = sorted({each.name for each in tools if type(each).__name__ in _GROUNDING})
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
-    def unplaced(self, heard: list[_RecordedEvent]) -> Iterator[str]:
+    def unplaced(self, events: list[_RecordedEvent]) -> Iterator[str]:
         """Yield descriptions of the parts of a turn that may contain calls that agenteval cannot see."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
-        for event in (each.event for each in heard):
+        for event in (each.event for each in events):
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
             yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
             if self._grounding_queries(event) is not None and len(self._grounding) != 1:
@@ -382,22 +382,22 @@ def _parts(event: Any) -> list[Any]:
 def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any]]:
     """Return the turn as messages in OpenAI's format, without the framework's internal calls."""
     transcript = Transcript()
-    for place, heard in enumerate(turn.events):
-        if getattr(heard.event, "partial", None) or heard.event.author == "user":
+    for place, recorded in enumerate(turn.events):
+        if getattr(recorded.event, "partial", None) or recorded.event.author == "user":
             continue
-        if looked_up := at_provider.calls(heard.event, place):
-            transcript.answer(None, looked_up, agent=heard.event.author)
-        _write_answer(transcript, heard, turn)
-        for part in _parts(heard.event):
+        if looked_up := at_provider.calls(recorded.event, place):
+            transcript.answer(None, looked_up, agent=recorded.event.author)
+        _write_answer(transcript, recorded, turn)
+        for part in _parts(recorded.event):
             if part.function_response and not _is_hidden(part.function_response, turn):
                 _write_result(transcript, part.function_response, turn)
     return transcript.to_openai()
 
 
-def _write_answer(transcript: Transcript, heard: _RecordedEvent, turn: _AdkTurn) -> None:
+def _write_answer(transcript: Transcript, recorded: _RecordedEvent, turn: _AdkTurn) -> None:
     """Add an agent's message. A hand-off is one without text. The text of an agent that is a tool is left
     out, since its caller passes it on."""
-    event, is_inner = heard
+    event, is_inner = recorded
     text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
     if text or calls:
@@ -436,36 +436,36 @@ def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
     transcript.result(result.id, response, error=failed)
 
 
-def _speaker(heard: list[_RecordedEvent]) -> str | None:
-    authors = [each.event.author for each in heard if not each.is_inner and each.event.author != "user"]
+def _speaker(events: list[_RecordedEvent]) -> str | None:
+    authors = [each.event.author for each in events if not each.is_inner and each.event.author != "user"]
     return authors[-1] if authors else None
 
 
-def _usage(heard: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
+def _usage(events: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
     """Return the usage that each model call of a turn reported, including agents that are tools; ``None`` if
     no model reported any."""
-    reported = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
+    reported = [each.event.usage_metadata for each in events if each.event.usage_metadata is not None]
     return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 
 
-def _require_done(heard: list[_RecordedEvent]) -> None:
+def _require_done(events: list[_RecordedEvent]) -> None:
     """Raise ``Waits`` for a call without an answer, and ``RuntimeError`` for a model's failure."""
-    answered = {each.id for one in heard for each in one.event.get_function_responses()}
-    for event, _ in heard:
+    answered = {each.id for one in events for each in one.event.get_function_responses()}
+    for event, _ in events:
         pending = set(getattr(event, "long_running_tool_ids", None) or ()) - answered
         for call in event.get_function_calls():
             if call.id in pending:
                 raise Waits(_waits_for(call))
-    last = next((each.event for each in reversed(heard) if not each.is_inner), None)
+    last = next((each.event for each in reversed(events) if not each.is_inner), None)
     if last is not None and getattr(last, "error_code", None) and not (last.content and last.content.parts):
         raise RuntimeError(f"the model's reply is an error: {last.error_code}: {last.error_message or ''}")
 
 
 def _waits_for(call: Any) -> str:
     args = call.args or {}
-    asked = (args.get("originalFunctionCall") or {}).get("name", "a tool")
+    tool = (args.get("originalFunctionCall") or {}).get("name", "a tool")
     if call.name == "adk_request_confirmation":
-        return f"confirmation of {asked}"
+        return f"confirmation of {tool}"
     if call.name == "adk_request_credential":
         return "credentials for a tool"
     if call.name == "adk_request_input":

@@ -88,7 +88,7 @@ def _to_tool(tool: Any) -> Tool:
     return Tool(metadata.name or "", metadata.description or "", schema)
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class LlamaIndexConversation:
@@ -134,7 +134,7 @@ class LlamaIndexConversation:
         """Do nothing: everything that a run has started has ended with it."""
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
 def _waits_for(event: Any) -> str:

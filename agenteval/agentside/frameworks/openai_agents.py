@@ -122,7 +122,7 @@ def _required_context(agent: Any) -> str | None:
     return needed.__name__ if is_one and needed is not None else None
 
 
-# ── what there is before a run ───────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _all_agents(agent: Any) -> list[Any]:
@@ -198,7 +198,7 @@ def _is_hosted(tool: Any) -> bool:
     raise Refused(f"{what}: a scenario cannot answer for it", "remove it from the agent's tools")
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class OpenAIAgentsConversation:
@@ -266,17 +266,17 @@ class OpenAIAgentsConversation:
         calls = [_parse_call(item)[0] for item in items if item.type == "tool_call_item"]
         names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
-        ours = [_id_of(raw) for raw in results if _field(raw, "type") in _LOCAL_RESULT_TYPES]
-        return {call_id for call_id in ours if not self._was_asked(call_id, names.get(call_id, ""))}
+        local_ids = [_id_of(raw) for raw in results if _field(raw, "type") in _LOCAL_RESULT_TYPES]
+        return {call_id for call_id in local_ids if not self._was_asked(call_id, names.get(call_id, ""))}
 
     def _was_asked(self, call_id: str, name: str) -> bool:
         """Return whether a call reached the scenario, by its id if the SDK gave its tool one."""
-        asked = self._world.calls_so_far
+        requested = self._world.calls_so_far
         return self._world.has_received_call(call_id) or any(
-            each[0] == name and not each.call_id for each in asked
+            each[0] == name and not each.call_id for each in requested
         )
 
-    # ── connections of its own
+    # ── copies of agents
 
     def copy(self, agent: Any) -> Any:
         """Return this conversation's copy of an agent if its MCP servers, or those of an agent that it can
@@ -309,7 +309,7 @@ class OpenAIAgentsConversation:
         new.on_invoke_handoff = invoked
         return new
 
-    # ── runs inside of it
+    # ── runs inside tools
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the options for a run inside a tool. A session of the author's is replaced, since all
@@ -381,16 +381,18 @@ def _guardrail_message(error: BaseException) -> str:
 
 def _waits_for(result: Any) -> str:
     """Return what a person has to decide; empty if nothing."""
-    asked = list(getattr(result, "interruptions", None) or ())
-    asked += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
+    pending = list(getattr(result, "interruptions", None) or ())
+    pending += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
     answered = any(item.type == "mcp_approval_response_item" for item in result.new_items)
-    if not asked or (answered and not getattr(result, "interruptions", None)):
+    if not pending or (answered and not getattr(result, "interruptions", None)):
         return ""
-    names = [getattr(item, "tool_name", None) or _field(item.raw_item, "name") or "a tool" for item in asked]
+    names = [
+        getattr(item, "tool_name", None) or _field(item.raw_item, "name") or "a tool" for item in pending
+    ]
     return f"approval of {', '.join(map(str, names))}"
 
 
-# ── the messages of a turn ───────────────────────────────────────────────────────────────────────
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 _READ = frozenset(
@@ -579,7 +581,7 @@ class _Servers:
             await self._task
 
 
-# ── the place where every run begins ─────────────────────────────────────────────────────────────
+# ── runner ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _install_runner(framework: Any) -> _Runner:

@@ -212,7 +212,7 @@ def _text(value: Any) -> str:
     return to_json(value, fallback=str, bytes_mode="base64").decode()
 
 
-# ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────
+# ── messages in OpenAI's format ──────────────────────────────────────────────────────────────────
 
 
 def _reply_parts(messages: list[Any]) -> list[Any]:

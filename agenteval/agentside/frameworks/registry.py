@@ -67,16 +67,16 @@ def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     from importlib.metadata import EntryPoint  # slower to import than the rest of this package
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
-    ours = [entry for entry in found if entry.value.startswith(_PACKAGE + ".")]
+    own_entries = [entry for entry in found if entry.value.startswith(_PACKAGE + ".")]
     # An editable install that is older than the checkout lists only some of the built-in adapters.
-    listed = {entry.name for entry in ours}
+    listed = {entry.name for entry in own_entries}
     built_in = [
         EntryPoint(name, f"{_PACKAGE}.{module}:FRAMEWORK", GROUP)
         for name, module in BUILT_IN.items()
         if name not in listed
     ]
     others = [entry for entry in found if not entry.value.startswith("agenteval.")]
-    return (*others, *ours, *built_in)
+    return (*others, *own_entries, *built_in)
 
 
 def _entry_points() -> Iterable[EntryPoint]:

@@ -220,7 +220,7 @@ class SmolagentsConversation:
             what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
             self._world.note_unplaced(what)
 
-    # ── what a turn gave
+    # ── results
 
     def _usage(self) -> dict[str, int] | None:
         if not self._usages:
@@ -259,16 +259,16 @@ def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
 
 
 def _made_by_model(step: Any, calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """Return the calls that the model asked for, with the arguments that reached their tools."""
+    """Return the calls that the model requested, with the arguments that reached their tools."""
     listed = getattr(step.model_output_message, "tool_calls", None) or ()
-    asked = [
+    requested = [
         ToolCall(str(each.id), each.function.name, each.function.arguments)
         for each in listed
         if each.function.name != FINAL_ANSWER_TOOL
     ]
-    wanted = [(each.name, each.arguments) for each in asked]
+    wanted = [(each.name, each.arguments) for each in requested]
     done = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
-    return [_to_transcript_call(call, done[at], step) for at, call in enumerate(asked)]
+    return [_to_transcript_call(call, done[at], step) for at, call in enumerate(requested)]
 
 
 def _to_transcript_call(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:

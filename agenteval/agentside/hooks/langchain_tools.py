@@ -110,7 +110,7 @@ def _text(content: Any) -> Any:
     return "".join(map(str, texts))
 
 
-# ── tools that are no tools of the agent's ───────────────────────────────────────────────────────
+# ── the graph's own tools ────────────────────────────────────────────────────────────────────────
 
 
 def is_agent(tool: Any) -> bool:

@@ -157,7 +157,7 @@ def _error_answer(why: str) -> ToolAnswer:
     return ToolAnswer({"error": why}, is_error=True)
 
 
-# ── a method, by the way in which it is called ───────────────────────────────────────────────────
+# ── functions, coroutines, generators ────────────────────────────────────────────────────────────
 
 
 def _change(hooked: _ToolHook, real: Any) -> Any:
@@ -280,7 +280,7 @@ def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return change_any
 
 
-# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _is_part_of_known(active: _ActiveCall, *, is_mocked: bool) -> bool:

@@ -109,7 +109,7 @@ class FunctionInterceptor:
         return self._tools
 
 
-# ── finding ──────────────────────────────────────────────────────────────────────────────────────
+# ── finding functions ────────────────────────────────────────────────────────────────────────────
 
 
 def _locate_source(name: str, target: str, base: str) -> str:
@@ -230,7 +230,7 @@ def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
     return ""
 
 
-# ── other code for a function ────────────────────────────────────────────────────────────────────
+# ── patching functions ───────────────────────────────────────────────────────────────────────────
 
 
 class _PatchedFunction:
@@ -365,7 +365,7 @@ def _stub(function: Any, replacement: Any) -> CodeType:
     return stub.replace(co_consts=constants, co_name=real.co_name, **where)
 
 
-# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _run_intercepted(patched: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:

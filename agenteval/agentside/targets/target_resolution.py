@@ -391,7 +391,7 @@ def _entry_on_instance(owner: type, method: str) -> Any:
     return MethodType(found, object()) if inspect.isfunction(found) else getattr(owner, method)
 
 
-# ── what it takes ────────────────────────────────────────────────────────────────────────────────
+# ── parameters ───────────────────────────────────────────────────────────────────────────────────
 
 
 def bind_signature(function: Callable[..., Any]) -> ParameterBinding | TargetRefusal:

@@ -151,7 +151,7 @@ class LangGraphConversation:
             await stream.aclose()
 
 
-# ── what stands in for the graph's own ───────────────────────────────────────────────────────────
+# ── replacements for the graph's own checkpointer and store ──────────────────────────────────────
 
 
 def _in_memory_saver(saver: Any) -> Any:

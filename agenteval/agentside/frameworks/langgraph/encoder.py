@@ -80,7 +80,7 @@ def _is_handed_back(message: Any) -> bool:
     return bool((get_field(message, "response_metadata") or {}).get("__is_handoff_back"))
 
 
-# ── one message ──────────────────────────────────────────────────────────────────────────────────
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def get_field(message: Any, name: str) -> Any:
@@ -134,7 +134,7 @@ def to_json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-# ── its calls ────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 _AT_PROVIDER = ("server_tool_use", "server_tool_call", "mcp_tool_use")
 _READ = frozenset(

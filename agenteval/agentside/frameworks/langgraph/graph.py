@@ -72,7 +72,7 @@ def _is_library_module(module: str) -> bool:
     return any("-packages" in place for place in places)
 
 
-# ── what it takes, and what is in it ─────────────────────────────────────────────────────────────
+# ── input and contents ───────────────────────────────────────────────────────────────────────────
 
 
 class GraphNames(NamedTuple):
@@ -181,7 +181,7 @@ def _asks_for_store(obj: Any) -> bool:
     return is_injected or "get_store" in used or ("Runtime" in notes and "store" in used)
 
 
-# ── a tool, for whom it is listed ────────────────────────────────────────────────────────────────
+# ── tool descriptions ────────────────────────────────────────────────────────────────────────────
 
 
 def describe_tool(tool: Any) -> Tool:
@@ -206,7 +206,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
     return known
 
 
-# ── the walk from object to object ───────────────────────────────────────────────────────────────
+# ── walking the objects ──────────────────────────────────────────────────────────────────────────
 
 _MAX_DEPTH = 24
 _MAX_OBJECTS = 500

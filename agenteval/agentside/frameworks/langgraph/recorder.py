@@ -122,7 +122,7 @@ class StreamRecorder:
             if call["id"] in answered and call["name"] not in self._names.tools:
                 self._encoder.hide(call["id"])
 
-    # ── what it comes to
+    # ── results
 
     def messages(self) -> list[dict[str, Any]]:
         """Return the turn's messages in OpenAI's format."""
@@ -168,12 +168,12 @@ class StreamRecorder:
 
 
 def _waits_for(interrupts: Iterable[Any] | None) -> str:
-    asked = next((each.value for each in interrupts or ()), None)
-    wanted = asked.get("action_requests") if isinstance(asked, dict) else None
+    value = next((each.value for each in interrupts or ()), None)
+    wanted = value.get("action_requests") if isinstance(value, dict) else None
     if isinstance(wanted, list) and wanted:  # from the approval middleware
         shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
     else:
-        shown = "a breakpoint" if asked is None else f"interrupt: {_short(asked)}"
+        shown = "a breakpoint" if value is None else f"interrupt: {_short(value)}"
     return f"the agent waits for a person ({shown}); agenteval cannot answer that yet"
 
 

@@ -68,10 +68,10 @@ class StrandsConversation:
     def _state(self) -> dict[str, Any]:
         if not self._deps:
             return {}
-        takes = inspect.signature(self._agent.invoke_async).parameters
-        return {"invocation_state": dict(self._deps)} if "invocation_state" in takes else dict(self._deps)
+        accepted = inspect.signature(self._agent.invoke_async).parameters
+        return {"invocation_state": dict(self._deps)} if "invocation_state" in accepted else dict(self._deps)
 
-    # ── tokens: what the framework counts is of all turns
+    # ── tokens: the framework's counts span all turns
 
     def _total(self) -> dict[str, int]:
         found = {"requests": 0, **dict.fromkeys(_COUNTS, 0)}
@@ -90,11 +90,11 @@ class StrandsConversation:
 
 
 def _waits_for(interrupts: Any) -> Waits:
-    asked = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
-    return Waits(f"the agent waits for a person: {asked}")
+    reasons = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
+    return Waits(f"the agent waits for a person: {reasons}")
 
 
-# ── messages, as Bedrock's Converse has them ─────────────────────────────────────────────────────
+# ── messages in the format of Bedrock's Converse ─────────────────────────────────────────────────
 
 _READ = frozenset(
     (
@@ -138,8 +138,8 @@ def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
 
 def _call(use: Message) -> ToolCall:
     """Return a call. Its input was parsed from the model's JSON, so it is encoded again."""
-    given = json.dumps(use.get("input"), ensure_ascii=False, default=str)
-    return ToolCall(use["toolUseId"], use["name"], given)
+    arguments = json.dumps(use.get("input"), ensure_ascii=False, default=str)
+    return ToolCall(use["toolUseId"], use["name"], arguments)
 
 
 def _is_answer(message: Message) -> bool:

@@ -45,7 +45,7 @@ def _is_among(part: Any, parts: list[Any]) -> bool:
     return any(part is each for each in parts)
 
 
-# ── what its author put around it ────────────────────────────────────────────────────────────────
+# ── hooks, plugins and middleware ────────────────────────────────────────────────────────────────
 
 
 class _RegisteredHook(NamedTuple):
@@ -100,7 +100,7 @@ def _is_of_framework(callback: Any) -> bool:
     return str(module).partition(".")[0] == "strands"
 
 
-# ── an agent of the same parts ───────────────────────────────────────────────────────────────────
+# ── rebuilding agents ────────────────────────────────────────────────────────────────────────────
 
 
 class AgentCopies:
@@ -124,10 +124,10 @@ class AgentCopies:
         from strands import Agent
 
         bare = Agent(model=agent.model, callback_handler=None)  # has the parts that every agent gets
-        takes = inspect.signature(Agent.__init__).parameters
+        accepted = inspect.signature(Agent.__init__).parameters
         parts = self._parts_of(agent, bare).items()
-        given = {name: part for name, part in parts if name in takes and part is not None}
-        new = Agent(**{"callback_handler": None, **given})
+        arguments = {name: part for name, part in parts if name in accepted and part is not None}
+        new = Agent(**{"callback_handler": None, **arguments})
         if type(agent) is not Agent:
             new.__class__ = type(agent)
             vars(new).update({name: value for name, value in vars(agent).items() if name not in vars(new)})
