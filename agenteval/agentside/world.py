@@ -165,7 +165,7 @@ class World:
         self._calls: list[RequestedCall] = []
         self._all_calls: list[RequestedCall] = []
         self._answered_count = 0
-        self._unplaced: dict[str, None] = {}
+        self._unseen_calls: dict[str, None] = {}
         self.is_forgotten = False
         self.shared_thread_fault = ""
         """Why a thread of another conversation may have made calls of this one; empty if none may have."""
@@ -260,13 +260,13 @@ class World:
         made, self._all_calls = self._all_calls, []
         return made
 
-    def note_unplaced(self, what: str) -> None:
+    def note_unseen_calls(self, what: str) -> None:
         """Note, as a phrase, a part of this turn that may contain calls that agenteval cannot see."""
-        self._unplaced.setdefault(what)
+        self._unseen_calls.setdefault(what)
 
-    def take_unplaced(self) -> list[str]:
+    def take_unseen_calls(self) -> list[str]:
         """Return the notes since the last call of this method."""
-        unplaced, self._unplaced = self._unplaced, {}
+        unplaced, self._unseen_calls = self._unseen_calls, {}
         return list(unplaced)
 
     # ── requests to models

@@ -138,7 +138,7 @@ class OpenedConversation:
             raise
 
     def _build_reply(self, turn: dict[str, Any]) -> dict[str, Any]:
-        messages, unplaced = _with_agent_names(turn), self._world.take_unplaced()
+        messages, unplaced = _with_agent_names(turn), self._world.take_unseen_calls()
         elsewhere = set(turn.get("elsewhere", ()))
         called = {
             call["function"]["name"] for call in iter_calls(messages) if call.get("id") not in elsewhere

@@ -195,7 +195,7 @@ class AgentFrameworkConversation:
         }
         for content in _contents(responses):
             if not (content.type in _READ or _is_hosted(content) or content.type.endswith("_tool_result")):
-                self._world.note_unplaced(f"a content '{content.type}' of a reply is not read")
+                self._world.note_unseen_calls(f"a content '{content.type}' of a reply is not read")
         if waits := _waits_for(response):
             waiting = Waits(waits)
             with_partial(waiting, **reply)

@@ -169,7 +169,7 @@ class AutoGenConversation:
     def _messages(self, received: list[Any]) -> list[dict[str, Any]]:
         events = {type(each).__name__ for each in received if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
-            self._world.note_unplaced(f"a {kind} of the agent is not read")
+            self._world.note_unseen_calls(f"a {kind} of the agent is not read")
         transcript = Transcript()
         for event in received:
             _write(transcript, event, self._speakers, self._handoff_tools)

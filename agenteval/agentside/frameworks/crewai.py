@@ -140,7 +140,7 @@ class CrewAIConversation:
             each for each in self._world.calls_so_far if each.name in self._names
         ]  # without those of agents below
         if len([text for text in texts if text != answer]) > len(reached):
-            self._world.note_unplaced("the framework itself answered a call that the model wrote as text")
+            self._world.note_unseen_calls("the framework itself answered a call that the model wrote as text")
 
     async def close(self) -> None:
         """Do nothing: everything that a run has started has ended with it."""

@@ -251,7 +251,7 @@ class AdkConversation:
     def _reply(self) -> dict[str, Any]:
         turn, events = self._turn, self._turn.events
         for what in self._at_provider.unplaced(events):
-            self._world.note_unplaced(what)
+            self._world.note_unseen_calls(what)
         elsewhere = [
             call.id
             for event in (each.event for each in events)

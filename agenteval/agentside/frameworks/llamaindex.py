@@ -117,7 +117,7 @@ class LlamaIndexConversation:
                 if waits := _waits_for(event):
                     raise Waits(waits)
                 for name in _at_provider(event):
-                    self._world.note_unplaced(f"'{name}' ran at the provider: its calls are not read")
+                    self._world.note_unseen_calls(f"'{name}' ran at the provider: its calls are not read")
                 _write(transcript, event, is_thinking_aloud=_is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler

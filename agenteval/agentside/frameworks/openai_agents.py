@@ -253,7 +253,7 @@ class OpenAIAgentsConversation:
     def _transcript(self, items: Any) -> Transcript:
         """Return the items of a turn as messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
-            self._world.note_unplaced(f"an item '{kind}' of a run is not read")
+            self._world.note_unseen_calls(f"an item '{kind}' of a run is not read")
         transcript, refused = Transcript(), self._refused_call_ids(items)
         for item in items:
             if item.type in _WRITERS:
@@ -328,14 +328,16 @@ class OpenAIAgentsConversation:
         self._count(result)
         called = [_parse_call(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
-            self._world.note_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
+            self._world.note_unseen_calls(f"'{name}' ran at the provider, for an agent that is a tool")
         return result
 
     def record_streamed_run(self, agent: Any, result: Any) -> Any:
         """Record a streamed run inside a tool, whose items do not exist yet."""
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
-            self._world.note_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
+            self._world.note_unseen_calls(
+                f"'{name}' may have run at the provider, for an agent that is a tool"
+            )
         return result
 
     def _count(self, result: Any) -> None:

@@ -134,10 +134,10 @@ class PydanticAIConversation:
         outputs = _output_tools(self._agent)
         for part in _reply_parts(new):
             if part.part_kind not in _READ:
-                self._world.note_unplaced(f"a part '{part.part_kind}' of a reply is not read")
+                self._world.note_unseen_calls(f"a part '{part.part_kind}' of a reply is not read")
             if _is_output(part, outputs) and _has_output_function(self._agent, part.tool_name):
                 what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
-                self._world.note_unplaced(what)
+                self._world.note_unseen_calls(what)
         transcript = Transcript()
         elsewhere = _at_provider(new)
         for message in new:

@@ -218,7 +218,7 @@ class SmolagentsConversation:
         self._imported.update(dict.fromkeys(new))
         for name in self._imported:
             what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
-            self._world.note_unplaced(what)
+            self._world.note_unseen_calls(what)
 
     # ── results
 

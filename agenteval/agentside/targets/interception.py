@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 from ..hooks.tool_methods import enter_direct_call, is_inside_call
 from ..world import UntrackedCallError, current_world, is_detached, untracked_call_error
 from .loading import TargetError, load_object
-from .tool_proxy import NOT_JSON, arguments_of, to_json_argument
+from .tool_proxy import NOT_JSON, to_json_argument, to_json_arguments
 from .wrapped_functions import functions_in
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class _PatchedFunction:
         named = {}
         for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:
-                named.update(arguments_of(value))
+                named.update(to_json_arguments(value))
             elif (found := to_json_argument(value)) is not NOT_JSON:
                 named[name] = found
         return named

@@ -206,14 +206,14 @@ def _describe_tools(tools: Iterable[Any]) -> str:
 
 
 def resolve_target(
-    target: Any, written: str = "…", recognise: Recognizer = lambda _: None, *, has_deps: bool = False
+    target: Any, written: str = "…", recognize: Recognizer = lambda _: None, *, has_deps: bool = False
 ) -> ResolvedTarget | TargetRefusal:
     """Decide how ``target``, an object or a ``Method``, is called.
 
-    ``written`` is the author's spelling of it. ``recognise`` knows the objects of frameworks, some of which
+    ``written`` is the author's spelling of it. ``recognize`` knows the objects of frameworks, some of which
     are callable and would run their real tools. ``has_deps``: the author also names a function that makes the
     dependencies of such an object."""
-    resolved = _resolve_framework_object(target, written, recognise, has_deps)
+    resolved = _resolve_framework_object(target, written, recognize, has_deps)
     if resolved:
         return resolved
     agent = _resolve_python_target(target, written)
@@ -266,9 +266,9 @@ def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | Target
 
 
 def _resolve_framework_object(
-    target: Any, written: str, recognise: Recognizer, has_deps: bool
+    target: Any, written: str, recognize: Recognizer, has_deps: bool
 ) -> ResolvedTarget | TargetRefusal | None:
-    known = recognise(target)
+    known = recognize(target)
     if known:
         try:
             known.require(has_deps=has_deps)
@@ -281,7 +281,7 @@ def _resolve_framework_object(
         binding = ParameterBinding((Role(TEXT), Role(CONTEXT)))
         return ResolvedTarget(known, "framework", "", binding, True, known.name, tools=tools)
     owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
-    if owner is not None and (known := recognise(owner)):
+    if owner is not None and (known := recognize(owner)):
         place = written.rpartition(".")[0]
         name = place.rpartition(":")[2] or place
         what = f"the target is {target.__name__}, a method of the {known.framework.name} object '{name}'"

@@ -50,15 +50,15 @@ class TargetSession:
     def __init__(
         self,
         agent: ResolvedTarget,
-        recognise: Recognizer = lambda _: None,
+        recognize: Recognizer = lambda _: None,
         make_deps: Callable[[], Any] | None = None,
         world: World | None = None,
     ) -> None:
-        """Prepare the session. ``recognise``: see ``resolve_target``; ``make_deps`` makes the dependencies of
+        """Prepare the session. ``recognize``: see ``resolve_target``; ``make_deps`` makes the dependencies of
         a framework's object; ``world`` is the conversation's tool world."""
         self.world = world or World()
         self._agent = agent
-        self._recognise = recognise
+        self._recognise = recognize
         self._make_deps = make_deps
         self._opened: Any = None
         self._entry_point: Callable[..., Any] | None = None

@@ -35,14 +35,14 @@ class ToolProxy:
         return self._context.mocks(name)
 
     async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer:
-        arguments = arguments_of(args)
+        arguments = to_json_arguments(args)
         with self._context.open_batch() as batch:
             if self._context.passes_through(name):
                 return ToolAnswer(await record_call_async(self._context, name, arguments, batch, run_real))
             return await await_answer(self._context.request_known_call(name, arguments, batch))
 
     def call_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> ToolAnswer:
-        arguments = arguments_of(args)
+        arguments = to_json_arguments(args)
         try:
             with self._context.open_batch() as batch:
                 if self._context.passes_through(name):
@@ -58,13 +58,13 @@ class ToolProxy:
         """Return the result of ``run_real()``, whatever the scenario declares. Calls within it are separate
         steps that follow it, since they may depend on each other's results."""
         with self._context.open_batch() as batch:
-            arguments = arguments_of(args)
+            arguments = to_json_arguments(args)
         return await record_call_async(self._context, name, arguments, batch, run_real)
 
     def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
         """Do the same as ``record`` for code that cannot await."""
         with self._context.open_batch() as batch:
-            arguments = arguments_of(args)
+            arguments = to_json_arguments(args)
         try:
             return record_call(self._context, name, arguments, batch, run_real)
         except CancelledError:
@@ -133,7 +133,7 @@ NOT_JSON = object()
 _MAX_DEPTH = 50
 
 
-def arguments_of(args: Any) -> Any:
+def to_json_arguments(args: Any) -> Any:
     """Return the arguments of a call as JSON, without values that JSON cannot represent, which are not
     arguments of a tool."""
     if not isinstance(args, Mapping):

@@ -59,7 +59,7 @@ _CLOSING_S = 1.0
 
 
 def work(
-    target: str, base: str, deps: str, recognise: Recognizer, settings: Mapping[str, Any] | None = None
+    target: str, base: str, deps: str, recognize: Recognizer, settings: Mapping[str, Any] | None = None
 ) -> None:
     """Play conversations until the input ends.
 
@@ -73,7 +73,7 @@ def work(
     others = bool(settings.get("runs_others"))
     importing = ImportWatch(target, base, settings.get("declared") or (), runs_others=others)
     with importing.watch_imports():
-        loaded = _load_target(target, base, deps, recognise, settings.get("intercept") or {})
+        loaded = _load_target(target, base, deps, recognize, settings.get("intercept") or {})
     if not isinstance(loaded, _LoadedTarget):
         wire.send({"refused": {**loaded, "imported": importing.import_warning}})
         return
@@ -85,7 +85,7 @@ def work(
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
 
     def new_session() -> TargetSession:
-        return TargetSession(agent, recognise, make_deps, World(intercepted=intercepts.tools))
+        return TargetSession(agent, recognize, make_deps, World(intercepted=intercepts.tools))
 
     _play(new_session, intercepts.check_second_copy, wire, requests)
 
@@ -97,12 +97,12 @@ class _LoadedTarget(NamedTuple):
 
 
 def _load_target(
-    target: str, base: str, deps: str, recognise: Recognizer, intercept: Mapping[str, str]
+    target: str, base: str, deps: str, recognize: Recognizer, intercept: Mapping[str, str]
 ) -> _LoadedTarget | dict[str, Any]:
     """Import the target and return it, or the reason why it cannot be played."""
     try:
         make_deps = load_object(deps, base) if deps else None
-        agent = resolve_target(load_agent(target, base), target, recognise, has_deps=bool(deps))
+        agent = resolve_target(load_agent(target, base), target, recognize, has_deps=bool(deps))
     except TargetError as error:
         return {
             "what": error.what,

@@ -107,7 +107,7 @@ class LangGraphConversation:
 
     def _reply(self, turn: StreamRecorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
         for what in turn.unread:
-            self._world.note_unplaced(what)
+            self._world.note_unseen_calls(what)
         without_ids = [each for each in self._world.calls_so_far if not each.call_id]
         if without_ids:  # an author's node passes on no id, and may add arguments of its own
             messages, _ = restore_arguments(messages, without_ids)

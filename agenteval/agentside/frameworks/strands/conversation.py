@@ -57,9 +57,9 @@ class StrandsConversation:
 
     def _transcript(self, without: str = "") -> Transcript:
         for name in self._at_provider:
-            self._world.note_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
+            self._world.note_unseen_calls(f"'{name}' runs at the provider, which does not say whether it did")
         for kind in sorted({key for message in self._added for key in _unread(message)}):
-            self._world.note_unplaced(f"a block '{kind}' of a message is not read")
+            self._world.note_unseen_calls(f"a block '{kind}' of a message is not read")
         return _encode(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:
