@@ -1,4 +1,4 @@
-"""What functions hold in their closures: for what a framework keeps nowhere else."""
+"""Read the variables in the closures of functions, for values that a framework keeps nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 def closure_variables(function: Any) -> dict[str, Any]:
@@ -24,16 +24,17 @@ def closure_variables(function: Any) -> dict[str, Any]:
 
 
 def find_in_closures(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
-    """Find the first thing that fits among what a function holds, and the functions that it holds."""
-    if value is None or depth > _DEEPEST:
+    """Return the first value that fits: ``value`` itself, a value in its closure, or one in the closures of
+    the functions there. Return ``None`` if nothing fits."""
+    if value is None or depth > _MAX_DEPTH:
         return None
     if fits(value):
         return value
     if isinstance(value, functools.partial):
-        held = [value.func, *value.args, *value.keywords.values()]
-    elif hasattr(value, "_invoke_tool_impl"):  # of the OpenAI Agents SDK, an object around a function
-        held = [value._invoke_tool_impl]
+        inner_values = [value.func, *value.args, *value.keywords.values()]
+    elif hasattr(value, "_invoke_tool_impl"):  # an object of the OpenAI Agents SDK that wraps a function
+        inner_values = [value._invoke_tool_impl]
     else:
-        held = list(closure_variables(value).values())
-    inner = (find_in_closures(each, fits, depth + 1) for each in held if callable(each) or fits(each))
+        inner_values = list(closure_variables(value).values())
+    inner = (find_in_closures(each, fits, depth + 1) for each in inner_values if callable(each) or fits(each))
     return next((each for each in inner if each is not None), None)

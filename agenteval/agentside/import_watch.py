@@ -1,8 +1,7 @@
-"""The import of the author's code, which may run the agent: a script without a guard.
+"""Watch the import of the author's code, which may run the agent if a script lacks a ``__main__`` guard.
 
-A world of its own is open meanwhile, in which no tool that the suite declares runs. What was called is
-reported.
-"""
+The import runs in a world of its own, in which no tool that the suite declares runs. The calls made there are
+reported."""
 
 from __future__ import annotations
 
@@ -18,22 +17,24 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """What importing ``target`` did besides. ``declared``: the tools of the suite; ``runs_others``:
-    whether any other runs (``unmocked_tools: passthrough``)."""
+    """A watch over the import of ``target``.
+
+    ``declared`` holds the tools of the suite; ``runs_others`` says whether other tools run (``unmocked_tools:
+    passthrough``)."""
 
     def __init__(self, target: str, base: str, declared: Collection[str], *, runs_others: bool) -> None:
         self._file = target.rpartition(":")[0] or target
         self._base = base
         self._declared = frozenset(declared)
         self._runs_others = runs_others
-        self._called: dict[_ImportCall, int] = {}
+        self._call_counts: dict[_ImportCall, int] = {}
         self._place = ""
         self._requests = 0
         self._fault = ""
 
     @contextmanager
     def watch_imports(self) -> Iterator[None]:
-        """What is imported in here is watched."""
+        """Watch what is imported inside the ``with`` block."""
         world = World()
         try:
             with world.turn(self):
@@ -46,54 +47,54 @@ class ImportWatch:
 
     @property
     def import_warning(self) -> str:
-        """What is to be said of it; empty where nothing was called."""
-        if not (self._called or self._requests or self._fault):
+        """The warning about calls made during the import; empty if there were none."""
+        if not (self._call_counts or self._requests or self._fault):
             return ""
         place = f" ({self._place})" if self._place else ""
         parts = []
-        if self._called:
+        if self._call_counts:
             parts.append(
-                "tools were called: " + ", ".join(_describe_call(*each) for each in self._called.items())
+                "tools were called: " + ", ".join(_describe_call(*each) for each in self._call_counts.items())
             )
         if self._requests:
             parts.append(f"{self._requests} request{'s' * (self._requests > 1)} went to models")
         if self._fault:
             parts.append(self._fault)
         what = f"importing {self._file} runs the agent{place}, before any conversation: {'; '.join(parts)}"
-        return f'{what} — put what runs it under `if __name__ == "__main__":`'
+        return f'{what} — put the code that runs it under `if __name__ == "__main__":`'
 
     # ── the calls of a turn (``world.TurnCalls``)
 
     def mocks(self, name: str) -> bool:
         return name in self._declared
 
-    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer:
-        return ToolAnswer(await own()) if self._may_run(name) else self._refused(name)
+    async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer:
+        return ToolAnswer(await run_real()) if self._may_run(name) else self._refusal_answer(name)
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer:
-        return ToolAnswer(own()) if self._may_run(name) else self._refused(name)
+    def call_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> ToolAnswer:
+        return ToolAnswer(run_real()) if self._may_run(name) else self._refusal_answer(name)
 
-    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
-        self._note(name, ran=True)
-        return await own()
+    async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
+        self._count_call(name, ran=True)
+        return await run_real()
 
-    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
-        self._note(name, ran=True)
-        return own()
+    def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
+        self._count_call(name, ran=True)
+        return run_real()
 
     def _may_run(self, name: str) -> bool:
         ran = self._runs_others and name not in self._declared
-        self._note(name, ran=ran)
+        self._count_call(name, ran=ran)
         return ran
 
-    def _refused(self, name: str) -> ToolAnswer:
+    def _refusal_answer(self, name: str) -> ToolAnswer:
         what = f"{name} was called while {self._file} was imported, before any conversation; it was not run"
         return ToolAnswer({"error": what}, is_error=True)
 
-    def _note(self, name: str, *, ran: bool) -> None:
-        called = _ImportCall(name, ran)
-        self._called[called] = self._called.get(called, 0) + 1
-        self._place = self._place or _place(self._base)
+    def _count_call(self, name: str, *, ran: bool) -> None:
+        call = _ImportCall(name, ran)
+        self._call_counts[call] = self._call_counts.get(call, 0) + 1
+        self._place = self._place or _importing_line(self._base)
 
 
 class _ImportCall(NamedTuple):
@@ -101,13 +102,13 @@ class _ImportCall(NamedTuple):
     ran: bool
 
 
-def _describe_call(called: _ImportCall, count: int) -> str:
+def _describe_call(call: _ImportCall, count: int) -> str:
     times = f"{count} times, " if count > 1 else ""
-    return f"{called.name} ({times}{'the real one ran' if called.ran else 'not run'})"
+    return f"{call.name} ({times}{'the real one ran' if call.ran else 'not run'})"
 
 
-def _place(base: str) -> str:
-    """The line of a module that is being carried out; empty where the call came from another thread."""
+def _importing_line(base: str) -> str:
+    """Return the file and line of the module being executed; empty if the call comes from another thread."""
     frame = sys._getframe()
     found: Any = frame
     while found is not None:

@@ -1,13 +1,13 @@
-"""What an agent's clients ask of models, and what these answer, heard where ``httpx`` and ``httpx2`` send.
+"""Record what an agent's clients ask of models, and the replies, where ``httpx`` and ``httpx2`` send
+requests.
 
-The clients of OpenAI, Anthropic, Google (but for ``aiohttp``), Ollama, LiteLLM and others send by these two
-libraries, under whatever framework. A request is a model's if both its address and its body are those of a
-known interface; whatever else an application sends is left alone. What is noted goes to the tool world of the
-conversation that the code runs for. A request whose conversation is not known is sent like any other; but
-then no conversation that was open can be judged.
+The clients of OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and others send through
+these two libraries, whatever the framework. A request counts as a model request if both its address and its
+body match a known interface; an application's other requests are left alone. The records go to the tool world
+of the conversation that the code runs for. A request whose conversation is unknown is sent like any other,
+but then no conversation that was open can be evaluated.
 
-A streamed reply is noted while the agent reads it: what it has not read it cannot have acted upon.
-"""
+A streamed reply is recorded while the agent reads it: the agent cannot act upon what it has not read."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from .world import World
 
 Exchange = Dict[str, Any]
-"""A request with what came of it, as JSON once ``as_json`` was asked for it:
+"""A request and its outcome, in JSON after ``exchanges_to_json``:
 
-- ``dialect``: the interface, a key of ``DIALECTS``; empty where it is not understood
-- ``results``: messages in the dialect's form, with the results of tools that no request before has brought
-- ``offers_tools``: whether the model was offered any; ``forced``: the one that it had to ask for
+- ``dialect``: the interface, a key of ``DIALECTS``; empty if it is not understood
+- ``results``: messages in the dialect's form with results of tools that no earlier request contained
+- ``offers_tools``: whether the model was offered any; ``forced``: the tool that it had to call
 - ``framework``: the hooked framework that sent it; empty for a plain loop
 - ``reply``: the text of the reply as far as it was read; ``failed``: why there is none; ``unread``: why it is
-  not known
-- ``is_fetched``: it asks for a response that was begun before; ``forked``: it stands for a process
+  unknown
+- ``is_fetched``: it asks for a response that was started before; ``forked``: it stands for a forked process
 """
 
 DIALECTS = {
@@ -45,38 +45,38 @@ DIALECTS = {
     "gemini": (":generateContent", ":streamGenerateContent"),
     "ollama": ("/api/chat",),
 }
-"""How the addresses of each interface end."""
-_NO_ANSWER = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
-"""Ends of addresses at which a model is given tools and asks for none."""
-_HARMLESS = frozenset(
+"""The endings of the addresses of each interface."""
+_NO_CALL_PATHS = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
+"""Endings of addresses at which a model is given tools but calls none."""
+_NO_TOOL_PATHS = frozenset(
     (
         *("embeddings", "moderations", "models", "files", "uploads", "images", "audio", "vector_stores"),
         *("fine_tuning", "conversations", "completions", "complete", "batches"),
     )
 )
-"""Parts of addresses at which no model asks for a tool."""
-_CLIENTS = ("openai/python", "anthropic/python")
-"""How the clients of models name themselves: what they send is a model's, whatever the address."""
+"""Segments of addresses at which no model calls a tool."""
+_MODEL_USER_AGENTS = ("openai/python", "anthropic/python")
+"""User agents of model clients: whatever they send is a model request, whatever the address."""
 MAX_MODEL_REPLY_BYTES = 8 * 2**20
-"""Bytes of a reply that are kept."""
+"""The number of bytes of a reply that are kept."""
 
 _EXCLUDED_CLIENTS: WeakSet[Any] = WeakSet()
 _SEEN_RESULTS: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
-"""The results that the requests of each conversation brought, request by request."""
+"""The results that the requests of each conversation contained, request by request."""
 _MAX_SEEN_REQUESTS = 16
-"""So many requests with results are compared with the next one."""
+"""The number of earlier requests with results that the next one is compared with."""
 
 
 def exclude_client(client: Any) -> None:
-    """Do not listen to a client of agenteval's own, in the same process."""
+    """Ignore a client of agenteval's own in the same process."""
     _EXCLUDED_CLIENTS.add(client)
 
 
 def patch_clients(sync: Any, asynchronous: Any) -> None:
-    """Listen to the clients of an HTTP library, by their classes, from now on."""
-    for client, listening in ((sync, _listening), (asynchronous, _listening_async)):
-        if not hasattr(client.send, _MARK):  # one library may stand under both names
-            client.send = listening(client.send)
+    """Record the requests of an HTTP library's clients, from now on, by patching their classes."""
+    for client, wrap in ((sync, _observed_send), (asynchronous, _observed_send_async)):
+        if not hasattr(client.send, _MARK):  # one library may be imported under both names
+            client.send = wrap(client.send)
             setattr(client.send, _MARK, True)
     if not _forks and hasattr(os, "register_at_fork"):
         _forks.append(True)
@@ -88,20 +88,21 @@ _forks: list[bool] = []
 
 
 def _note_fork() -> None:
-    """A child asks with the clients that it inherited, and nobody hears it."""
+    """Record that the process forked: the child sends requests with inherited clients, and they are not
+    seen."""
     world = worlds.current_world()
     if world is not None:
         what = "the agent forked a process, whose requests to models are not seen"
         world.record_exchange({"results": [], "unread": what, "forked": True})
 
 
-# ── a request ────────────────────────────────────────────────────────────────────────────────────
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _listening(send: Any) -> Any:
+def _observed_send(send: Any) -> Any:
     @functools.wraps(send)
-    def send_heard(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(client, request)
+    def observed_send(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        exchange = _start_exchange(client, request)
         if exchange is None:
             return send(client, request, *args, **kwargs)
         try:
@@ -109,16 +110,16 @@ def _listening(send: Any) -> Any:
         except BaseException as error:
             exchange["failed"] = type(error).__name__
             raise
-        _note(exchange, response)
+        _record_response(exchange, response)
         return response
 
-    return send_heard
+    return observed_send
 
 
-def _listening_async(send: Any) -> Any:
+def _observed_send_async(send: Any) -> Any:
     @functools.wraps(send)
-    async def send_heard(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(client, request)
+    async def observed_send(client: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        exchange = _start_exchange(client, request)
         if exchange is None:
             return await send(client, request, *args, **kwargs)
         try:
@@ -126,44 +127,44 @@ def _listening_async(send: Any) -> Any:
         except BaseException as error:
             exchange["failed"] = type(error).__name__
             raise
-        _note(exchange, response)
+        _record_response(exchange, response)
         return response
 
-    return send_heard
+    return observed_send
 
 
-def _begin(client: Any, request: Any) -> Exchange | None:
-    """What is known of a request of an agent's to a model; ``None``: it is of nobody, or of no concern."""
+def _start_exchange(client: Any, request: Any) -> Exchange | None:
+    """Return the record of an agent's request to a model; ``None`` if the request is irrelevant."""
     world = worlds.current_world()
     if client in _EXCLUDED_CLIENTS or (world is None and not worlds.may_be_agent_code()):
         return None
     try:
-        exchange = _read(request)
+        exchange = _read_request(request)
         if exchange is None:
             return None
         if world is not None:
             exchange["results"] = _new_results(world, exchange["results"])
-            exchange["framework"] = _framework()
-    except Exception as error:  # never the agent's: what went wrong is ours
+            exchange["framework"] = _calling_framework()
+    except Exception as error:  # agenteval's error must not become the agent's
         exchange = {"results": [], "unread": f"a request to a model ({type(error).__name__}: {error})"}
     if world is None or not world.record_exchange(exchange):
-        _give_up_all()
+        _record_untracked_request()
         return None
     return exchange
 
 
-def _give_up_all() -> None:
+def _record_untracked_request() -> None:
     what = (
         "a request to a model came from a thread that agenteval cannot follow, so calls may have been missed"
     )
-    found = worlds.open_worlds()
-    more = worlds.describe_suspects(world.name for world in found)
-    for world in found:
-        world.record_fault(f"{what}; start the thread in the turn that it works for{more}")
+    open_worlds = worlds.open_worlds()
+    more = worlds.describe_suspects(world.name for world in open_worlds)
+    for world in open_worlds:
+        world.record_fault(f"{what}; start the thread within the turn that it works for{more}")
 
 
-def _framework() -> str:
-    """The hooked framework whose code is on the stack."""
+def _calling_framework() -> str:
+    """Return the hooked framework whose code is on the stack; empty if there is none."""
     packages = hooks.hooked_packages()
     frame = sys._getframe(1) if packages else None
     while frame is not None:
@@ -175,44 +176,46 @@ def _framework() -> str:
     return ""
 
 
-def _read(request: Any) -> Exchange | None:
-    """A request as far as it is of concern."""
+def _read_request(request: Any) -> Exchange | None:
+    """Return the relevant parts of a request; ``None`` if it is not a model request."""
     path = str(request.url.path).rstrip("/")
     holder, _, last = path.rpartition("/")
     if request.method == "GET":
         is_fetched = holder.endswith("/responses") and last.startswith("resp")
         return {"dialect": "responses", "results": [], "is_fetched": True} if is_fetched else None
-    if path.endswith(_NO_ANSWER):
+    if path.endswith(_NO_CALL_PATHS):
         return None
     dialect = next((name for name, ends in DIALECTS.items() if path.endswith(ends)), "")
-    body = _body(request, is_known=bool(dialect))
-    if dialect and _FITS[dialect](body):
+    body = _json_body(request, is_known=bool(dialect))
+    if dialect and _IS_BODY_OF[dialect](body):
         return {
             "dialect": dialect,
-            "results": list(_results(dialect, body)),
+            "results": list(_tool_results(dialect, body)),
             "offers_tools": bool(body.get("tools") or body.get("functions")),
-            **({"forced": forced} if (forced := _forced(body)) else {}),
+            **({"forced": forced} if (forced := _forced_tool(body)) else {}),
         }
     offers = isinstance(body.get("tools"), list) and bool(body["tools"])
     is_asking = offers and any(isinstance(body.get(key), list) for key in ("messages", "input", "contents"))
-    if is_asking or _is_by_client_of_models(request, path):
+    if is_asking or _is_from_model_client(request, path):
         return {"dialect": "", "results": [], "unread": f"a request to {path}, which is not understood"}
     return None
 
 
-def _is_by_client_of_models(request: Any, path: str) -> bool:
-    agent = str(request.headers.get("user-agent") or "").lower()
-    return any(name in agent for name in _CLIENTS) and _HARMLESS.isdisjoint(path.split("/"))
+def _is_from_model_client(request: Any, path: str) -> bool:
+    user_agent = str(request.headers.get("user-agent") or "").lower()
+    return any(name in user_agent for name in _MODEL_USER_AGENTS) and _NO_TOOL_PATHS.isdisjoint(
+        path.split("/")
+    )
 
 
-def _body(request: Any, *, is_known: bool) -> dict[str, Any]:
-    """The body as an object; empty for what is none, or is of no concern."""
+def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
+    """Return the body as an object; empty if it is not an object or is irrelevant."""
     if "json" not in str(request.headers.get("content-type") or ""):
         return {}
     try:
         content = request.content
         body = json.loads(content) if is_known or b'"tools"' in content else None
-    except (ValueError, RecursionError, RuntimeError):  # no JSON, too deep, or a stream
+    except (ValueError, RecursionError, RuntimeError):  # not JSON, nested too deeply, or a stream
         return {}
     return body if isinstance(body, dict) else {}
 
@@ -225,7 +228,7 @@ def _have_roles(value: Any) -> bool:
     return _are_messages(value) and bool(value) and all("role" in each for each in value)
 
 
-_FITS = {
+_IS_BODY_OF = {
     "chat": lambda body: _have_roles(body.get("messages")),
     "responses": lambda body: (
         ("input" in body and "model" in body) or "prompt" in body or "previous_response_id" in body
@@ -236,22 +239,23 @@ _FITS = {
     "gemini": lambda body: bool(body.get("contents")),
     "ollama": lambda body: "model" in body and _are_messages(body.get("messages")),
 }
-"""Whether a body is one of the interface."""
+"""Checks whether a body fits the interface."""
 
 
-def _forced(body: dict[str, Any]) -> str:
-    """The one function that the model had to ask for: so clients ask for an answer of a certain form."""
+def _forced_tool(body: dict[str, Any]) -> str:
+    """Return the one function that the model had to call, which is how clients request an answer in a certain
+    form."""
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
-        return _only_allowed(config)
+        return _only_allowed_function(config)
     choice = body.get("tool_choice") or body.get("function_call")
     if isinstance(choice, dict):
-        return _name_of(choice)
-    return _name_of(_only_tool(body)) if choice in ("required", "any") else ""
+        return _tool_name(choice)
+    return _tool_name(_only_tool(body)) if choice in ("required", "any") else ""
 
 
-def _only_allowed(config: dict[str, Any]) -> str:
-    """Gemini's form."""
+def _only_allowed_function(config: dict[str, Any]) -> str:
+    """Return the one function that Gemini's tool configuration allows; empty if it does not force one."""
     calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
     names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
     return str(names[0]) if calling.get("mode") == "ANY" and len(names) == 1 else ""
@@ -263,34 +267,34 @@ def _only_tool(body: dict[str, Any]) -> dict[str, Any]:
     return only if isinstance(only, dict) else {}
 
 
-def _name_of(tool: dict[str, Any]) -> str:
-    """Some interfaces have a function's name in its ``function``."""
+def _tool_name(tool: dict[str, Any]) -> str:
+    """Return the name of a tool, which some interfaces put into its ``function``."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, dict) else tool).get("name") or "")
 
 
-# ── the results that it brings ───────────────────────────────────────────────────────────────────
+# ── tool results in requests ─────────────────────────────────────────────────────────────────────
 
 
-def _results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
-    """The messages of a request with results of tools, without what else is in them."""
+def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
+    """Yield the messages of a request that contain tool results, reduced to these results."""
     key = {"responses": "input", "gemini": "contents"}.get(dialect, "messages")
-    given = body.get(key)
-    for message in given if isinstance(given, list) else [given]:
+    messages = body.get(key)
+    for message in messages if isinstance(messages, list) else [messages]:
         if not isinstance(message, dict):
             continue
-        if dialect == "anthropic" and (parts := _parts(message, "content", _is_result_block)):
+        if dialect == "anthropic" and (parts := _matching_parts(message, "content", _is_result_block)):
             yield {"role": "user", "content": parts}
-        elif dialect == "gemini" and (parts := _parts(message, "parts", _is_function_response)):
+        elif dialect == "gemini" and (parts := _matching_parts(message, "parts", _is_function_response)):
             yield {"role": "user", "parts": parts}
-        elif message.get("role") in _OF_TOOLS or str(message.get("type", "")).endswith("_output"):
+        elif message.get("role") in _TOOL_ROLES or str(message.get("type", "")).endswith("_output"):
             yield message
 
 
-_OF_TOOLS = ("tool", "function")
+_TOOL_ROLES = ("tool", "function")
 
 
-def _parts(message: dict[str, Any], key: str, is_wanted: Any) -> list[Any]:
+def _matching_parts(message: dict[str, Any], key: str, is_wanted: Any) -> list[Any]:
     parts = message.get(key)
     return (
         [each for each in parts if isinstance(each, dict) and is_wanted(each)]
@@ -308,41 +312,42 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
-    """Without those that an earlier request brought: a conversation is sent again each time."""
-    brought = _SEEN_RESULTS.setdefault(world, [])
-    these = [hash(json.dumps(each, sort_keys=True)) for each in results]
-    known = max((_alike(these, those) for those in brought), default=0)
-    if these:
-        brought.append(these)
-        del brought[:-_MAX_SEEN_REQUESTS]
+    """Return the results that no earlier request contained, because each request repeats the conversation."""
+    earlier = _SEEN_RESULTS.setdefault(world, [])
+    hashes = [hash(json.dumps(each, sort_keys=True)) for each in results]
+    known = max((_matching_prefix(hashes, those) for those in earlier), default=0)
+    if hashes:
+        earlier.append(hashes)
+        del earlier[:-_MAX_SEEN_REQUESTS]
     return list(results[known:])
 
 
-def _alike(these: list[int], those: list[int]) -> int:
-    """How many of ``these`` are those, if these begin with them: they may be of another conversation."""
+def _matching_prefix(these: list[int], those: list[int]) -> int:
+    """Return the length of ``those`` if ``these`` begin with them, else 0: they may belong to another
+    conversation."""
     return len(those) if these[: len(those)] == those else 0
 
 
-# ── what came back ───────────────────────────────────────────────────────────────────────────────
+# ── replies ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _note(exchange: Exchange, response: Any) -> None:
-    """Never raises: the agent gets what it would have got."""
+def _record_response(exchange: Exchange, response: Any) -> None:
+    """Record a response. Never raise, so that the agent gets what it would have got without agenteval."""
     try:
         if response.status_code >= 400:
             exchange["failed"] = f"HTTP {response.status_code}"
             return
-        pieces = exchange["reply"] = _Pieces(response)
+        pieces = exchange["reply"] = _ReplyPieces(response)
         try:
             pieces.add(response.content)
-        except RuntimeError:  # it is a stream, and was not read
+        except RuntimeError:  # an unread stream
             _tee(response, pieces)
     except Exception as error:
         exchange["unread"] = f"a reply of a model ({type(error).__name__}: {error})"
 
 
-class _Pieces:
-    """What was read of a reply."""
+class _ReplyPieces:
+    """The part of a reply that was read."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -354,11 +359,11 @@ class _Pieces:
         if self._size <= MAX_MODEL_REPLY_BYTES:
             self._pieces.append(piece)
 
-    def put_into(self, exchange: Exchange) -> Exchange:
+    def add_reply_to(self, exchange: Exchange) -> Exchange:
         if self._size > MAX_MODEL_REPLY_BYTES:
             return {**exchange, "reply": "", "unread": _TOO_LARGE}
         if not self._size and getattr(self._response, "is_stream_consumed", False):
-            # Whatever reads the text, or events, of a reply passes through ``iter_bytes``.
+            # Reading a reply's text or events always goes through ``iter_bytes``.
             return {**exchange, "reply": "", "unread": "a reply of a model that was read as raw bytes"}
         return {**exchange, "reply": b"".join(list(self._pieces)).decode("utf-8", "replace")}
 
@@ -366,7 +371,7 @@ class _Pieces:
 _TOO_LARGE = f"a reply of a model of more than {MAX_MODEL_REPLY_BYTES // 2**20} MiB"
 
 
-def _tee(response: Any, pieces: _Pieces) -> None:
+def _tee(response: Any, pieces: _ReplyPieces) -> None:
     read, read_async = response.iter_bytes, response.aiter_bytes
 
     def iter_bytes(*args: Any, **kwargs: Any) -> Any:
@@ -386,12 +391,13 @@ def _tee(response: Any, pieces: _Pieces) -> None:
     response.iter_bytes, response.aiter_bytes = iter_bytes, aiter_bytes
 
 
-def exchanges_to_json(exchanges: Sequence[Exchange], most: int | None = None) -> list[Exchange]:
-    """Return exchanges as JSON, as they are now. ``most``: bytes of all their replies together."""
-    found = [_as_json(each) for each in exchanges]
-    if most is None:
+def exchanges_to_json(exchanges: Sequence[Exchange], max_bytes: int | None = None) -> list[Exchange]:
+    """Return exchanges as JSON in their current state. ``max_bytes`` limits the size of all replies
+    together."""
+    found = [_exchange_to_json(each) for each in exchanges]
+    if max_bytes is None:
         return found
-    left = most
+    left = max_bytes
     for each in found:
         left -= len(each.get("reply", "")) + len(json.dumps(each["results"], default=str))
         if left < 0:
@@ -399,10 +405,10 @@ def exchanges_to_json(exchanges: Sequence[Exchange], most: int | None = None) ->
     return found
 
 
-def _as_json(exchange: Exchange) -> Exchange:
+def _exchange_to_json(exchange: Exchange) -> Exchange:
     reply = exchange.get("reply")
-    if isinstance(reply, _Pieces) and "unread" not in exchange:
-        return reply.put_into(exchange)
+    if isinstance(reply, _ReplyPieces) and "unread" not in exchange:
+        return reply.add_reply_to(exchange)
     if reply is None and "failed" not in exchange and "unread" not in exchange:
-        return {**exchange, "unread": "a request to a model was under way when the agent answered"}
+        return {**exchange, "unread": "a request to a model was still pending when the agent answered"}
     return {**exchange, "reply": ""} if reply is not None else dict(exchange)

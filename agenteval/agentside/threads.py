@@ -1,7 +1,7 @@
-"""Threads that an agent, or its framework, starts by itself: Python hands no context to them.
+"""Propagate a conversation's world into threads that an agent or its framework starts, because Python does
+not.
 
-Two places do it here, for the world alone: ``Thread.start`` and ``ThreadPoolExecutor.submit``.
-"""
+Two methods are patched for this: ``Thread.start`` and ``ThreadPoolExecutor.submit``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Carry the world of a conversation into threads, once in a process and for good."""
+    """Propagate the world of a conversation into threads, once per process and permanently."""
     start: Any = threading.Thread.start
     submit: Any = ThreadPoolExecutor.submit
     if hasattr(start, "agenteval_carries"):
@@ -28,7 +28,7 @@ def install() -> None:
 
     @functools.wraps(start)
     def start_carried(thread: threading.Thread) -> None:
-        # A worker of a pool outlives what it was started for; each job carries its own.
+        # A pool's worker outlives the job that started it; each job carries its own world.
         if current_world() is not None and not _is_of_pool(thread):
             thread.run = bind_world(_quiet(thread.run))  # type: ignore[method-assign]
         start(thread)
@@ -46,7 +46,7 @@ def install() -> None:
 
 
 def _quiet(run: Callable[[], None]) -> Callable[[], None]:
-    """A thread that ends since its conversation is over, in a call of a tool, ends without a word."""
+    """Wrap the target of a thread so that it ends silently if its conversation ends during a tool call."""
 
     def run_quietly() -> None:
         with contextlib.suppress(asyncio.CancelledError):

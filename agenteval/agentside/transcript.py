@@ -1,5 +1,7 @@
-"""The wire format: OpenAI's chat messages, as plain dicts. Whatever a framework's own messages look like, an
-adapter writes them with a ``Transcript``, and nobody else knows which keys there are."""
+"""The wire format: OpenAI's chat messages, as plain dicts.
+
+Adapters write the messages of their frameworks with a ``Transcript``, so that only this module knows the
+keys."""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ class ToolCall(NamedTuple):
     """A call that the model made."""
 
     id: Any
-    """What the framework knows it by."""
+    """The framework's id for the call."""
     name: str
     arguments: Any
-    """A text is taken for the JSON that the model wrote; all else becomes JSON."""
+    """The arguments: a string is taken for JSON that the model wrote; anything else is encoded as JSON."""
 
     def to_openai(self) -> Message:
         function = {"name": self.name, "arguments": ToolAnswer(self.arguments).text}
@@ -31,14 +33,14 @@ class Transcript:
     """The messages of a turn, in the order in which they are added."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        """``messages``: those of the turn that have this format already."""
+        """Start with ``messages`` of the turn that are already in this format."""
         self._messages: list[Message] = [*messages]
 
     def answer(
         self, text: str | None, calls: Iterable[ToolCall] = (), *, agent: str | None = None, **more: Any
     ) -> None:
-        """Add what an agent says, calls, or both. ``more``: other fields of the message; those that are
-        ``None`` are left out."""
+        """Add an agent's text, its calls, or both. ``more`` holds other fields of the message; ``None``
+        values are left out."""
         fields = {"agent": agent or None, **more}
         known = {key: value for key, value in fields.items() if value is not None}
         message: Message = {"role": "assistant", "content": text, **known}
@@ -46,7 +48,7 @@ class Transcript:
         _add_calls(message, calls)
 
     def more_calls(self, calls: Iterable[ToolCall], *, agent: str | None = None) -> None:
-        """Add calls to the last message, if this agent said it; else as an answer without words."""
+        """Add calls to the last message if it is this agent's; otherwise add a message without text."""
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "assistant" and last.get("agent") == (agent or None):
             _add_calls(last, calls)
@@ -54,16 +56,16 @@ class Transcript:
             self.answer(None, calls, agent=agent)
 
     def result(self, call_id: Any, value: Any, *, error: bool = False, name: str | None = None) -> None:
-        """Add what a call gave: a text as it is, all else as JSON. ``error``: it failed, or was refused
-        before its tool ran."""
+        """Add the result of a call: a string unchanged, anything else as JSON. ``error``: the call failed, or
+        was refused before its tool ran."""
         message: Message = {"role": "tool", "tool_call_id": call_id, "content": ToolAnswer(value).text}
         if name:
             message["name"] = name
         self._messages.append(mark_as_error(message) if error else message)
 
     def end_with(self, text: str, *, agent: str | None = None) -> None:
-        """Make ``text`` the turn's answer: in place of the last one, or, if the last message is none, as one
-        more of this agent."""
+        """Make ``text`` the turn's answer. It replaces the last message if that is an answer; otherwise it is
+        added as this agent's message."""
         if self.ends_in_answer:
             self._messages[-1]["content"] = text
         else:
@@ -71,7 +73,7 @@ class Transcript:
 
     @property
     def ends_in_answer(self) -> bool:
-        """Whether the last message is what an agent says, and calls nothing."""
+        """True if the last message is an agent's text without calls."""
         last = self._messages[-1] if self._messages else {}
         return last.get("role") == "assistant" and not last.get("tool_calls")
 
@@ -80,11 +82,11 @@ class Transcript:
 
 
 def mark_as_error(result: Message) -> Message:
-    """Return the result of a call as one that failed."""
+    """Return the result of a call, marked as an error."""
     return {**result, "status": "error"}
 
 
 def _add_calls(message: Message, calls: Iterable[ToolCall]) -> None:
-    written = [call.to_openai() for call in calls]
-    if written:
-        message["tool_calls"] = [*message.get("tool_calls", ()), *written]
+    encoded = [call.to_openai() for call in calls]
+    if encoded:
+        message["tool_calls"] = [*message.get("tool_calls", ()), *encoded]

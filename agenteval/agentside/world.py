@@ -1,9 +1,9 @@
-"""The tool world of the conversation that a piece of code runs for, whoever started that code.
+"""Find the tool world of the conversation that a piece of code runs for, whoever started that code.
 
-A conversation has one ``World``. During a turn a context variable holds it, which follows tasks,
-``asyncio.to_thread`` and, since ``threads.install()``, threads and the jobs of pools. What meets a call of a
-tool (the ``hooks``, ``intercept``) or a request to a model (``model_requests``) asks ``current()``.
-"""
+A conversation has one ``World``. During a turn a context variable holds it. The variable follows tasks,
+``asyncio.to_thread`` and, after ``threads.install()``, threads and the jobs of pools. Whatever intercepts a
+tool call (the ``hooks``, ``intercept``) or a request to a model (``model_requests``) asks
+``current_world()``."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class TurnCalls(Protocol):
-        """The scenario's tools during one turn (``targets/own_calls.py``)."""
+        """The scenario's tools during one turn (``targets/tool_proxy.py``)."""
 
         def mocks(self, name: str) -> bool: ...
 
-        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer: ...
+        async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer: ...
 
-        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer: ...
+        def call_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> ToolAnswer: ...
 
-        async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+        async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any: ...
 
-        def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+        def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any: ...
 
 
 class UntrackedCallError(RuntimeError):
-    """A tool was called where its conversation cannot be known. It was not run."""
+    """A tool call whose conversation cannot be identified. The tool was not run."""
 
     agenteval_kind = "infrastructure"
 
 
 class ToolAnswer(NamedTuple):
-    """What a call of a tool gives."""
+    """The result of a tool call."""
 
     value: Any
     is_error: bool = False
 
     @property
     def text(self) -> str:
-        """A text as it is, all else as JSON."""
+        """The value as text: a string unchanged, anything else as JSON."""
         if isinstance(self.value, str):
             return self.value
         return json.dumps(self.value, ensure_ascii=False, default=str)
 
     @property
     def failure(self) -> str:
-        """Of an error, its words: what ``error:`` of a mock says, else all of it as a text."""
+        """The message of an error: the text of a mock's ``error:``, otherwise the whole value as text."""
         value = self.value
         return (
             ToolAnswer(value["error"]).text
@@ -69,36 +69,36 @@ class ToolAnswer(NamedTuple):
 
 
 class RequestedCall(NamedTuple):
-    """A call that the world was asked for."""
+    """A call that reached the world."""
 
     name: str
     arguments: Any
-    """As JSON; as they are where JSON cannot hold them."""
+    """The arguments as JSON; unchanged if JSON cannot represent them."""
     call_id: str
-    """What the framework knows it by; empty where it has none."""
+    """The framework's id for the call; empty if it has none."""
     agent: str = ""
-    """Which of several agents made it; empty where that is not known."""
+    """The agent that made the call, if there are several; empty if unknown."""
 
 
 class AnsweredCall(NamedTuple):
-    """A call of a framework's tool that was answered, by the scenario or by the tool itself."""
+    """A call of a framework's tool that the scenario or the tool itself answered."""
 
     name: str
     args: Any
     result: Any
     is_inner: bool
-    """It was made within another one."""
+    """True if the call was made within another call."""
 
 
 class ActiveTurn:
-    """A turn while it goes on: its calls, and the threads that were started in it."""
+    """A turn in progress: its calls, and the threads that were started in it."""
 
     def __init__(self, calls: TurnCalls) -> None:
         self.calls = calls
         self.threads: list[TurnThread] = []
         self.is_over = False
         self.settled: Future[None] = Future()
-        """Done once it is known whether a thread of it made calls of other conversations."""
+        """Done once it is known whether a thread of this turn made calls for other conversations."""
 
     def settle(self) -> None:
         if not self.settled.done():
@@ -106,42 +106,44 @@ class ActiveTurn:
 
 
 class TurnThread:
-    """A thread, or a job of a pool, that was started in a turn and so carries its world."""
+    """A thread, or a job of a pool, that was started in a turn and carries its world."""
 
     def __init__(self, world: World, turn: ActiveTurn) -> None:
         self.world = world
         self.turn = turn
         self.parent: TurnThread | None = getattr(_THREAD, "carrier", None)
-        """That from which it was started."""
+        """The thread that started this one."""
         self.done: Future[None] = Future()
         self.first_call_done = threading.Event()
-        """Whether it has called a tool, or is over."""
+        """Set once the thread has called a tool or has ended."""
         self.lineage: list[TurnThread] = [self, *(self.parent.lineage if self.parent else ())]
         self.called_tool = ""
-        """The tool that was called in it."""
+        """The tool that was called in the thread."""
         self.other_worlds: WeakSet[World] = WeakSet()
-        """The conversations that were open meanwhile."""
+        """The other conversations that were open when the thread made a call."""
 
 
 _LOCK = threading.RLock()
-_OPEN: WeakSet[World] = WeakSet()
+_OPEN_WORLDS: WeakSet[World] = WeakSet()
 _WORLD: ContextVar[World | None] = ContextVar("agenteval_world", default=None)
 _CARRIER: ContextVar[TurnThread | None] = ContextVar("agenteval_carrier", default=None)
 
 
-_LEFT: ContextVar[bool] = ContextVar("agenteval_left", default=False)
+_DETACHED: ContextVar[bool] = ContextVar("agenteval_left", default=False)
 _THREAD = threading.local()
-"""``carrier``: what runs in this thread, in a context that was copied elsewhere, too."""
+"""``carrier``: the code that runs in this thread, even in a context that was copied elsewhere."""
 
 
-_CARRIED: list[ContextVar[Any]] = [_WORLD]
+_CARRIED_VARIABLES: list[ContextVar[Any]] = [_WORLD]
 _non_agent_checks: list[Callable[[], bool]] = []
 
 
 class World:
-    """The scenario's tools as one conversation meets them. A call that comes after the answer of a turn
-    counts as one of the next, as it does for an agent in plain Python. ``name``: of the conversation.
-    ``intercepted``: the tools that functions stand for, by the functions' identity."""
+    """The scenario's tools as one conversation sees them.
+
+    A call that arrives after the answer of a turn counts as part of the next turn, as it does for an agent in
+    plain Python. ``name`` is that of the conversation; ``intercepted`` maps the identity of a function to the
+    tool it implements."""
 
     def __init__(self, name: str = "", intercepted: Mapping[int, str] | None = None) -> None:
         self.name = name
@@ -149,33 +151,33 @@ class World:
         self.exchanges: list[Any] = []
         """The requests to models of this turn so far (``model_requests``)."""
         self.answered_calls: list[AnsweredCall] = []
-        """The calls of this turn that were answered, each once it was."""
+        """The calls of this turn that have been answered."""
         self.called_tools: set[str] = set()
-        """The tools that were called here: the agent has them."""
+        """The tools that were called in this world, so the agent has them."""
         self.target: Any = None
-        """What is called in each turn: the agent itself, even where a framework has it as a tool."""
+        """The callable of each turn: the agent itself, even if its framework also treats it as a tool."""
         self.has_hooked_calls = False
-        """Whether a framework's call of a tool was met: its tools are, then."""
+        """True if a framework's tool call was intercepted, which means that its tools are hooked."""
         self.fault = ""
-        """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
+        """Why the agent's behavior cannot be evaluated; empty if no such reason is known."""
         self._process = os.getpid()
         self._turn: ActiveTurn | None = None
-        self._asked: list[RequestedCall] = []
-        self._made: list[RequestedCall] = []
-        self._answered = 0
-        self._unplaced: dict[str, None] = {}
+        self._calls: list[RequestedCall] = []
+        self._all_calls: list[RequestedCall] = []
+        self._answered_count = 0
+        self._unseen_calls: dict[str, None] = {}
         self.is_forgotten = False
         self.shared_thread_fault = ""
-        """Why a thread of another conversation may have made calls of this one; empty if none is known to."""
-        self._meanwhile: list[TurnThread] = []
+        """Why a thread of another conversation may have made calls of this one; empty if none may have."""
+        self._foreign_threads: list[TurnThread] = []
         with _LOCK:
-            _OPEN.add(self)
+            _OPEN_WORLDS.add(self)
 
     # ── turns
 
     @contextmanager
     def turn(self, calls: TurnCalls) -> Iterator[ActiveTurn]:
-        """A turn. What is started within is of this conversation."""
+        """Run one turn: anything started inside the ``with`` block belongs to this conversation."""
         turn = self._turn = ActiveTurn(calls)
         self.answered_calls = []
         self._forget_answered()
@@ -185,210 +187,222 @@ class World:
         finally:
             _WORLD.reset(token)
             turn.is_over = True
-            self._answered = len(self._asked)
+            self._answered_count = len(self._calls)
 
     def close(self) -> None:
-        """The conversation is over. Contexts that outlive it hold the world, and must not hold the agent."""
+        """Close the conversation and release the agent, because contexts that outlive the conversation still
+        hold the world."""
         self.target = None
         with _LOCK:
-            _OPEN.discard(self)
+            _OPEN_WORLDS.discard(self)
 
     def forget(self) -> None:
-        """What goes on in it is of no conversation any more: what an import has started, say."""
+        """Detach code that runs in this world from any conversation: code that an import started, for
+        example."""
         self.is_forgotten = True
 
     def record_fault(self, fault: str) -> None:
-        """Note why the turn proves nothing. The first reason counts."""
+        """Record why the turn cannot be evaluated. The first reason counts."""
         self.fault = self.fault or fault
 
     def take_fault(self) -> str:
-        """Return why what the agent did since the last time proves nothing; empty if it does."""
+        """Return why the agent's behavior since the last call of this method cannot be evaluated; empty if it
+        can."""
         fault, self.fault = self.fault, ""
         return fault or self.shared_thread_fault
 
     @property
     def unsettled_threads(self) -> list[tuple[Future[None], Future[None]]]:
-        """Of each thread of another conversation that called tools while this one went on and has not ended:
-        its end, and that of its turn. Until one of them it may turn out to have made calls of this one."""
+        """The unfinished threads of other conversations that called tools while this one was open: for each,
+        the future of its end and that of its turn's settlement. Until one of the two is done, the thread may
+        still turn out to have made calls of this conversation."""
         with _LOCK:
-            return [(each.done, each.turn.settled) for each in self._meanwhile if not each.done.done()]
+            return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
-        """Return the requests to models since the last time, in the order in which they were made."""
+        """Return the requests to models since the last call of this method, in the order in which they were
+        made."""
         exchanges, self.exchanges = self.exchanges, []
         return exchanges
 
     @property
     def calls_so_far(self) -> tuple[RequestedCall, ...]:
         """The calls of this turn so far."""
-        return tuple(self._asked)
+        return tuple(self._calls)
 
     def has_received_call(self, call_id: str) -> bool:
         """Return whether a call of this turn reached the scenario."""
-        return any(each.call_id == call_id for each in self._asked)
+        return any(each.call_id == call_id for each in self._calls)
 
     def take_calls(self) -> list[RequestedCall]:
-        """Return the calls since the last time."""
-        asked, self._asked, self._answered = self._asked, [], 0
-        return asked
+        """Return the calls since the last call of this method."""
+        calls, self._calls, self._answered_count = self._calls, [], 0
+        return calls
 
     def take_answered_calls(self) -> list[AnsweredCall]:
-        """Return the calls that were answered since the last time."""
+        """Return the calls that were answered since the last call of this method."""
         done, self.answered_calls = self.answered_calls, []
         return done
 
     def _forget_answered(self) -> None:
-        """What nobody took of the turns before is not of this one."""
-        del self._asked[: self._answered]
-        self._answered = 0
+        """Drop the calls of earlier turns that nobody has taken, so that they do not count for this turn."""
+        del self._calls[: self._answered_count]
+        self._answered_count = 0
 
     @property
     def hooked_tools(self) -> frozenset[str]:
-        """The tools whose calls are met where they run: one that a model asked for and that did not get there
-        was refused before."""
+        """The tools whose calls are intercepted where they run. If a model asked for one of them and the call
+        did not arrive, it was refused earlier."""
         return frozenset((*self.called_tools, *self.intercepted.values()))
 
     def take_all_calls(self) -> list[RequestedCall]:
-        """Return all calls since the last time, whoever took them meanwhile."""
-        made, self._made = self._made, []
+        """Return all calls since the last call of this method, including those taken in the meantime."""
+        made, self._all_calls = self._all_calls, []
         return made
 
-    def note_unplaced(self, what: str) -> None:
-        """Note what of this turn may hold calls that are not seen, as a phrase."""
-        self._unplaced.setdefault(what)
+    def note_unseen_calls(self, what: str) -> None:
+        """Note, as a phrase, a part of this turn that may contain calls that agenteval cannot see."""
+        self._unseen_calls.setdefault(what)
 
-    def take_unplaced(self) -> list[str]:
-        """Return the notes since the last time."""
-        unplaced, self._unplaced = self._unplaced, {}
+    def take_unseen_calls(self) -> list[str]:
+        """Return the notes since the last call of this method."""
+        unplaced, self._unseen_calls = self._unseen_calls, {}
         return list(unplaced)
 
     # ── requests to models
 
     def record_exchange(self, exchange: Any) -> bool:
-        """Note a request to a model. Returns false where it is not known to be of this conversation: in a
-        thread that outlived its turn."""
+        """Record a request to a model.
+
+        Return False if the request is not known to belong to this conversation because its thread outlived
+        its turn."""
         carrier = _CARRIER.get()
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             return False
         if carrier is not None:
-            self._note_carried(carrier, "a model")
+            self._note_thread_call(carrier, "a model")
         self.exchanges.append(exchange)
         return True
 
     # ── calls
 
     def record_direct_call(self, name: Any, args: Any) -> None:
-        """Note a call that the agent's code made by itself, of a tool of the scenario (``ctx``)."""
+        """Record a call of a scenario tool that the agent's code made through ``ctx``."""
         self.called_tools.add(str(name))
-        self._asked.append(RequestedCall(str(name), as_json_text(args), ""))
+        self._calls.append(RequestedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
         """Return whether the scenario has an answer for the tool."""
         return self._turn is not None and self._turn.calls.mocks(name)
 
     async def call(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
-        """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
-        tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
-        as it is, and what it raises raised. ``call_id``: by which the messages know the call; ``agent``: who
-        makes it. Raises ``UntrackedCallError`` before the first turn, in a thread that outlived its turn, and
-        in a forked process."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return await calls.call(name, given, own)
+        """Return the answer to a call.
+
+        ``args`` is a dict, or JSON as the model wrote it. ``run_real()`` is the agent's real tool. It is
+        awaited only if the scenario leaves the tool to the agent; its value is then returned unchanged, and
+        its exceptions propagate. ``call_id`` is the id of the call in the messages; ``agent`` is the agent
+        that makes it. Raise ``UntrackedCallError`` before the first turn, in a thread that outlived its turn,
+        and in a forked process."""
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return await calls.call(name, arguments, run_real)
 
     def call_sync(
-        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
-        """The same from any thread, for code that cannot await."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return calls.call_sync(name, given, own)
+        """Do the same as ``call`` from any thread, for code that cannot await."""
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return calls.call_sync(name, arguments, run_real)
 
     async def record(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> Any:
-        """For what is called as a tool and is left to the agent, such as another agent: what ``own()`` gives.
-        The call is seen as one of a tool that there is."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return await calls.record(name, given, own)
+        """Return the result of ``run_real()`` and record the call as one of an existing tool.
+
+        It serves callables that look like tools and are left to the agent, such as another agent."""
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return await calls.record(name, arguments, run_real)
 
     def record_sync(
-        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+        self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Any:
-        """The same from any thread, for code that cannot await."""
-        calls, given = self._here(RequestedCall(name, args, call_id, agent))
-        return calls.record_sync(name, given, own)
+        """Do the same as ``record`` from any thread, for code that cannot await."""
+        calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
+        return calls.record_sync(name, arguments, run_real)
 
-    def _here(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
-        """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
+    def _record_call(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
+        """Record a call. Return the calls of the turn, and the arguments in the form in which they are
+        recorded and compared."""
         carrier = _CARRIER.get()
-        if os.getpid() != self._process:  # nobody would answer in here; the parent knows that it forked
-            raise UntrackedCallError(f"{call.name} was called in a process that was forked; it was not run")
+        if os.getpid() != self._process:  # no call would be answered here; the parent knows of the fork
+            raise UntrackedCallError(f"{call.name} was called in a forked process; it was not run")
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             raise untracked_call_error(call.name)
         if carrier is not None:
-            self._note_carried(carrier, call.name)
-        given, text = call.arguments, as_json_text(call.arguments)
+            self._note_thread_call(carrier, call.name)
+        arguments, text = call.arguments, as_json_text(call.arguments)
         self.called_tools.add(call.name)
-        asked = call._replace(arguments=text)
-        self._asked.append(asked)
-        self._made.append(asked)
-        return self._turn.calls, json.loads(text) if isinstance(given, Mapping) else given
+        recorded = call._replace(arguments=text)
+        self._calls.append(recorded)
+        self._all_calls.append(recorded)
+        return self._turn.calls, json.loads(text) if isinstance(arguments, Mapping) else arguments
 
-    def _note_carried(self, carrier: TurnThread, name: str) -> None:
+    def _note_thread_call(self, carrier: TurnThread, name: str) -> None:
         with _LOCK:
             carrier.called_tool = carrier.called_tool or name
-            for other in _OPEN:
+            for other in _OPEN_WORLDS:
                 if other is not self and other not in carrier.other_worlds:
                     carrier.other_worlds.add(other)
-                    other._meanwhile.append(carrier)
+                    other._foreign_threads.append(carrier)
 
 
-# ── where code runs ──────────────────────────────────────────────────────────────────────────────
+# ── finding the world ────────────────────────────────────────────────────────────────────────────
 
 
 def current_world() -> World | None:
-    """Return the world of the conversation that this code runs for; ``None`` where none is known."""
+    """Return the world of the conversation that this code runs for; ``None`` if none is known."""
     world = _WORLD.get()
     return None if world is None or world.is_forgotten else world
 
 
 def set_non_agent_check(is_other_code: Callable[[], bool]) -> None:
-    """``is_other_code``: whether what runs without a world is known to be no agent's; agenteval's own process
-    knows that of mocks, checks and judges."""
+    """Set the check for code without a world that is known not to be an agent's.
+
+    agenteval's own process uses it for mocks, checks and judges."""
     _non_agent_checks[:] = [is_other_code]
 
 
 def may_be_agent_code() -> bool:
-    """Return whether code that runs without a world may be that of an agent whose conversation goes on."""
+    """Return whether code without a world may belong to the agent of an open conversation."""
     return not is_detached() and bool(open_worlds()) and not any(each() for each in _non_agent_checks)
 
 
 def open_worlds() -> list[World]:
-    """Return the worlds of the conversations that go on."""
+    """Return the worlds of the open conversations."""
     with _LOCK:
-        return list(_OPEN)
+        return list(_OPEN_WORLDS)
 
 
 def detach_from_world() -> None:
-    """From here on the running task is at work on a tool of the scenario (a mock), and is no agent's."""
+    """Mark the running task as work on a tool of the scenario (a mock), not as the agent's code."""
     _WORLD.set(None)
     _CARRIER.set(None)
-    _LEFT.set(True)
+    _DETACHED.set(True)
 
 
 def is_detached() -> bool:
-    """Return whether what runs is known to be no agent's."""
-    return _LEFT.get()
+    """Return whether the running code is known not to be an agent's."""
+    return _DETACHED.get()
 
 
 def propagate_variable(variable: ContextVar[Any]) -> None:
-    """Have a further variable carried into threads."""
-    _CARRIED.append(variable)
+    """Propagate another context variable into threads."""
+    _CARRIED_VARIABLES.append(variable)
 
 
 def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``run`` with the world of the caller, for a thread that gets no context of its own."""
+    """Return ``run`` bound to the caller's world, for a thread that does not inherit a context."""
     world = current_world()
     if world is None or world._turn is None:
         return run
@@ -396,7 +410,7 @@ def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
     with _LOCK:
         carrier.turn.threads.append(carrier)
 
-    values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED]
+    values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED_VARIABLES]
 
     def run_carried(*args: Any, **named: Any) -> Any:
         tokens = [(each, each.set(value)) for each, value in (*values, (_CARRIER, carrier))]
@@ -414,14 +428,17 @@ def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 LONGEST_WAIT_S = 0.1
-"""So long the first call in a thread waits for threads that were started before it."""
+"""The time in seconds that the first call in a thread waits for threads that were started before it."""
 _CallResult = TypeVar("_CallResult")
 
 
 def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
-    """What ``ask()``, by which a call reaches the scenario, gives. Where a model's calls are carried out in
-    threads, each in its own, they come in the order in which these were started: an answer may depend on
-    what was asked before. A thread that takes its time before its first call is not waited for."""
+    """Return the result of ``ask()``, which passes a call to the scenario, after the calls of threads started
+    earlier.
+
+    If a model's calls run in threads, one each, they arrive in the order in which the threads were started,
+    because an answer may depend on earlier calls. A thread that is slow to make its first call is not waited
+    for."""
     carrier: TurnThread | None = getattr(_THREAD, "carrier", None)
     world = _WORLD.get()
     if (
@@ -438,16 +455,17 @@ def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
         for earlier in started[: started.index(each)] if each in started else ():
             if earlier.parent is each.parent:
                 earlier.first_call_done.wait(max(0.0, until - time.monotonic()))
-    asked = ask()
+    result = ask()
     for each in carrier.lineage:
         each.first_call_done.set()
-    return asked
+    return result
 
 
 def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
-    """Return the threads that a turn has left behind and that called tools while other conversations went on.
-    Whose calls these were nobody knows: one that is kept for many conversations keeps the world of the first.
-    """
+    """Return the threads that outlived a turn and called tools while other conversations were open.
+
+    The conversation of these calls is unknown: a thread that serves many conversations keeps the world of the
+    first."""
     with _LOCK:
         return [
             each for each in turn.threads if not each.done.done() and each.called_tool and each.other_worlds
@@ -455,26 +473,30 @@ def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
 
 
 def record_shared_threads(carriers: Iterable[TurnThread]) -> None:
-    """No conversation that such a thread may have called a tool for can be judged by its turn."""
+    """Record a fault in every conversation that one of these threads may have called a tool for."""
     for carrier in carriers:
-        what = f"{carrier.called_tool} was called in a thread that outlives its turn, while others went on"
+        what = (
+            f"{carrier.called_tool} was called in a thread that outlived its turn,"
+            " while other conversations were open"
+        )
         for world in (carrier.world, *carrier.other_worlds):
             world.shared_thread_fault = (
                 world.shared_thread_fault
-                or f"{what}: nobody knows whose call that was; {THREAD_CONTEXT_REMEDY}"
+                or f"{what}: the call cannot be attributed to a conversation; {THREAD_CONTEXT_REMEDY}"
             )
 
 
 THREAD_CONTEXT_REMEDY = (
-    "run each job in the context of who asks for it (contextvars.copy_context().run), or start the thread"
-    " anew for each turn"
+    "run each job in the context of its caller (contextvars.copy_context().run), or start a new thread"
+    " for each turn"
 )
-"""What makes the calls in a thread those of a conversation."""
+"""How to tie the calls in a thread to a conversation."""
 
 
 def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
-    """For a call whose conversation cannot be known: the exception to raise in place of running the tool. No
-    conversation that is open now, and whose agent ``may_call`` it, can be judged by its turn."""
+    """Return the exception to raise in place of running a tool whose conversation is unknown.
+
+    Record a fault in each open conversation whose agent ``may_call`` the tool."""
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
     worlds = [world for world in open_worlds() if may_call(world)]
     more = describe_suspects(world.name for world in worlds)
@@ -483,42 +505,44 @@ def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _
     return UntrackedCallError(what)
 
 
-_SUSPECTS = 8
-"""So many conversations are named."""
+_MAX_SUSPECTS = 8
+"""The number of conversations that a message names."""
 
 
 def describe_suspects(names: Iterable[str]) -> str:
-    """The conversations that were open, where one of them made a call or request and nobody knows which."""
+    """Name the open conversations, one of which made a call or request that cannot be attributed."""
     found = list(dict.fromkeys(filter(None, names)))
     if len(found) < 2:
         return ""
-    more = f" and {len(found) - _SUSPECTS} more" if len(found) > _SUSPECTS else ""
-    return f". One of these conversations did it: {'; '.join(found[:_SUSPECTS])}{more}"
+    more = f" and {len(found) - _MAX_SUSPECTS} more" if len(found) > _MAX_SUSPECTS else ""
+    return f". One of these conversations did it: {'; '.join(found[:_MAX_SUSPECTS])}{more}"
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
 
 
 def as_json_text(args: Any) -> Any:
-    """Return arguments as JSON, which is what is recorded and compared, without those that JSON cannot hold:
-    what a framework puts in. Anything but a mapping stays as it is."""
+    """Return arguments as the JSON text that is recorded and compared.
+
+    Arguments that JSON cannot represent are left out, since a framework injects them. Anything but a mapping
+    is returned unchanged."""
     if not isinstance(args, Mapping):
         return args
-    texts = {str(name): _json_of(value) for name, value in args.items()}
+    texts = {str(name): _to_json_or_empty(value) for name, value in args.items()}
     return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in texts.items() if text)}}}"
 
 
-def _json_of(value: Any) -> str:
-    """Empty for what is no JSON."""
+def _to_json_or_empty(value: Any) -> str:
+    """Return the value as JSON; empty if it cannot be represented."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json)
-    except ValueError:  # an infinite number, or a value that holds itself
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
+    except ValueError:  # an infinite number, or a value that contains itself
         return json.dumps(str(value))
     except (TypeError, RecursionError):
         return ""
 
 
-def _as_json(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if callable(getattr(value, "model_dump", None)):
@@ -528,5 +552,5 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)
     if vars(object)["__str__"] is type(value).__str__ or isinstance(value, (type, bytes, bytearray)):
-        raise TypeError(f"{type(value).__name__} is no JSON")
+        raise TypeError(f"{type(value).__name__} is not JSON")
     return str(value)  # dates, UUIDs, paths

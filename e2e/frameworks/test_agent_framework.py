@@ -224,11 +224,11 @@ agent = shop(middleware=[greet])
         ("agent = Agent", "the agent is the class Agent of Microsoft Agent Framework"),
         (
             "agent = WorkflowBuilder(start_executor=agent).build()",
-            "a Workflow of Microsoft's framework is no agent",
+            "a Workflow of Microsoft's framework is not an agent",
         ),
         (
             "agent = WorkflowBuilder(start_executor=agent).build().as_agent()",
-            "a WorkflowAgent of Microsoft's framework has no conversations of its own",
+            "a WorkflowAgent of Microsoft's framework has no separate conversations",
         ),
         (
             "class Bare(BaseChatClient):\n    _inner_get_response = Scripted._inner_get_response\n"

@@ -1159,7 +1159,7 @@ def workflow(given: Any) -> Any:
 @pytest.mark.parametrize(
     ("agent", "what"),
     [
-        (graph_of(lambda state: {}, Asked), "the graph takes answer, question and no messages"),
+        (graph_of(lambda state: {}, Asked), "the graph takes answer, question but no messages"),
         (workflow, "the agent is a workflow of @entrypoint"),
         (RunnableLambda(len), "the agent is a RunnableLambda of LangChain; agenteval plays graphs"),
         (RunnableLambda(len) | MODEL, "the agent is a RunnableSequence of LangChain"),
@@ -1356,7 +1356,7 @@ def test_a_graph_that_does_not_look_is_red(tmp_path: Path) -> None:
         ("in_thread", 0, "PASSED"),
         ("waits", 3, "the agent waits for a person (interrupt: Refund 10 EUR?); agenteval cannot answer"),
         ("fails", 1, "agent_error: LookupError: no such customer (shop.py:"),
-        ("question", 2, "agenteval.yaml:1:21: the graph takes answer, question and no messages"),
+        ("question", 2, "agenteval.yaml:1:21: the graph takes answer, question but no messages"),
         ("get_order", 2, "agenteval.yaml:1:21: the agent is a StructuredTool of LangChain"),
     ],
 )

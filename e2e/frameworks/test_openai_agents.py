@@ -514,7 +514,7 @@ def test_what_cannot_be_played_is_refused_in_words() -> None:
         "the agent is of the class AgentBase"
     )  # as a RealtimeAgent is
     computer = agent(calls_then_tells(), ComputerTool.__new__(ComputerTool))
-    assert "acts by itself: a scenario cannot answer it" in refusal(computer)
+    assert "acts on its own: a scenario cannot answer for it" in refusal(computer)
     assert not FRAMEWORK.matches(look)
 
 

@@ -362,7 +362,7 @@ def test_what_cannot_be_played_is_refused_in_words() -> None:
     swarm = Swarm([agent(lambda turn: "x", name="x")])
     assert FRAMEWORK.matches(swarm)
     with pytest.raises(
-        Refused, match="the agent is of the class Swarm of Strands Agents, which is not played"
+        Refused, match="the agent is of the class Swarm of Strands Agents, which is not supported"
     ):
         say(FRAMEWORK, swarm, Scenario(), "a")
 

@@ -185,9 +185,9 @@ def test_a_world_knows_what_it_was_asked_for_in_a_turn() -> None:
     assert world.take_calls() == [RequestedCall("look", '{"n": 1}', "a")]
     assert world.take_calls() == []
     assert world.called_tools == {"look"}
-    world.note_unplaced("twice")
-    world.note_unplaced("twice")
-    assert (world.take_unplaced(), world.take_unplaced()) == (["twice"], [])
+    world.note_unseen_calls("twice")
+    world.note_unseen_calls("twice")
+    assert (world.take_unseen_calls(), world.take_unseen_calls()) == (["twice"], [])
 
 
 class Library:

@@ -89,15 +89,15 @@ REFUSED = {
     "def f(messages: dict): ...": "messages: dict is neither",
     "def f(messages: list[str]): ...": "list[str] is neither",
     "class Q: ...\ndef f(query: Q): ...": "query: Q is neither",
-    "def f(x: 'no.such | None'): ...": "cannot be read by this Python",
+    "def f(x: 'no.such | None'): ...": "cannot be evaluated by this Python",
     "class Q: ...\ndef f(messages: list[Q]): ...": "is neither",
-    "def f(message, history: list[list]): ...": "history: list[list] is no list of messages, which are dicts",
-    "def f(history: 'list[tuple[str, str]]'): ...": "is no list of messages",
-    "def f(message: str, history: list[list[str]] = []): ...": "is no list of messages",
-    "def f(message: str, history: 'list[tuple] | None' = None): ...": "is no list of messages",
-    "def f(messages: list, history: list[tuple] = ()): ...": "is no list of messages",
+    "def f(message, history: list[list]): ...": "history: list[list] is not a list of messages",
+    "def f(history: 'list[tuple[str, str]]'): ...": "is not a list of messages",
+    "def f(message: str, history: list[list[str]] = []): ...": "is not a list of messages",
+    "def f(message: str, history: 'list[tuple] | None' = None): ...": "is not a list of messages",
+    "def f(messages: list, history: list[tuple] = ()): ...": "is not a list of messages",
     "class B:\n    def chat(self, m: str, history: list[list] = []): ...\nf = Method(B, 'chat')": (
-        "is no list of messages"
+        "is not a list of messages"
     ),
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (
         "the agent is a f, which has no __call__, and has chat, run — name a method that takes a message,"
@@ -107,7 +107,7 @@ REFUSED = {
     "class f: ...": "the agent is a f, which has no __call__ — name a method that takes a message, such",
     "class f(Protocol):\n    def __call__(self, q: str): ...": "the agent's class f is abstract",
     "class f:\n    def __init__(self, model): ...\n    def __call__(self, q): ...": (
-        "the agent's class is called without arguments, and cannot be: f(model) — give each parameter"
+        "the agent's class cannot be called without arguments: f(model) — give each parameter"
     ),
 }
 HEAD = """
@@ -188,7 +188,7 @@ def test_what_is_said_of_it() -> None:
     )
     named = "class B:\n    async def ask(self, q: str, ctx): ...\nf = Method(B, 'ask')"
     assert told(named, "bot.py:B.ask") == (
-        "bot.py:B.ask, made anew for each conversation, gets the latest user message and ctx (q: str)"
+        "bot.py:B.ask, a new instance for each conversation, gets the latest user message and ctx (q: str)"
     )
     assert told("def f(m): ...") == "bot.py:f, a function, gets the messages so far (nothing says what m is)"
 

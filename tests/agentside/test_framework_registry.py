@@ -80,7 +80,7 @@ def test_where_nothing_of_agenteval_is_installed_ours_lie_beside(entries: list[s
 def test_in_the_agents_interpreter_an_agenteval_that_is_installed_there_is_not_asked(
     entries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_HERE", "_agenteval_agentside.frameworks")
+    monkeypatch.setattr(registry, "_PACKAGE", "_agenteval_agentside.frameworks")
     entries += [OURS, OTHER]
     values = [entry.value for entry in registry._registered(())]
     assert OURS not in values

@@ -20,19 +20,19 @@ class Scenario:
     def mocks(self, name: str) -> bool:
         return name in self.answers
 
-    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
+    def call_sync(self, name: str, args: Any, run_real: Any) -> ToolAnswer:
         self.recorded.append((name, args))
-        return ToolAnswer(self.answers[name] if name in self.answers else own())
+        return ToolAnswer(self.answers[name] if name in self.answers else run_real())
 
-    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
+    async def call(self, name: str, args: Any, run_real: Any) -> ToolAnswer:
         raise NotImplementedError
 
-    async def record(self, name: str, args: Any, own: Any) -> Any:
+    async def record(self, name: str, args: Any, run_real: Any) -> Any:
         raise NotImplementedError
 
-    def record_sync(self, name: str, args: Any, own: Any) -> Any:
+    def record_sync(self, name: str, args: Any, run_real: Any) -> Any:
         self.recorded.append((name, args))
-        return own()
+        return run_real()
 
 
 def layer(name: str, **options: Any) -> tuple[Any, list[str]]:

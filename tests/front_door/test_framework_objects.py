@@ -524,7 +524,7 @@ def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Projec
     shop(project, SHOP + dynamic, "agent.py:dynamic", place)
     project.scenarios(SUITE)
     assert project.run().code == 0
-    assert "its tools: get_order, others that only a run shows" in project.call("validate").out
+    assert "its tools: get_order, others known only in a run" in project.call("validate").out
     assert "did you mean" not in project.call("validate").err
     project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
     done = project.call("validate")

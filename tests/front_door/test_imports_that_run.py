@@ -86,7 +86,7 @@ def test_a_main_without_a_guard_is_said_and_its_mocked_tools_do_not_run(project:
         said = " ".join(done.all.split())
         assert f"agent 'bot': importing agent.py runs the agent (agent.py:{line})" in said
         assert "tools were called: audit (the real one ran), get_order (not run)" in said
-        assert '— put what runs it under `if __name__ == "__main__":`' in said
+        assert '— put the code that runs it under `if __name__ == "__main__":`' in said
         assert "get_order" not in ran(project)
 
     guarded = RUNS.replace("\nmain()", '\nif __name__ == "__main__":\n    main()')

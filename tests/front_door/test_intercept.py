@@ -378,7 +378,7 @@ def test_two_tools_of_one_function_and_other_agents_are_refused(project: Project
     shop(project, intercept="{a: 'shop/tools.py:get_order', b: 'shop.tools:get_order'}")
     done = project.run()
     assert done.code == 2
-    assert "'a' and 'b' are one function" in done.all
+    assert "'a' and 'b' are the same function" in done.all
     agent = "agent: {endpoint: 'http://127.0.0.1:9/', intercept: {a: 'b.py:c'}}"
     project.write("agenteval.yaml", f"{agent}\nmetrics: []\n")
     done = project.run()
@@ -445,7 +445,7 @@ def test_a_function_that_keeps_its_results_is_refused_in_words(project: Project)
     project.scenarios("{id: a, turns: [Hi], checks: none}")
     done = project.call("validate")
     assert done.code == 2
-    assert "get_order keeps its results (functools.lru_cache)" in done.all
+    assert "get_order caches its results (functools.lru_cache)" in done.all
 
 
 WRAPPED = """

@@ -350,7 +350,7 @@ exec(compile(open(path).read(), path, "exec"))
     [
         ("", "app/shop.py:agnt", "2:20: agent 'bot': 'app/shop.py' has no 'agnt' — did you mean 'agent'?"),
         ("", "app/none.py:agent", "'app/none.py' — looked in"),
-        ("", "none:agent", "'none' — is it installed"),
+        ("", "none:agent", "'none' — install it"),
         (
             "",
             "app/broken.py:agent",
@@ -368,7 +368,7 @@ exec(compile(open(path).read(), path, "exec"))
         (
             "./old",
             "app/shop.py:agent",
-            "the interpreter './old' is too old: it is Python 3.7 — Python 3.8",
+            "the interpreter './old' is too old: it is Python 3.7 — use Python 3.8",
         ),
     ],
 )

@@ -188,7 +188,7 @@ FOUND_OUT = "agenteval finds out in the run which calls it sees (set calls: all 
         (
             "class Bot:\n    async def chat(self, q: str): return q",
             "Bot.chat",
-            "agent.py:Bot.chat, made anew for each conversation, gets the latest user message (q: str)",
+            "agent.py:Bot.chat, a new instance for each conversation, gets the latest user message (q: str)",
         ),
         (
             "def agent(messages, ctx): return 'hi'",
@@ -203,8 +203,8 @@ FOUND_OUT = "agenteval finds out in the run which calls it sees (set calls: all 
         (
             "def make_bot(): raise ValueError",
             "make_bot",
-            "agent.py:make_bot, called for each conversation, makes the agent; what that is decides what it"
-            " gets",
+            "agent.py:make_bot, called for each conversation, makes the agent, whose kind determines what"
+            " it gets",
         ),
     ],
 )
@@ -257,8 +257,8 @@ def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, p
         ),
         (
             "class agent:\n    def __init__(self, db, model='m'): ...\n    def __call__(self, q): ...",
-            "cannot be: agent(db, model='m') — give each parameter of its __init__ a default, or name a"
-            " function that makes it: def make_agent(): return agent(…)",
+            "cannot be called without arguments: agent(db, model='m') — give each parameter of its"
+            " __init__ a default, or name a function that makes it: def make_agent(): return agent(…)",
         ),
         ("def agent(): print(input())", "agent() (agent.py:1) — write it as (messages), (messages, ctx), ("),
         ("agent = input('you: ')", "importing 'agent.py' failed: EOFError: EOF when reading a line"),
@@ -267,7 +267,7 @@ def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, p
             "x = 1\ndef agent(message, user): ...",
             "(agent.py:2): there is nothing to pass as user — write it as (mess",
         ),
-        ("def agent(message, history: 'list[list[str]]'): ...", "is no list of messages, which are dicts"),
+        ("def agent(message, history: 'list[list[str]]'): ...", "is not a list of messages, which are dicts"),
     ],
 )
 def test_validate_refuses_what_cannot_be_called_at_its_place(code: str, says: str, project: Project) -> None:
@@ -303,7 +303,7 @@ def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> 
         ),
         (
             "def agent(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}",
-            "asked for tool calls, and gets the text of a message alone: let it take `messages`",
+            "asked for tool calls but gets only the text of a message: let it take `messages`",
         ),
         ("def agent(x): return x.upper()", "'list' object has no attribute 'upper' (agent.py:1, in agent)"),
     ],
@@ -328,8 +328,8 @@ def test_what_makes_an_object_that_is_not_called_is_the_authors_mistake(project:
     assert project.run().code != 2
 
 
-FORGETS = "agent gets the latest user message alone, and is called for several turns"
-MIXES = "Bot.ask is one object for all conversations, and cannot be copied (TypeError: cannot pickle"
+FORGETS = "agent gets only the latest user message and is called for several turns"
+MIXES = "Bot.ask is one object for all conversations and cannot be copied (TypeError: cannot pickle"
 
 
 @pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])

@@ -101,7 +101,7 @@ def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
     assert "; conversations are played one at a time" in project.call("validate").out
     done = project.run()
     said = " ".join(done.all.split())
-    assert "one Remembers for all conversations, which keeps a memory of its own" in said
+    assert "one Remembers with a memory for all conversations" in said
     assert "`def make_agent(): return Remembers(…)` as the target" in said
     assert done.code == 1, done.all
     scenarios = project.results()["scenarios"]

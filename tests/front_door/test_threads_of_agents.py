@@ -181,8 +181,10 @@ def test_a_thread_of_one_conversation_that_answers_for_others_leaves_all_undecid
     assert found.pop("A1") == "failed"  # what it recorded stands
     assert set(found.values()) == {"inconclusive"}, done.all
     said = " ".join(done.all.split())
-    assert "get_order was called in a thread that outlives its turn, while others went on" in said
-    assert "run each job in the context of who asks for it (contextvars.copy_context().run)" in said
+    assert (
+        "get_order was called in a thread that outlived its turn, while other conversations were open" in said
+    )
+    assert "run each job in the context of its caller (contextvars.copy_context().run)" in said
 
     shop(project, QUEUE % ORDERS[order])
     done = project.run()

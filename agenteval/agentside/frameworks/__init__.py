@@ -1,9 +1,8 @@
-"""Agents that are objects of a framework, as they are: their tools are answered by the scenario.
+"""Play agents that are objects of a framework, without changes; the scenario answers for their tools.
 
-To add one: its module here, with a ``FRAMEWORK`` (see ``seam``); a line in ``registry.BUILT_IN`` and in
-``pyproject.toml``; an example under ``scenarios/frameworks/``, which ``.ci/frameworks.py`` runs. What this
-package exports is what an adapter of another package is given, too.
-"""
+To add a framework: put its module here, with a ``FRAMEWORK`` (see ``seam``); add a line to
+``registry.BUILT_IN`` and to ``pyproject.toml``; add an example under ``scenarios/frameworks/``, which
+``.ci/frameworks.py`` runs. This package's exports are also what adapters from other packages get."""
 
 from __future__ import annotations
 
@@ -59,23 +58,23 @@ class FrameworkObject(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The framework, with the version that is installed."""
+        """The framework, with the installed version."""
         version = version_of(self.framework.package)
-        told = f"{self.framework.package} {version}".strip()
-        return f"{self.framework.name} ({told})"
+        package = f"{self.framework.package} {version}".strip()
+        return f"{self.framework.name} ({package})"
 
     def tools(self) -> list[Tool]:
-        """Raises ``Refused``."""
+        """Return the agent's tools. Raise ``Refused`` if the object cannot be played."""
         return list(self.framework.tools(self.obj))
 
     def lists_tools(self) -> bool:
-        """Return whether each call of the agent is seen, so that one that shows none has made none: all that
-        it can run is known before a run, and nothing but the framework runs it."""
+        """Return whether each call of the agent is seen, so that a turn without calls made none: all tools
+        are known before a run, and only the framework runs them."""
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
 
     def require(self, *, has_deps: bool) -> None:
-        """Raises ``Refused`` for what keeps it from being played."""
+        """Raise ``Refused`` if the object cannot be played."""
         if inspect.isclass(self.obj):
             what = f"the agent is the class {self.obj.__name__} of {self.framework.name}"
             raise Refused(what, "name an object of it, or a function that makes one: def make_agent(): …")
@@ -91,14 +90,15 @@ class FrameworkObject(NamedTuple):
 
 
 def recognize_object(obj: Any) -> FrameworkObject | None:
-    """An object of a framework that is known; ``None`` for all else. Asked before whether it can be called:
-    calling such an object would run its real tools."""
+    """Return an object of a known framework as a ``FrameworkObject``; ``None`` for anything else.
+
+    This is checked before whether the object is callable, because calling it would run its real tools."""
     framework = framework_of(obj)
     return FrameworkObject(framework, obj) if framework else None
 
 
 def _run_to_end(coroutine: Any) -> None:
-    """Runs what has nothing to wait for."""
+    """Run a coroutine that has nothing to wait for."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -107,12 +107,16 @@ def _run_to_end(coroutine: Any) -> None:
 
 
 class OpenedConversation:
-    """One conversation with an object of a framework. Nothing of it happens before its first turn."""
+    """One conversation with an object of a framework. It does nothing before its first turn."""
 
     def __init__(
-        self, known: FrameworkObject, session: str, make_deps: Callable[[], Any] | None, world: World
+        self,
+        framework_object: FrameworkObject,
+        session: str,
+        make_deps: Callable[[], Any] | None,
+        world: World,
     ) -> None:
-        self._known = known
+        self._object = framework_object
         self._session = session
         self._make_deps = make_deps
         self._world = world
@@ -122,19 +126,19 @@ class OpenedConversation:
         self._conversation: FrameworkConversation | None = None
 
     async def reply(self, text: str) -> dict[str, Any]:
-        """The messages and the usage of a turn, and what is known of the calls in them."""
+        """Return the messages and the usage of a turn, and the known facts about the calls in them."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
-            return self._read(await conversation.reply(text))
+            return self._build_reply(await conversation.reply(text))
         except Exception as error:
             partial = getattr(error, "agenteval_partial", None)
-            reply = self._read(partial or {})
+            reply = self._build_reply(partial or {})
             if partial is not None:
                 with_partial(error, **reply)
             raise
 
-    def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
-        messages, unplaced = _with_speaker(turn), self._world.take_unplaced()
+    def _build_reply(self, turn: dict[str, Any]) -> dict[str, Any]:
+        messages, unplaced = _with_agent_names(turn), self._world.take_unseen_calls()
         elsewhere = set(turn.get("elsewhere", ()))
         called = {
             call["function"]["name"] for call in iter_calls(messages) if call.get("id") not in elsewhere
@@ -151,23 +155,23 @@ class OpenedConversation:
         }
 
     async def _open(self) -> FrameworkConversation:
-        framework = self._known.framework
+        framework = self._object.framework
         deps = self._make_deps() if self._make_deps else None
         deps = await deps if inspect.isawaitable(deps) else deps
-        tools = self._known.tools()
+        tools = self._object.tools()
         names = {tool.name for tool in tools}
         self._hosted = {tool.name for tool in tools if tool.hosted}
         self._tools = None if MORE.name in names else names
-        self._lists_tools = self._known.lists_tools()
-        return framework.open(self._known.obj, self._world, self._session, deps)
+        self._lists_tools = self._object.lists_tools()
+        return framework.open(self._object.obj, self._world, self._session, deps)
 
     async def close(self) -> None:
         if self._conversation is not None:
             await self._conversation.close()
 
 
-def _with_speaker(turn: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages, each of the agent's with who speaks."""
+def _with_agent_names(turn: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages, with the agent's name added to each of the agent's."""
     agent, messages = turn.get("agent"), list(turn.get("messages") or ())
     if not agent:
         return messages

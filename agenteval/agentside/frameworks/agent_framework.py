@@ -1,7 +1,6 @@
-"""Microsoft's Agent Framework: an agent with a session for each conversation.
+"""Play agents of Microsoft's Agent Framework, with a session for each conversation.
 
-What an agent as a tool (``as_tool``) did is read where each run begins.
-"""
+The behavior of an agent that is a tool (``as_tool``) is recorded where each run begins."""
 
 from __future__ import annotations
 
@@ -50,10 +49,10 @@ class AgentFramework:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in _tools_of(agent):
-                told = _to_tool(tool)
-                found.setdefault(told.name, told)
+                described = _to_tool(tool)
+                found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
-                    found[""] = MORE  # those of an agent that the function runs
+                    found[""] = MORE  # the tools of an agent that the function runs
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
         return list(found.values())
@@ -63,46 +62,46 @@ class AgentFramework:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> AgentFrameworkConversation:
         _require_agent(obj)
-        _watch()
+        _watch_inner_runs()
         for agent in _agents(obj):
             _require_agent(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "deps of an agent of Microsoft's framework are what its tools get as kwargs"
-            raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
+            what = "the deps of a Microsoft Agent Framework agent are the kwargs of its tools"
+            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
         return AgentFrameworkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
 FRAMEWORK = AgentFramework()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _require_agent(obj: Any) -> None:
-    """Raises ``Refused`` for what this does not play."""
+    """Raise ``Refused`` for objects that this adapter does not play."""
     remedy = "write a function that runs it (docs/agents.md)"
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
-        raise Refused(what, "name an agent that is made of it")
+        raise Refused(what, "name an instance of it")
     if is_instance_of(obj, _WORKFLOW):
         raise Refused(
-            "a Workflow of Microsoft's framework is no agent", f"name one of its agents, or {remedy}"
+            "a Workflow of Microsoft's framework is not an agent", f"name one of its agents, or {remedy}"
         )
     if not is_instance_of(obj, _CHAT_AGENT):
-        what = f"a {type(obj).__name__} of Microsoft's framework has no conversations of its own"
-        raise Refused(f"{what}: what it remembers is that of all", remedy)
+        what = f"a {type(obj).__name__} of Microsoft's framework has no separate conversations"
+        raise Refused(f"{what}: they all share its memory", remedy)
     if _tools_of(obj) and not is_instance_of(obj.client, _CALLER):
         what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
         raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")
 
 
 def _tools_of(agent: Any) -> list[Any]:
-    given = (getattr(agent, "default_options", None) or {}).get("tools") or ()
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+    tools = (getattr(agent, "default_options", None) or {}).get("tools") or ()
+    return list(tools) if isinstance(tools, (list, tuple)) else [tools]
 
 
 def _agents(agent: Any) -> Iterator[Any]:
-    """An agent and those that it has as tools."""
+    """Yield an agent and the agents that are its tools."""
     return walk_tree(
         agent, lambda each: [one for one in map(find_wrapped_agent, _tools_of(each)) if one is not None]
     )
@@ -112,16 +111,16 @@ def _to_tool(tool: Any) -> Tool:
     if is_instance_of(tool, _FUNCTION_TOOL):
         is_agent = find_wrapped_agent(tool) is not None
         return Tool(tool.name, tool.description or "", tool.parameters(), is_agent=is_agent)
-    said = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
+    fields = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
     name = next(
-        (said[key] for key in ("name", "type") if isinstance(said.get(key), str)), type(tool).__name__
+        (fields[key] for key in ("name", "type") if isinstance(fields.get(key), str)), type(tool).__name__
     )
-    return Tool(name, str(said.get("description") or ""), None, hosted=True)
+    return Tool(name, str(fields.get("description") or ""), None, hosted=True)
 
 
-def _watch() -> None:
-    """Read, from now on, what agents as tools do: they give their callers their text alone. Raises
-    ``Refused`` for a version without what is used of it."""
+def _watch_inner_runs() -> None:
+    """Record from now on the runs of agents that are tools, which return only text to their callers. Raise
+    ``Refused`` for a version that lacks the classes for this."""
     try:
         from agent_framework import AgentMiddleware, AgentMiddlewareLayer
     except ImportError as error:
@@ -157,24 +156,24 @@ def _watch() -> None:
     AgentMiddlewareLayer.run = run
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class _InnerAgentRun(NamedTuple):
-    """What an agent answered, when it was run once."""
+    """The response of one run of an agent."""
 
     agent: str
     response: Any
 
 
 _CONVERSATIONS: dict[World, AgentFrameworkConversation] = {}
-"""By their worlds, those that go on."""
+"""The open conversations, by their worlds."""
 
 
 class AgentFrameworkConversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
         self.inner: dict[str, list[_InnerAgentRun]] = {}
-        """The answers of agents as tools in this turn, by the ids of the calls that started them."""
+        """The runs of agents that are tools in this turn, by the ids of the calls that started them."""
         self._world, self._agent = world, agent
         self._session = agent.create_session(session_id=session)
         self._deps = deps
@@ -182,11 +181,11 @@ class AgentFrameworkConversation:
 
     async def reply(self, text: str) -> dict[str, Any]:
         self.inner = {}
-        given = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
+        options = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
         try:
-            response = await self._agent.run(text, session=self._session, **given)
+            response = await self._agent.run(text, session=self._session, **options)
         except Exception as error:
-            with_partial(error, [])  # its calls are known, and its messages are not
+            with_partial(error, [])  # its calls are known, but not its messages
             raise
         responses = [response, *(one.response for each in self.inner.values() for one in each)]
         reply: dict[str, Any] = {
@@ -196,7 +195,7 @@ class AgentFrameworkConversation:
         }
         for content in _contents(responses):
             if not (content.type in _READ or _is_hosted(content) or content.type.endswith("_tool_result")):
-                self._world.note_unplaced(f"a content '{content.type}' of a reply is not read")
+                self._world.note_unseen_calls(f"a content '{content.type}' of a reply is not read")
         if waits := _waits_for(response):
             waiting = Waits(waits)
             with_partial(waiting, **reply)
@@ -204,11 +203,11 @@ class AgentFrameworkConversation:
         return {**reply, "agent": self._agent.name}
 
     async def close(self) -> None:
-        """The client and the connections to servers are the agent's."""
+        """Forget the conversation. The client and the connections to servers belong to the agent."""
         _CONVERSATIONS.pop(self._world, None)
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
 _READ = frozenset(
@@ -218,7 +217,7 @@ _READ = frozenset(
         *("function_approval_request", "function_approval_response"),
     )
 )
-"""The types of contents that are read, or that hold no calls."""
+"""The types of content that are read or that contain no calls."""
 
 
 def _contents(responses: list[Any]) -> Iterator[Any]:
@@ -228,7 +227,7 @@ def _contents(responses: list[Any]) -> Iterator[Any]:
 
 
 def _is_hosted(content: Any) -> bool:
-    """Whether it is a call that ran at the provider."""
+    """Return whether a content is a call that ran at the provider."""
     return str(content.type).endswith("_tool_call")
 
 
@@ -238,8 +237,8 @@ def _id_of(content: Any) -> str:
 
 
 def _messages(run: _InnerAgentRun, inner: dict[str, list[_InnerAgentRun]]) -> list[dict[str, Any]]:
-    """A turn as messages in OpenAI's format. ``inner``: the runs of agents as tools, by the call that started
-    them."""
+    """Return a turn as messages in OpenAI's format. ``inner`` holds the runs of agents that are tools, by the
+    call that started them."""
     transcript = Transcript()
     _write(transcript, run, inner)
     return transcript.to_openai()
@@ -261,7 +260,8 @@ def _write(
 
 
 def _write_answer(transcript: Transcript, message: Any, agent: str | None, *, is_inner: bool) -> None:
-    """The words of an agent as a tool are the caller's to pass on."""
+    """Add an agent's message. The text of an agent that is a tool is left out, since its caller passes it
+    on."""
     contents = message.contents or ()
     if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
         transcript.answer(None, hosted, agent=agent)
@@ -276,49 +276,49 @@ def _call(content: Any) -> ToolCall:
 
 
 def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_InnerAgentRun]]) -> None:
-    """What a call gave, after what the agents did that it ran."""
+    """Add the result of a call, preceded by the messages of the agents that it ran."""
     call_id = getattr(content, "call_id", None) or ""
     rest = {key: runs for key, runs in inner.items() if key != call_id}
     for run in inner.get(call_id, ()):
         _write(transcript, run, rest, is_inner=True)
     if content.type == "function_result":
         failed = getattr(content, "exception", None) is not None
-        transcript.result(call_id, _content(content), error=failed)
+        transcript.result(call_id, _result_text(content), error=failed)
 
 
 def _hosted_call(content: Any) -> ToolCall:
     name = getattr(content, "tool_name", None) or content.type[: -len("_tool_call")]
     args = getattr(content, "arguments", None)
     if args is None:
-        asked = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
-        args = {key: _text_of(value) if key == "inputs" else value for key, value in asked.items() if value}
+        inputs = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
+        args = {key: _text_of(value) if key == "inputs" else value for key, value in inputs.items() if value}
     return ToolCall(_id_of(content), str(name), args or {})
 
 
-def _content(content: Any) -> str:
+def _result_text(content: Any) -> str:
     return ToolAnswer(content.result).text if content.result is not None else _text_of(content.items)
 
 
 def _text_of(result: Any) -> str:
-    """What a tool's result is as text: the framework has it as a list of contents."""
+    """Return a tool's result as text; the framework has it as a list of contents."""
     if isinstance(result, (list, tuple)):
         return "".join(getattr(each, "text", None) or "" for each in result)
     return ToolAnswer(result).text
 
 
 def _usage(responses: list[Any]) -> dict[str, int] | None:
-    """The sum over all of a turn's answers; the framework does not count requests, each of which gave one
-    message of the assistant's."""
-    told = [each.usage_details for each in responses if each.usage_details]
-    names = sorted({name for each in told for name, count in each.items() if isinstance(count, int)})
+    """Return the sum over all answers of a turn. The framework does not count requests, but each gave one
+    assistant message."""
+    usages = [each.usage_details for each in responses if each.usage_details]
+    names = sorted({name for each in usages for name, count in each.items() if isinstance(count, int)})
     if not names:
         return None
     replies = [each for response in responses for each in response.messages if each.role == "assistant"]
-    return {**{name: sum(each.get(name) or 0 for each in told) for name in names}, "requests": len(replies)}
+    return {**{name: sum(each.get(name) or 0 for each in usages) for name in names}, "requests": len(replies)}
 
 
 def _waits_for(response: Any) -> str:
-    """What a person has to give before the agent goes on; empty if nothing."""
+    """Return what a person has to provide before the agent continues; empty if nothing."""
     for each in response.user_input_requests:
         call = getattr(each, "function_call", None)
         return f"approval of {call.name}" if call is not None else f"input ({each.type})"

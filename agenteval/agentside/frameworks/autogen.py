@@ -1,7 +1,6 @@
-"""An ``AssistantAgent`` of AutoGen, or a team of them: a copy for each conversation.
+"""Play an ``AssistantAgent`` of AutoGen, or a team of them, with a copy for each conversation.
 
-Agents of AutoGen keep their history inside, so those that are tools (``AgentTool``) are copied, too.
-"""
+Agents of AutoGen keep their history inside, so agents that are tools (``AgentTool``) are copied, too."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ _AGENT_TOOL = "autogen_agentchat.tools._agent.AgentTool"
 _RUNNER_TOOL = "autogen_agentchat.tools._task_runner_tool.TaskRunnerTool"
 _WORKBENCH = "autogen_core.tools._static_workbench.StaticWorkbench"
 _EVENT = "autogen_agentchat.messages.BaseAgentEvent"
-_HELD = ("_model_context", "_workbench", "_handoffs", "_system_messages")
-_HELD_BY_TEAM = (
+_NEEDED_ATTRIBUTES = ("_model_context", "_workbench", "_handoffs", "_system_messages")
+_NEEDED_TEAM_ATTRIBUTES = (
     "_participants", "_group_chat_manager_name", "_base_group_chat_manager_class", "_termination_condition",
     "_max_turns", "_emit_team_events", "_message_factory",
 )  # fmt: skip
@@ -54,57 +53,57 @@ class AutoGen:
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
-            for told in _to_tools(agent):
-                found.setdefault(told.name, told)
+            for tool in _to_tools(agent):
+                found.setdefault(tool.name, tool)
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
-        return any(adds_code(each, "autogen_agentchat") for each in _all(obj))
+        return any(adds_code(each, "autogen_agentchat") for each in _all_parts(obj))
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> AutoGenConversation:
-        for each in _all(obj):
+        for each in _all_parts(obj):
             is_team = _TEAM in kinds(each)
-            held = _HELD_BY_TEAM if is_team else _HELD
-            lacks = next((name for name in held if not hasattr(each, name)), None)
-            if lacks:
-                raise unsupported_version_error(self, f"{type(each).__name__}.{lacks}")
+            needed = _NEEDED_TEAM_ATTRIBUTES if is_team else _NEEDED_ATTRIBUTES
+            missing = next((name for name in needed if not hasattr(each, name)), None)
+            if missing:
+                raise unsupported_version_error(self, f"{type(each).__name__}.{missing}")
             if is_team and not getattr(each, "_embedded_runtime", True):
                 what = f"the {type(each).__name__} has a runtime, which all conversations would share"
                 raise Refused(what, "name a team without runtime, or a function that makes one")
             if not is_team and not hasattr(each._model_context, "_messages"):
                 raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of AutoGen takes no deps", "remove deps")
+            raise Refused("an AutoGen agent takes no deps", "remove deps")
         return AutoGenConversation(obj, world)
 
 
 FRAMEWORK = AutoGen()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
-def _all(obj: Any) -> list[Any]:
-    """An agent or a team, and those that it has as tools or members. Raises ``Refused`` for what this does
-    not play."""
+def _all_parts(obj: Any) -> list[Any]:
+    """Return an agent or a team, and those that are its tools or members. Raise ``Refused`` for objects that
+    this adapter does not play."""
     return list(walk_tree(obj, _parts_of))
 
 
 def _parts_of(obj: Any) -> list[Any]:
     if inspect.isclass(obj) or not is_instance_of(obj, _AGENT, _TEAM):
         kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
-        what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
+        what = f"{kind} of AutoGen is not supported: only AssistantAgent objects and teams of them are"
         raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
-    runners = [tool._task_runner for tool in _held_tools(obj) if _RUNNER_TOOL in kinds(tool)]
+    runners = [tool._task_runner for tool in _static_tools(obj) if _RUNNER_TOOL in kinds(tool)]
     return [*(getattr(obj, "_participants", None) or ()), *runners]
 
 
 def _agents(obj: Any) -> list[Any]:
-    return [each for each in _all(obj) if _TEAM not in kinds(each)]
+    return [each for each in _all_parts(obj) if _TEAM not in kinds(each)]
 
 
 def _speakers(obj: Any) -> set[str]:
-    """Whose words are the answer: those of an agent that is a tool are not."""
+    """Return the names of the agents whose text is the answer; an agent that is a tool is not one of them."""
     if _TEAM not in kinds(obj):
         return {obj.name}
     return set().union(*map(_speakers, obj._participants))
@@ -114,7 +113,7 @@ def _benches(agent: Any) -> list[Any]:
     return list(getattr(agent, "_workbench", None) or ())
 
 
-def _held_tools(agent: Any) -> Iterator[Any]:
+def _static_tools(agent: Any) -> Iterator[Any]:
     for bench in _benches(agent):
         if _WORKBENCH in kinds(bench):
             yield from bench._tools
@@ -134,67 +133,67 @@ def _to_tools(agent: Any) -> Iterator[Tool]:
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         return dict(tool.schema.get("parameters") or {})
-    except Exception:  # of the author's arguments; the run will tell
+    except Exception:  # an error in the author's arguments; the run will show it
         return None
 
 
 def _name_in(bench: Any, tool: Any) -> str:
-    """A workbench may give a tool another name."""
+    """Return a tool's name in a workbench, which may override it."""
     override = getattr(bench, "_tool_overrides", {}).get(tool.name)
     return str(getattr(override, "name", None) or tool.name)
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class AutoGenConversation:
     def __init__(self, obj: Any, world: World) -> None:
-        self._agent = _copied(obj, {})
+        self._agent = _copy_agent(obj, {})
         self._world = world
         self._speakers = _speakers(obj)
-        self._own = {name for agent in _agents(obj) for name in agent._handoffs}
+        self._handoff_tools = {name for agent in _agents(obj) for name in agent._handoffs}
 
     async def reply(self, text: str) -> dict[str, Any]:
-        heard: list[Any] = []
+        received: list[Any] = []
         try:
             async for event in self._agent.run_stream(task=text):
-                heard.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
-            for event in heard:
+                received.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
+            for event in received:
                 if type(event).__name__ == "HandoffMessage" and event.target not in self._speakers:
-                    raise Waits(f"hand-off to {event.target}, who is not there")
+                    raise Waits(f"hand-off to {event.target}, which does not exist")
         except Exception as error:
-            with_partial(error, self._messages(heard), _usage(heard))
+            with_partial(error, self._messages(received), _usage(received))
             raise
-        return {"messages": self._messages(heard), "usage": _usage(heard), "agent": self._agent.name}
+        return {"messages": self._messages(received), "usage": _usage(received), "agent": self._agent.name}
 
-    def _messages(self, heard: list[Any]) -> list[dict[str, Any]]:
-        events = {type(each).__name__ for each in heard if _EVENT in kinds(each)}
+    def _messages(self, received: list[Any]) -> list[dict[str, Any]]:
+        events = {type(each).__name__ for each in received if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
-            self._world.note_unplaced(f"a {kind} of the agent is not read")
+            self._world.note_unseen_calls(f"a {kind} of the agent is not read")
         transcript = Transcript()
-        for event in heard:
-            _write(transcript, event, self._speakers, self._own)
+        for event in received:
+            _write(transcript, event, self._speakers, self._handoff_tools)
         return transcript.to_openai()
 
     async def close(self) -> None:
-        """Nothing: the client of the model is the agent's."""
+        """Do nothing: the model client belongs to the agent."""
 
 
-def _copied(obj: Any, seen: dict[int, Any]) -> Any:
-    """A copy that shares no history, with those that it has as tools or speaks for."""
+def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
+    """Return a copy that shares no history, including the agents that are its tools or members."""
     if id(obj) in seen:
         return seen[id(obj)]
     new = seen[id(obj)] = copy.copy(obj)
     if _TEAM in kinds(obj):
-        return _begun(new, [_copied(each, seen) for each in obj._participants])
+        return _rebuild_team(new, [_copy_agent(each, seen) for each in obj._participants])
     new._model_context = copy.copy(obj._model_context)
     new._model_context._messages = list(obj._model_context._messages)
-    new._workbench = [_with_copies(each, seen) for each in _benches(obj)]
+    new._workbench = [_copy_workbench(each, seen) for each in _benches(obj)]
     return new
 
 
-def _begun(team: Any, participants: list[Any]) -> Any:
-    """A team made anew, with what it was made with."""
+def _rebuild_team(team: Any, participants: list[Any]) -> Any:
+    """Initialize a copied team again, with its original arguments."""
     from autogen_agentchat.teams import BaseGroupChat
 
     messages = team._message_factory
@@ -213,24 +212,24 @@ def _begun(team: Any, participants: list[Any]) -> Any:
     return team
 
 
-def _with_copies(bench: Any, seen: dict[int, Any]) -> Any:
-    """A workbench whose agents as tools are copies."""
+def _copy_workbench(bench: Any, seen: dict[int, Any]) -> Any:
+    """Return a workbench in which agents that are tools are copies."""
     if _WORKBENCH not in kinds(bench) or not any(_RUNNER_TOOL in kinds(tool) for tool in bench._tools):
         return bench
     new = copy.copy(bench)
-    new._tools = [_tool_copied(tool, seen) for tool in bench._tools]
+    new._tools = [_copy_tool(tool, seen) for tool in bench._tools]
     return new
 
 
-def _tool_copied(tool: Any, seen: dict[int, Any]) -> Any:
+def _copy_tool(tool: Any, seen: dict[int, Any]) -> Any:
     if _RUNNER_TOOL not in kinds(tool):
         return tool
     new = copy.copy(tool)
-    new._task_runner = _copied(tool._task_runner, seen)
+    new._task_runner = _copy_agent(tool._task_runner, seen)
     return new
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 _READ = frozenset(
     (
@@ -238,30 +237,35 @@ _READ = frozenset(
         *("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent"),
     )
 )
-"""The events that are read, or that hold no calls."""
+"""The events that are read or that contain no calls."""
 
 
-def _write(transcript: Transcript, event: Any, speakers: set[str], own: set[str]) -> None:
-    """Write what an agent did, or one that it has as a tool, whose words are its to pass on."""
+def _write(transcript: Transcript, event: Any, speakers: set[str], handoff_tools: set[str]) -> None:
+    """Add an event of an agent, or of one that is its tool, whose text the agent passes on itself."""
     kind = type(event).__name__
     if kind == "ToolCallRequestEvent":
-        _write_calls(transcript, event, own)
+        _write_calls(transcript, event, handoff_tools)
     elif kind == "ToolCallExecutionEvent":
         for each in event.content:
-            if each.name not in own:
+            if each.name not in handoff_tools:
                 transcript.result(each.call_id, each.content, error=bool(each.is_error))
     elif "autogen_agentchat.messages.BaseChatMessage" in kinds(event) and event.source in speakers:
         transcript.answer(event.to_text(), agent=event.source)
 
 
-def _write_calls(transcript: Transcript, event: Any, own: set[str]) -> None:
-    calls = [ToolCall(each.id, each.name, each.arguments) for each in event.content if each.name not in own]
+def _write_calls(transcript: Transcript, event: Any, handoff_tools: set[str]) -> None:
+    calls = [
+        ToolCall(each.id, each.name, each.arguments)
+        for each in event.content
+        if each.name not in handoff_tools
+    ]
     if calls:
         transcript.answer(None, calls, agent=event.source)
 
 
-def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
-    """What each reply of a turn reported, agents as tools included; ``None`` if no model did."""
-    told = [event.models_usage for event in heard if getattr(event, "models_usage", None) is not None]
+def _usage(received: list[Any]) -> list[dict[str, int]] | None:
+    """Return the usage that each reply of a turn reported, including agents that are tools; ``None`` if no
+    model reported any."""
+    usages = [event.models_usage for event in received if getattr(event, "models_usage", None) is not None]
     names = ("prompt_tokens", "completion_tokens")
-    return [{name: getattr(each, name) for name in names} for each in told] or None
+    return [{name: getattr(each, name) for name in names} for each in usages] or None

@@ -1,5 +1,5 @@
-"""What the calls in a turn's messages are to the scenario: asked of it, carried out elsewhere, or refused
-before any tool ran."""
+"""Mark what happened to the calls in a turn's messages: the scenario was asked, they ran elsewhere, or they
+were refused before any tool ran."""
 
 from __future__ import annotations
 
@@ -28,34 +28,37 @@ def ids_of(messages: list[Message], names: Collection[str]) -> set[Any]:
 
 
 def mark_calls(
-    messages: list[Message], asked: list[RequestedCall], elsewhere: Collection[Any]
+    messages: list[Message], requested: list[RequestedCall], elsewhere: Collection[Any]
 ) -> list[Message]:
-    """Return the messages with what is known of their calls. One that the scenario was asked for has the
-    arguments with which it was asked: whatever the framework made of them in between, it is found by them.
-    One that was not asked for, and has no result or an error, was ``attempted``: no tool ran, unless its id
-    is among those that were carried out ``elsewhere``.
-    """
-    found = _paired(list(iter_calls(messages)), asked)
+    """Return the messages with their calls marked.
+
+    A call that the scenario was asked for gets the arguments with which it was asked, so that it can be found
+    by them whatever the framework made of them in between. A call that it was not asked for, and that has no
+    result or an error, is marked as ``attempted``: no tool ran, unless its id is among those that ran
+    ``elsewhere``."""
+    found = _pair_calls(list(iter_calls(messages)), requested)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
 
     def read(call: Message) -> Message:
-        of_call = found.get(id(call))
-        if of_call is None:
+        request = found.get(id(call))
+        if request is None:
             return call if call.get("id") in done else {**call, "attempted": True}
-        if not isinstance(of_call.arguments, str):
+        if not isinstance(request.arguments, str):
             return call
-        return {**call, "function": {**call["function"], "arguments": of_call.arguments}}
+        return {**call, "function": {**call["function"], "arguments": request.arguments}}
 
-    return _rewritten(messages, read)
+    return _map_calls(messages, read)
 
 
-def _paired(calls: list[Message], asked: list[RequestedCall]) -> dict[int, RequestedCall]:
-    """Find for each call, by its identity, what was asked: what has an id by that, since two calls may have
-    the same arguments; all else by name and arguments, since some frameworks give their tools no ids."""
+def _pair_calls(calls: list[Message], requested: list[RequestedCall]) -> dict[int, RequestedCall]:
+    """Return the request for each call, by the call's identity.
+
+    Calls with an id are matched by id, since two calls may have the same arguments; all others by name and
+    arguments, since some frameworks give their tools no ids."""
     by_id: dict[Any, list[RequestedCall]] = {}
     by_arguments: dict[Any, list[RequestedCall]] = {}
-    for each in asked:
+    for each in requested:
         if each.call_id:
             by_id.setdefault((each.name, each.call_id), []).append(each)
         else:
@@ -71,20 +74,22 @@ def _paired(calls: list[Message], asked: list[RequestedCall]) -> dict[int, Reque
 
 
 def _key(name: Any, arguments: Any) -> Any:
-    return name, json.dumps(_value(arguments), sort_keys=True, default=str)
+    return name, json.dumps(_parse_arguments(arguments), sort_keys=True, default=str)
 
 
 _Made = TypeVar("_Made")
 
 
-def pair_by_name(asked: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
-    """Find for each call that a model asked for (its name and arguments) what was made of it: with the same
-    arguments, else the first of its name, since a framework may have changed them. ``None``: nothing. For
-    frameworks that give their tools no ids."""
+def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
+    """Return what was made of each call that a model asked for (its name and arguments), for frameworks that
+    give their tools no ids.
+
+    A call with the same arguments matches first, then the first of that name, since a framework may have
+    changed the arguments. ``None``: there is no match."""
     left = list(made)
-    found: list[_Made | None] = [None for _ in asked]
+    found: list[_Made | None] = [None for _ in wanted]
     for is_sure in (True, False):
-        for at, (name, args) in enumerate(asked):
+        for at, (name, args) in enumerate(wanted):
             fits = [each for each in left if each[0] == name and (not is_sure or each[1] == args)]
             if found[at] is None and fits:
                 left.remove(fits[0])
@@ -92,23 +97,27 @@ def pair_by_name(asked: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]
     return found
 
 
-def restore_arguments(messages: list[Message], asked: list[RequestedCall]) -> tuple[list[Message], set[Any]]:
-    """Return the messages, with the arguments with which the scenario was asked for their calls: by their
-    names, in their order. And the ids of these calls."""
+def restore_arguments(
+    messages: list[Message], requested: list[RequestedCall]
+) -> tuple[list[Message], set[Any]]:
+    """Return the messages with the arguments with which the scenario was asked for their calls, matched by
+    name in order, and the ids of these calls."""
     calls = list(iter_calls(messages))
-    wanted = [(call["function"].get("name"), _value(call["function"].get("arguments"))) for call in calls]
-    made = pair_by_name(wanted, [(each.name, _value(each.arguments), each) for each in asked])
-    given = {id(calls[at]): each.arguments for at, each in enumerate(made) if each is not None}
+    wanted = [
+        (call["function"].get("name"), _parse_arguments(call["function"].get("arguments"))) for call in calls
+    ]
+    paired = pair_by_name(wanted, [(each.name, _parse_arguments(each.arguments), each) for each in requested])
+    arguments = {id(calls[at]): each.arguments for at, each in enumerate(paired) if each is not None}
 
     def read(call: Message) -> Message:
-        if not isinstance(given.get(id(call)), str):
+        if not isinstance(arguments.get(id(call)), str):
             return call
-        return {**call, "function": {**call["function"], "arguments": given[id(call)]}}
+        return {**call, "function": {**call["function"], "arguments": arguments[id(call)]}}
 
-    return _rewritten(messages, read), {call.get("id") for call in calls if id(call) in given}
+    return _map_calls(messages, read), {call.get("id") for call in calls if id(call) in arguments}
 
 
-def _rewritten(messages: list[Message], read: Callable[[Message], Message]) -> list[Message]:
+def _map_calls(messages: list[Message], read: Callable[[Message], Message]) -> list[Message]:
     return [
         {**message, "tool_calls": list(map(read, message["tool_calls"]))}
         if message.get("tool_calls")
@@ -117,8 +126,8 @@ def _rewritten(messages: list[Message], read: Callable[[Message], Message]) -> l
     ]
 
 
-def _value(arguments: Any) -> Any:
-    """Arguments as they are compared."""
+def _parse_arguments(arguments: Any) -> Any:
+    """Return arguments in the form in which they are compared."""
     try:
         return (json.loads(arguments or "{}") if isinstance(arguments, str) else arguments) or {}
     except ValueError:

@@ -1,9 +1,8 @@
-"""An ``Agent`` of CrewAI: a copy for each conversation (``Agent.copy``).
+"""Play an ``Agent`` of CrewAI, with a copy for each conversation (``Agent.copy``).
 
-A crew answers once and has no conversation: it is refused. The framework is played in a thread, since its
-tools are called without being awaited. Calls that a model makes natively are listed with the answer; those
-that it writes as text are known by the scenario's tools alone.
-"""
+A crew answers once and has no conversation, so it is refused. The framework runs in a thread, since it calls
+its tools without awaiting them. A model's native calls are listed in the output; calls that it writes as text
+are known only from the scenario's tools."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _OTHERS = {
     "crewai.agents.agent_builder.base_agent.BaseAgent": "BaseAgent",
 }
 _QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
-"""What keeps the framework from telling its makers of each run, where the author has not decided."""
+"""Settings that keep the framework from reporting each run to its makers, unless the author has set them."""
 
 
 class CrewAI:
@@ -53,9 +52,9 @@ class CrewAI:
 
     def tools(self, obj: Any) -> list[Tool]:
         _require_agent(obj)
-        held = list(obj.tools or ())
-        found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in held]
-        codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in held]
+        tools = list(obj.tools or ())
+        found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in tools]
+        codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in tools]
         if obj.apps or obj.mcps or any(may_reach(code, self.matches, "crewai") for code in codes):
             found.append(MORE)
         return found
@@ -66,7 +65,7 @@ class CrewAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of CrewAI takes no deps", "remove deps")
+            raise Refused("a CrewAI agent takes no deps", "remove deps")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
@@ -74,16 +73,16 @@ class CrewAI:
             raise unsupported_version_error(self, "Agent.kickoff")
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        return CrewAIConversation(_copied(obj), world)
+        return CrewAIConversation(_copy_agent(obj), world)
 
 
 FRAMEWORK = CrewAI()
 
 
 def _require_agent(obj: Any) -> None:
-    """Raises ``Refused`` for what this does not play."""
+    """Raise ``Refused`` for objects that this adapter does not play."""
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an instance of it")
     if _AGENT not in kinds(obj):
         kind = next(_OTHERS[each] for each in kinds(obj) if each in _OTHERS)
         what = f"a {kind} of CrewAI answers once and has no conversation"
@@ -93,12 +92,12 @@ def _require_agent(obj: Any) -> None:
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         schema = tool.args_schema.model_json_schema()
-    except Exception:  # of the author's schema; the run will tell
+    except Exception:  # an error in the author's schema; the run will show it
         return None
     return schema if isinstance(schema, dict) else None
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class CrewAIConversation:
@@ -109,62 +108,71 @@ class CrewAIConversation:
         self._history: list[dict[str, str]] = []
 
     async def reply(self, text: str) -> dict[str, Any]:
-        asked = [*self._history, {"role": "user", "content": text}]
-        before = self._used()
-        play = partial(contextvars.copy_context().run, self._agent.kickoff, asked)
+        prompt = [*self._history, {"role": "user", "content": text}]
+        before = self._token_counts()
+        play = partial(contextvars.copy_context().run, self._agent.kickoff, prompt)
         try:
             output = await asyncio.get_running_loop().run_in_executor(None, play)
         except Exception as error:
-            with_partial(error, [], self._since(before))
+            with_partial(error, [], self._usage_since(before))
             raise
         answer = output.raw or ""
-        self._history = [*asked, {"role": "assistant", "content": answer}]
+        self._history = [*prompt, {"role": "assistant", "content": answer}]
         listed = [each for each in getattr(output, "messages", None) or () if isinstance(each, dict)]
-        self._look_for_unlisted(listed, answer)
-        transcript = Transcript(_calls_in(listed, self._world))
+        self._note_unlisted_calls(listed, answer)
+        transcript = Transcript(_native_calls(listed, self._world))
         transcript.answer(answer)
-        return {"messages": transcript.to_openai(), "usage": self._since(before), "agent": self._agent.role}
+        return {
+            "messages": transcript.to_openai(),
+            "usage": self._usage_since(before),
+            "agent": self._agent.role,
+        }
 
-    def _look_for_unlisted(self, listed: list[dict[str, Any]], answer: str) -> None:
-        """A model that writes its calls as text writes one in each message but the answer. The framework
-        itself has answered those that reached no tool."""
+    def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
+        """Note calls that the framework answered itself because they reached no tool.
+
+        A model that writes its calls as text writes one in each message except the answer."""
         llm = self._agent.llm
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
         texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        asked = [each for each in self._world.calls_so_far if each.name in self._names]  # not of agents below
-        if len([text for text in texts if text != answer]) > len(asked):
-            self._world.note_unplaced("the framework answered a call that the model wrote as text by itself")
+        reached = [
+            each for each in self._world.calls_so_far if each.name in self._names
+        ]  # without those of agents below
+        if len([text for text in texts if text != answer]) > len(reached):
+            self._world.note_unseen_calls("the framework itself answered a call that the model wrote as text")
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
-    def _used(self) -> dict[str, int]:
+    def _token_counts(self) -> dict[str, int]:
         return dict(getattr(self._agent.llm, "_token_usage", None) or {})
 
-    def _since(self, before: dict[str, int]) -> dict[str, int] | None:
-        """The counts of the model, which is this conversation's own, without those of earlier turns."""
-        used = {name: count - before.get(name, 0) for name, count in self._used().items()}
+    def _usage_since(self, before: dict[str, int]) -> dict[str, int] | None:
+        """Return the counts of the conversation's own model without those of earlier turns."""
+        used = {name: count - before.get(name, 0) for name, count in self._token_counts().items()}
         return used if any(used.values()) else None
 
 
-def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
-    """The native calls of a turn with their results. One that reached no tool was refused."""
+def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
+    """Return the native calls of a turn with their results. A call that reached no tool was refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
-    messages, made = restore_arguments(of_calls, list(world.calls_so_far))
+    messages, answered_ids = restore_arguments(of_calls, list(world.calls_so_far))
     return [
-        mark_as_error(each) if each.get("role") == "tool" and each.get("tool_call_id") not in made else each
+        mark_as_error(each)
+        if each.get("role") == "tool" and each.get("tool_call_id") not in answered_ids
+        else each
         for each in messages
     ]
 
 
-def _copied(agent: Any) -> Any:
+def _copy_agent(agent: Any) -> Any:
     new = agent.copy()
-    new.apps, new.mcps = agent.apps, agent.mcps  # which its copy does without
+    new.apps, new.mcps = agent.apps, agent.mcps  # Agent.copy leaves them out
     new.tools = [
         each.model_copy(update={"current_usage_count": 0}) if getattr(each, "max_usage_count", None) else each
         for each in agent.tools or ()
     ]
     if isinstance(counts := getattr(new.llm, "_token_usage", None), dict):
-        new.llm._token_usage = dict(counts)  # the copy of the model shares it
+        new.llm._token_usage = dict(counts)  # the copied model shares the dict
     return new

@@ -1,7 +1,7 @@
-"""Google's Agent Development Kit: an agent, a tree of agents or an ``App``, played by a runner of our own.
+"""Play an agent, a tree of agents or an ``App`` of Google's Agent Development Kit, with a runner of
+agenteval's.
 
-A plugin hears what agents as tools did, and which calls are the framework's own.
-"""
+A plugin records what agents that are tools did, and which calls are the framework's own."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _GROUNDING = (
     "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
     "VertexAiRagRetrieval",
 )  # fmt: skip
-"""What runs at the provider, and leaves what it looked up in the reply."""
+"""Tools that run at the provider and leave in the reply what they looked up."""
 _HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
 _OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
-"""What adds to the prompt and is never called."""
+"""Tools that add to the prompt and are never called."""
 _COUNTS = (
     "prompt_token_count", "candidates_token_count", "thoughts_token_count", "tool_use_prompt_token_count",
     "cached_content_token_count", "total_token_count",
@@ -68,43 +68,45 @@ class GoogleAdk:
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
-        for agent in _agents(_root(obj)):
+        for agent in _agents(_root_agent(obj)):
             is_own = not is_instance_of(agent, _LLM_AGENT) and adds_code(agent, "google")
             if is_own or type(agent).__name__ == "LangGraphAgent":
-                found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
+                found.setdefault(MORE.name, MORE)  # the tools that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
-                told = _to_tool(tool)
-                if told:
-                    found.setdefault(told.name, told)
+                described = _to_tool(tool)
+                if described:
+                    found.setdefault(described.name, described)
                 if may_reach(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
-                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
+                    found.setdefault(MORE.name, MORE)  # the tools of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
-        return any(adds_code(agent, "google") for agent in _agents(_root(obj)))
+        return any(adds_code(agent, "google") for agent in _agents(_root_agent(obj)))
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> AdkConversation:
-        root = _root(obj)
+        root = _root_agent(obj)
         for agent in _agents(root):
-            _require_ours(agent)
+            _require_local_tools(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "deps of an agent of Google ADK are the session's first state"
-            raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
+            what = "the deps of a Google ADK agent are the session's initial state"
+            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
         return AdkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
 FRAMEWORK = GoogleAdk()
 
 
-# ── what there is ────────────────────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
-def _root(obj: Any) -> Any:
-    """The agent at the top. Raises ``Refused`` for what is none."""
+def _root_agent(obj: Any) -> Any:
+    """Return the root agent. Raise ``Refused`` for any other object."""
     if isinstance(obj, type):
-        raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of Google ADK", "name an instance of it")
     if is_instance_of(obj, _RUNNER):
-        raise Refused("a Runner of Google ADK keeps the sessions of all", "name its agent, or its App")
+        raise Refused(
+            "a Runner of Google ADK keeps the sessions of all conversations", "name its agent, or its App"
+        )
     root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
     if not is_instance_of(root, _AGENT):
         what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
@@ -113,7 +115,7 @@ def _root(obj: Any) -> Any:
 
 
 def _agents(root: Any) -> Iterator[Any]:
-    """An agent, those below it, and those that it has as tools."""
+    """Yield an agent, its sub-agents, and the agents that are its tools."""
     return walk_tree(root, _parts_of)
 
 
@@ -122,8 +124,8 @@ def _parts_of(agent: Any) -> list[Any]:
     return [*(getattr(agent, "sub_agents", None) or ()), *(tool.agent for tool in tools)]
 
 
-def _require_ours(agent: Any) -> None:
-    """Raises ``Refused`` for an agent whose tools run where nobody can answer for them."""
+def _require_local_tools(agent: Any) -> None:
+    """Raise ``Refused`` for an agent whose tools run where they cannot be answered."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
@@ -131,7 +133,7 @@ def _require_ours(agent: Any) -> None:
 
 
 def _to_tool(tool: Any) -> Tool | None:
-    """What is known of an agent's tool before the run; ``None`` for what is none of its own."""
+    """Return what is known of an agent's tool before the run; ``None`` if it is the framework's own."""
     if not is_instance_of(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
@@ -143,22 +145,23 @@ def _to_tool(tool: Any) -> Tool | None:
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
-    if _is_own(tool):
+    if _is_internal(tool):
         return None
     if is_instance_of(tool, _AGENT_TOOL):
         return Tool(name, tool.description or "", _parameters(tool), is_agent=True)
     return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 
-def _is_own(tool: Any) -> bool:
-    """Whether a tool is the framework's way to itself, or adds to the prompt and is never called."""
+def _is_internal(tool: Any) -> bool:
+    """Return whether a tool belongs to the framework's own control flow, or adds to the prompt and is never
+    called."""
     return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
     try:
         declared = tool._get_declaration()
-    except Exception:  # of the author's tool, or of one that is still unknown: the run will tell
+    except Exception:  # raised by the author's tool, or a tool not known yet; the run will show it
         return None
     if declared is None:
         return None
@@ -167,44 +170,45 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
         return schema if isinstance(schema, dict) else None
     if declared.parameters is None:
         return {"type": "object", "properties": {}}
-    schema = _lower(declared.parameters.model_dump(mode="json", exclude_none=True, by_alias=True))
+    schema = _lower_types(declared.parameters.model_dump(mode="json", exclude_none=True, by_alias=True))
     return schema if isinstance(schema, dict) else None
 
 
-def _lower(schema: Any) -> Any:
-    """Google writes ``STRING`` where JSON Schema has ``string``."""
+def _lower_types(schema: Any) -> Any:
+    """Return a schema with the types in lower case: Google writes ``STRING`` for JSON Schema's ``string``."""
     if isinstance(schema, dict):
         return {
-            key: each.lower() if key == "type" and isinstance(each, str) else _lower(each)
+            key: each.lower() if key == "type" and isinstance(each, str) else _lower_types(each)
             for key, each in schema.items()
         }
-    return [_lower(each) for each in schema] if isinstance(schema, list) else schema
+    return [_lower_types(each) for each in schema] if isinstance(schema, list) else schema
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
-class _Heard(NamedTuple):
-    """``is_inner``: of an agent that ran as a tool, whose words are the calling agent's to pass on."""
+class _RecordedEvent(NamedTuple):
+    """An event of a run."""
 
     event: Any
     is_inner: bool = False
+    """True if it comes from an agent that ran as a tool, whose text the calling agent passes on."""
 
 
 class _AdkTurn:
-    """What is known of a turn."""
+    """The record of a turn."""
 
     def __init__(self) -> None:
-        self.heard: list[_Heard] = []
+        self.events: list[_RecordedEvent] = []
         self.own: set[str] = set()
-        """The ids of calls that the framework carried out for itself."""
+        """The ids of calls that the framework ran for itself."""
         self.missing: set[str] = set()
-        """The ids of calls of tools that there are none of."""
+        """The ids of calls of tools that do not exist."""
         self.tasks: set[str] = set()
-        """The names of agents as tools that the framework starts by itself, without their tool."""
+        """The names of agents that are tools but that the framework starts itself, without the tool."""
 
     def begin(self) -> None:
-        self.heard, self.own, self.missing, self.tasks = [], set(), set(), set()
+        self.events, self.own, self.missing, self.tasks = [], set(), set(), set()
 
 
 class AdkConversation:
@@ -213,13 +217,15 @@ class AdkConversation:
         self._state = copy.deepcopy(state)
         self._turn = _AdkTurn()
         self._world = world
-        self._at_provider = _AtProvider(_agents(_root(obj)))
-        self._own_code = frozenset(each.name for each in _agents(_root(obj)) if adds_code(each, "google"))
-        self._runner = _runner(obj, _plugin(session, self._turn))
+        self._at_provider = _ProviderTools(_agents(_root_agent(obj)))
+        self._own_code = frozenset(
+            each.name for each in _agents(_root_agent(obj)) if adds_code(each, "google")
+        )
+        self._runner = _make_runner(obj, _make_plugin(session, self._turn))
         self._is_open = False
 
     async def reply(self, text: str) -> dict[str, Any]:
-        from contextlib import aclosing  # since Python 3.10, as the framework
+        from contextlib import aclosing  # since Python 3.10, which the framework requires
 
         from google.genai import types
 
@@ -235,31 +241,31 @@ class AdkConversation:
         try:
             async with aclosing(self._runner.run_async(new_message=message, **user)) as events:
                 async for event in events:
-                    turn.heard.append(_Heard(event))
-            _require_done(turn.heard)
+                    turn.events.append(_RecordedEvent(event))
+            _require_done(turn.events)
         except Exception as error:
             with_partial(error, **self._reply())
             raise
-        return {**self._reply(), "agent": _speaker(turn.heard)}
+        return {**self._reply(), "agent": _speaker(turn.events)}
 
     def _reply(self) -> dict[str, Any]:
-        turn, heard = self._turn, self._turn.heard
-        for what in self._at_provider.unplaced(heard):
-            self._world.note_unplaced(what)
+        turn, events = self._turn, self._turn.events
+        for what in self._at_provider.unplaced(events):
+            self._world.note_unseen_calls(what)
         elsewhere = [
             call.id
-            for event in (each.event for each in heard)
+            for event in (each.event for each in events)
             for call in event.get_function_calls()
             if call.name in turn.tasks or (event.author in self._own_code and call.id not in turn.missing)
         ]
         messages = _messages(turn, self._at_provider)
-        return {"messages": messages, "usage": _usage(heard), "elsewhere": elsewhere}
+        return {"messages": messages, "usage": _usage(events), "elsewhere": elsewhere}
 
     async def close(self) -> None:
-        """Nothing: plugins and toolsets are the agent's, and other conversations have them, too."""
+        """Do nothing: plugins and toolsets belong to the agent, and other conversations use them, too."""
 
 
-def _runner(obj: Any, plugin: Any) -> Any:
+def _make_runner(obj: Any, plugin: Any) -> Any:
     from google.adk.artifacts import InMemoryArtifactService
     from google.adk.memory import InMemoryMemoryService
     from google.adk.runners import Runner
@@ -277,7 +283,7 @@ def _runner(obj: Any, plugin: Any) -> Any:
 
 
 def _require_seam() -> None:
-    """Raises ``Refused`` for a version without what is used of it."""
+    """Raise ``Refused`` for a version that lacks what the adapter uses."""
     try:
         from google.adk.models.llm_request import LlmRequest
         from google.adk.plugins.base_plugin import BasePlugin
@@ -297,13 +303,13 @@ def _require_seam() -> None:
         raise unsupported_version_error(FRAMEWORK, missing)
 
 
-def _plugin(session: str, turn: _AdkTurn) -> Any:
+def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     _require_seam()
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools import BaseTool
 
     class Heard(BasePlugin):  # type: ignore[misc]
-        """Notes what the events of the run itself do not tell."""
+        """A plugin that records what the events of the run itself do not report."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
             tools = llm_request.tools_dict.items()
@@ -312,48 +318,50 @@ def _plugin(session: str, turn: _AdkTurn) -> Any:
         async def before_tool_callback(
             self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
         ) -> None:
-            if _is_own(tool):
+            if _is_internal(tool):
                 turn.own.add(tool_context.function_call_id)
-            elif type(tool) is BaseTool:  # it stands for one that there is none of
+            elif type(tool) is BaseTool:  # a placeholder for a tool that does not exist
                 turn.missing.add(tool_context.function_call_id)
 
         async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
             if invocation_context.session.id != session:
-                turn.heard.append(_Heard(event, is_inner=True))
+                turn.events.append(_RecordedEvent(event, is_inner=True))
 
     return Heard(name="agenteval")
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
-class _AtProvider:
-    """What runs at the model's provider, and shows in its replies alone."""
+class _ProviderTools:
+    """The tools that run at the model's provider, and show only in its replies."""
 
     def __init__(self, agents: Iterator[Any]) -> None:
         tools = [tool for agent in agents for tool in getattr(agent, "tools", None) or ()]
         self._grounding = sorted({each.name for each in tools if type(each).__name__ in _GROUNDING})
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
-    def unplaced(self, heard: list[_Heard]) -> Iterator[str]:
-        """Yield what of a turn may hold calls that are not seen."""
+    def unplaced(self, events: list[_RecordedEvent]) -> Iterator[str]:
+        """Yield descriptions of the parts of a turn that may contain calls that agenteval cannot see."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
-        for event in (each.event for each in heard):
+        for event in (each.event for each in events):
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
             yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
-            if self._looked_up(event) is not None and len(self._grounding) != 1:
+            if self._grounding_queries(event) is not None and len(self._grounding) != 1:
                 yield "the model looked something up at its provider, with a tool that it does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
-        """What the model looked up, as a call of the tool that did it, if there is one alone."""
-        queries = self._looked_up(event)
+        """Return what the model looked up, as a call of the tool that did it, if there is exactly one such
+        tool."""
+        queries = self._grounding_queries(event)
         if queries is None or len(self._grounding) != 1:
             return []
         return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
-    def _looked_up(self, event: Any) -> list[str] | None:
-        """``None``: nothing. A reply whose metadata an agent as a tool passed on tells of it again."""
+    def _grounding_queries(self, event: Any) -> list[str] | None:
+        """Return what a reply looked up; ``None`` if nothing. A reply that repeats the metadata of an agent
+        that is a tool reports it again."""
         metadata = getattr(event, "grounding_metadata", None)
         queries = [
             each
@@ -364,41 +372,42 @@ class _AtProvider:
 
 
 _UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
-"""Parts that tell of what was carried out at the provider, or by an executor of code."""
+"""Parts that report executions at the provider or by a code executor."""
 
 
 def _parts(event: Any) -> list[Any]:
     return (event.content.parts if event.content else None) or []
 
 
-def _messages(turn: _AdkTurn, at_provider: _AtProvider) -> list[dict[str, Any]]:
-    """The turn as messages in OpenAI's format, without the framework's calls to itself."""
+def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any]]:
+    """Return the turn as messages in OpenAI's format, without the framework's internal calls."""
     transcript = Transcript()
-    for place, heard in enumerate(turn.heard):
-        if getattr(heard.event, "partial", None) or heard.event.author == "user":
+    for place, recorded in enumerate(turn.events):
+        if getattr(recorded.event, "partial", None) or recorded.event.author == "user":
             continue
-        if looked_up := at_provider.calls(heard.event, place):
-            transcript.answer(None, looked_up, agent=heard.event.author)
-        _write_answer(transcript, heard, turn)
-        for part in _parts(heard.event):
+        if looked_up := at_provider.calls(recorded.event, place):
+            transcript.answer(None, looked_up, agent=recorded.event.author)
+        _write_answer(transcript, recorded, turn)
+        for part in _parts(recorded.event):
             if part.function_response and not _is_hidden(part.function_response, turn):
                 _write_result(transcript, part.function_response, turn)
     return transcript.to_openai()
 
 
-def _write_answer(transcript: Transcript, heard: _Heard, turn: _AdkTurn) -> None:
-    """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
-    event, is_inner = heard
-    text = "" if is_inner else _words(event)
+def _write_answer(transcript: Transcript, recorded: _RecordedEvent, turn: _AdkTurn) -> None:
+    """Add an agent's message. A hand-off is one without text. The text of an agent that is a tool is left
+    out, since its caller passes it on."""
+    event, is_inner = recorded
+    text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
     if text or calls:
-        end = None if is_inner else _end_of(event)
+        end = None if is_inner else _finish_reason(event)
         transcript.answer(text or None, calls, agent=event.author, finish_reason=end)
     elif not is_inner and getattr(event.actions, "transfer_to_agent", None):
         transcript.answer(None, agent=event.author)
 
 
-def _words(event: Any) -> str:
+def _answer_text(event: Any) -> str:
     return "".join(part.text for part in _parts(event) if part.text and not getattr(part, "thought", None))
 
 
@@ -407,18 +416,19 @@ def _calls_in(event: Any, turn: _AdkTurn) -> list[ToolCall]:
     return [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
 
 
-def _end_of(event: Any) -> str | None:
+def _finish_reason(event: Any) -> str | None:
     end = getattr(event, "finish_reason", None)
     return None if end is None else getattr(end, "name", str(end))
 
 
 def _is_hidden(call: Any, turn: _AdkTurn) -> bool:
-    """Whether a call, or a result, is the framework's own."""
+    """Return whether a call or a result is the framework's own."""
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
 def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
-    """A result that is no mapping stands in one, which the framework adds; an error stands in ``error``."""
+    """Add the result of a call. The framework wraps a result that is no mapping in ``result``, and puts an
+    error into ``error``."""
     response = result.response
     failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))
     if isinstance(response, dict) and list(response) == ["result"]:
@@ -426,35 +436,36 @@ def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
     transcript.result(result.id, response, error=failed)
 
 
-def _speaker(heard: list[_Heard]) -> str | None:
-    authors = [each.event.author for each in heard if not each.is_inner and each.event.author != "user"]
+def _speaker(events: list[_RecordedEvent]) -> str | None:
+    authors = [each.event.author for each in events if not each.is_inner and each.event.author != "user"]
     return authors[-1] if authors else None
 
 
-def _usage(heard: list[_Heard]) -> list[dict[str, Any]] | None:
-    """What each model call of a turn reported, agents as tools included; ``None`` if no model did."""
-    told = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
-    return [{name: getattr(each, name, None) for name in _COUNTS} for each in told] or None
+def _usage(events: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
+    """Return the usage that each model call of a turn reported, including agents that are tools; ``None`` if
+    no model reported any."""
+    reported = [each.event.usage_metadata for each in events if each.event.usage_metadata is not None]
+    return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 
 
-def _require_done(heard: list[_Heard]) -> None:
-    """Raises ``Waits`` for a call that nobody has answered, and ``RuntimeError`` for a model's failure."""
-    answered = {each.id for one in heard for each in one.event.get_function_responses()}
-    for event, _ in heard:
+def _require_done(events: list[_RecordedEvent]) -> None:
+    """Raise ``Waits`` for a call without an answer, and ``RuntimeError`` for a model's failure."""
+    answered = {each.id for one in events for each in one.event.get_function_responses()}
+    for event, _ in events:
         pending = set(getattr(event, "long_running_tool_ids", None) or ()) - answered
         for call in event.get_function_calls():
             if call.id in pending:
                 raise Waits(_waits_for(call))
-    last = next((each.event for each in reversed(heard) if not each.is_inner), None)
+    last = next((each.event for each in reversed(events) if not each.is_inner), None)
     if last is not None and getattr(last, "error_code", None) and not (last.content and last.content.parts):
         raise RuntimeError(f"the model's reply is an error: {last.error_code}: {last.error_message or ''}")
 
 
 def _waits_for(call: Any) -> str:
     args = call.args or {}
-    asked = (args.get("originalFunctionCall") or {}).get("name", "a tool")
+    tool = (args.get("originalFunctionCall") or {}).get("name", "a tool")
     if call.name == "adk_request_confirmation":
-        return f"confirmation of {asked}"
+        return f"confirmation of {tool}"
     if call.name == "adk_request_credential":
         return "credentials for a tool"
     if call.name == "adk_request_input":

@@ -1,4 +1,4 @@
-"""Agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
+"""Play agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CODE_ACT = "llama_index.core.agent.workflow.codeact_agent.CodeActAgent"
 _REACT = "llama_index.core.agent.workflow.react_agent.ReActAgent"
 _WORKFLOW = "workflows.workflow.Workflow"
 _HAND_OFF = "handoff"
-"""The framework's own tool; it lets nobody else have the name."""
+"""The framework's own tool, whose name no other tool can have."""
 
 
 class LlamaIndex:
@@ -40,16 +40,16 @@ class LlamaIndex:
     def matches(self, obj: Any) -> bool:
         return is_instance_of(obj, _AGENT, _TEAM)
 
-    def _is_one(self, value: Any) -> bool:
+    def _is_agent_or_workflow(self, value: Any) -> bool:
         return self.matches(value) or _WORKFLOW in kinds(value)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in agent.tools or ():
-                told = _to_tool(tool)
-                found.setdefault(told.name, told)
-                if may_reach(getattr(tool, "real_fn", None), self._is_one, "llama_index"):
+                described = _to_tool(tool)
+                found.setdefault(described.name, described)
+                if may_reach(getattr(tool, "real_fn", None), self._is_agent_or_workflow, "llama_index"):
                     found[""] = MORE
             if agent.tool_retriever is not None:
                 found[""] = MORE
@@ -64,7 +64,7 @@ class LlamaIndex:
                 what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
                 raise Refused(what, "write a function that runs it (docs/agents.md)")
         if deps is not None and deps is not LATER:
-            raise Refused("an agent of LlamaIndex takes no deps", "remove deps; give it initial_state")
+            raise Refused("a LlamaIndex agent takes no deps", "remove deps; give it initial_state")
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
             raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
         return LlamaIndexConversation(obj, world)
@@ -75,7 +75,7 @@ FRAMEWORK = LlamaIndex()
 
 def _agents(obj: Any) -> list[Any]:
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an agent that is made of it")
+        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an instance of it")
     return list(obj.agents.values()) if _TEAM in kinds(obj) else [obj]
 
 
@@ -83,16 +83,17 @@ def _to_tool(tool: Any) -> Tool:
     metadata = tool.metadata
     try:
         schema = metadata.get_parameters_dict()
-    except Exception:  # of the author's schema; the run will tell
+    except Exception:  # an error in the author's schema; the run will show it
         schema = None
     return Tool(metadata.name or "", metadata.description or "", schema)
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class LlamaIndexConversation:
-    """The history is a memory of its own; the framework keeps none that could be given to the next run."""
+    """One conversation. It has a memory of its own as the history, since the framework keeps none that the
+    next run could be given."""
 
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = obj
@@ -104,7 +105,7 @@ class LlamaIndexConversation:
         from llama_index.core.memory import ChatMemoryBuffer
         from llama_index.core.workflow import Context
 
-        if self._memory is None:  # as the framework makes it where it is given none
+        if self._memory is None:  # as the framework does if it gets none
             first = _agents(self._agent)[0]
             self._memory = ChatMemoryBuffer.from_defaults(llm=first.llm)
             self._context = Context(self._agent)
@@ -116,7 +117,7 @@ class LlamaIndexConversation:
                 if waits := _waits_for(event):
                     raise Waits(waits)
                 for name in _at_provider(event):
-                    self._world.note_unplaced(f"'{name}' ran at the provider: its calls are not read")
+                    self._world.note_unseen_calls(f"'{name}' ran at the provider: its calls are not read")
                 _write(transcript, event, is_thinking_aloud=_is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler
@@ -124,16 +125,16 @@ class LlamaIndexConversation:
             with_partial(error, transcript.to_openai(), used or None)
             raise
         finally:
-            if not handler.done():  # it runs by itself, also when nobody waits for it
+            if not handler.done():  # it keeps running even if nobody waits for it
                 await handler.cancel_run()
         messages = _with_answer(transcript, result)
         return {"messages": messages, "usage": used or None, "agent": result.current_agent_name}
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
 
-# ── what happened ────────────────────────────────────────────────────────────────────────────────
+# ── messages and usage ───────────────────────────────────────────────────────────────────────────
 
 
 def _waits_for(event: Any) -> str:
@@ -143,17 +144,17 @@ def _waits_for(event: Any) -> str:
 
 
 def _at_provider(event: Any) -> list[str]:
-    """What of a model's reply its provider carried out."""
+    """Return the types of the calls in a model's reply that its provider ran."""
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
-    calls = [getattr(each, "item", each) for each in ran]  # of a stream, an event that holds the call
+    calls = [getattr(each, "item", each) for each in ran]  # in a stream, the call is inside an event
     fields = [each if isinstance(each, dict) else getattr(each, "__dict__", {}) for each in calls]
     return [str(each.get("type") or "a tool") for each in fields]
 
 
 def _is_thinking_aloud(obj: Any, event: Any) -> bool:
-    """Whether an agent's output has its thoughts and calls as text, which is for itself."""
+    """Return whether an agent writes its thoughts and calls as text, which is not part of the answer."""
     name = getattr(event, "current_agent_name", None)
     return any(agent.name == name and _REACT in kinds(agent) for agent in _agents(obj))
 
@@ -174,20 +175,20 @@ def _calls_in(output: Any) -> list[ToolCall]:
 
 
 def _usage_in(event: Any) -> list[dict[str, Any]]:
-    """What the provider told of the tokens, in its words: the framework keeps its reply as it came."""
+    """Return the token usage in the provider's words, since the framework keeps its reply unchanged."""
     raw = event.raw if type(event).__name__ == "AgentOutput" else None
     for name in ("usage", "usage_metadata", "usageMetadata"):
-        told = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
-        if told is not None:
-            told = told.model_dump() if hasattr(told, "model_dump") else told
-            return [told] if isinstance(told, dict) else []
+        usage = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
+        if usage is not None:
+            usage = usage.model_dump() if hasattr(usage, "model_dump") else usage
+            return [usage] if isinstance(usage, dict) else []
     return []
 
 
 def _with_answer(transcript: Transcript, result: Any) -> list[dict[str, Any]]:
-    """The turn with its answer, which the framework strips of thoughts, or takes from a tool that answers
-    directly."""
+    """Return the turn's messages with the answer, from which the framework strips thoughts, or which it takes
+    from a tool that answers directly."""
     transcript.end_with(result.response.content or "", agent=result.current_agent_name)
     *before, answer = transcript.to_openai()
-    told = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
-    return [*told, answer]
+    kept = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
+    return [*kept, answer]

@@ -1,8 +1,7 @@
-"""Objects of frameworks that keep a memory of their own, in the code around them.
+"""Find stateful objects of frameworks in the code around them.
 
-Where a function calls one that its module holds, nobody makes it anew for a conversation. It is found by what
-the code names: globals, closures, defaults, and what these lead to. Nothing is called.
-"""
+If a function calls one that its module holds, it is not made anew for each conversation. It is found through
+the names in the code: globals, closures, defaults, and what these lead to. Nothing is called."""
 
 from __future__ import annotations
 
@@ -24,14 +23,15 @@ if TYPE_CHECKING:
 
 
 class StatefulClass(NamedTuple):
-    """A class whose objects remember. ``package`` and ``name``: where it is, whatever the modules between.
-    ``by``: the attribute that has what they remember with, for those that need one. ``by_id``: they keep
-    conversations apart by an id that each call gives."""
+    """A class whose objects remember something."""
 
     package: str
+    """The package that contains the class, whatever the modules in between."""
     name: str
     memory_attribute: str = ""
+    """The attribute that holds the memory, for objects that remember only if it is set."""
     is_keyed_by_id: bool = False
+    """True if the objects keep conversations apart by an id in each call."""
     is_agent: bool = False
 
     def is_class_of(self, obj: Any) -> bool:
@@ -62,28 +62,32 @@ STATEFUL_CLASSES = (
     StatefulClass("crewai", "Crew", memory_attribute="memory", is_agent=True),
     StatefulClass("crewai", "Agent", memory_attribute="memory", is_agent=True),
 )
-"""Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's workflows remember
-nothing by themselves."""
+"""The known classes. Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's
+workflows remember nothing by themselves."""
 
-_DEEPEST = 6
-_MOST = 2000
-_ITEMS = 50
+_MAX_DEPTH = 6
+_MAX_OBJECTS = 2000
+_MAX_ITEMS = 50
 _NEW_IDS = ("uuid", "secrets")
-"""Code that takes its ids from these modules has a new one for each call."""
+"""Modules that create ids: code that uses them has a new id for each call."""
 
 
 class SharedMemory(NamedTuple):
-    """``name``: by what the code knows it; ``kind``: its class; ``remedy``: what would keep conversations
-    apart."""
+    """An object that remembers something across conversations."""
 
     name: str
+    """The name by which the code refers to the object."""
     kind: str
+    """The object's class."""
     remedy: str
+    """The change that would keep conversations apart."""
 
 
 def find_shared_memory(code: Any, *, has_ids: bool = False) -> SharedMemory | None:
-    """Return what keeps a memory for all that call ``code``, a function, a class or an object of the
-    author's; ``None`` where nothing is found. ``has_ids``: it gets or makes an id for each conversation."""
+    """Return the object that keeps a memory across all calls of ``code``, a function, a class or an object of
+    the author's; ``None`` if there is none.
+
+    ``has_ids``: the code gets or makes an id for each conversation."""
     walk = _Walk()
     found = [(keeper, shared) for shared, keeper in walk.keepers("", code, 0)]
     has_ids = has_ids or walk.makes_ids
@@ -96,42 +100,43 @@ class _Walk:
         self._seen: dict[int, Any] = {}
 
     def keepers(self, name: str, value: Any, depth: int) -> Iterator[tuple[SharedMemory, StatefulClass]]:
-        if depth > _DEEPEST or len(self._seen) > _MOST or id(value) in self._seen:
+        if depth > _MAX_DEPTH or len(self._seen) > _MAX_OBJECTS or id(value) in self._seen:
             return
         self._seen[id(value)] = value
         if isinstance(value, (FunctionType, ModuleType)):
             module = value.__name__ if isinstance(value, ModuleType) else value.__module__
             self.makes_ids |= module in _NEW_IDS
-        if not inspect.isclass(value) and (keeper := _keeper(value)):
+        if not inspect.isclass(value) and (keeper := _stateful_class_of(value)):
             kind = type(value).__name__
             yield SharedMemory(name, kind, _remedy(keeper, kind)), keeper
             return
-        for inner, each in _named_in(value):
+        for inner, each in _named_values_in(value):
             yield from self.keepers(inner or name, each, depth + 1)
 
 
 def _remedy(keeper: StatefulClass, kind: str) -> str:
     if keeper.is_keyed_by_id:
-        return "let the target take `session_id`, and use it as the id of the conversation there"
+        return "let the target take `session_id`, and use it as the conversation id"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
-        return f"make it anew for each: {made} as the target, or a class that makes it in __init__"
-    return "make it anew for each: name a class as the target, which makes it in __init__"
+        options = f"{made} as the target, or a class that makes it in __init__"
+        return f"make a new one for each conversation: {options}"
+    return "make a new one for each conversation: name a class as the target that makes it in __init__"
 
 
-def _keeper(value: Any) -> StatefulClass | None:
+def _stateful_class_of(value: Any) -> StatefulClass | None:
     if type(value).__module__ == "builtins":
         return None
     return next((each for each in STATEFUL_CLASSES if each.is_class_of(value)), None)
 
 
-def _named_in(value: Any) -> NamedValues:
-    """What a value leads to, by its names; nothing of a library's."""
+def _named_values_in(value: Any) -> NamedValues:
+    """Yield the values that a value leads to, with their names, except those of a library."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
 
-def _of_function(function: Any) -> NamedValues:
+def _read_function(function: Any) -> NamedValues:
     if is_installed(function) and not hasattr(function, "__wrapped__"):
         return
     yield "", getattr(function, "__wrapped__", None)
@@ -140,16 +145,16 @@ def _of_function(function: Any) -> NamedValues:
     yield from ((names[at - len(defaults)], each) for at, each in enumerate(defaults))
     yield from (function.__kwdefaults__ or {}).items()
     yield from closure_variables(function).items()
-    yield from _of_code(function.__code__, function.__globals__)
+    yield from _read_code(function.__code__, function.__globals__)
 
 
-def _of_class(cls: Any) -> NamedValues:
+def _read_class(cls: Any) -> NamedValues:
     if not is_installed(cls) and cls.__module__ != "builtins":
         for each in cls.__mro__[:-1]:
             yield from vars(each).items()
 
 
-def _of_object(obj: Any) -> NamedValues:
+def _read_object(obj: Any) -> NamedValues:
     if not is_installed(type(obj)):
         yield from getattr(obj, "__dict__", {}).items()
         yield "", type(obj)
@@ -160,22 +165,22 @@ def _unnamed(values: Iterable[Any]) -> NamedValues:
 
 
 _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
-    (FunctionType, _of_function),
+    (FunctionType, _read_function),
     (MethodType, lambda method: _unnamed([method.__func__, method.__self__])),
     (partial, lambda made: [*_unnamed([made.func, *made.args]), *made.keywords.items()]),
     ((staticmethod, classmethod), lambda method: _unnamed([method.__func__])),
     (property, lambda found: _unnamed([found.fget])),
-    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_ITEMS]]),
-    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_ITEMS])),
-    (type, _of_class),
-    (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
-    (object, _of_object),
+    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_MAX_ITEMS]]),
+    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_MAX_ITEMS])),
+    (type, _read_class),
+    (ModuleType, lambda module: ()),  # _read_code finds the attributes that code reads
+    (object, _read_object),
 )
-"""By the kind of a value, the first that it is of."""
+"""The readers by type. The first match counts."""
 
 
-def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The globals that code reads, and what it takes from modules that are loaded."""
+def _read_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the globals that code reads, and what it takes from loaded modules."""
     module: Any = None
     for step in dis.get_instructions(code):
         name = str(step.argval)
@@ -193,4 +198,4 @@ def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]
             module = None
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _of_code(constant, known)
+            yield from _read_code(constant, known)

@@ -1,8 +1,7 @@
-"""OpenAI's Agents SDK: an ``agents.Agent``, with its hand-offs and the agents that are its tools.
+"""Play an ``agents.Agent`` of OpenAI's Agents SDK, with its hand-offs and the agents that are its tools.
 
-Agents inside tools are run by the SDK's own ``Runner``: the one place where every run begins, and where their
-sessions, their usage and what ran at the provider are known.
-"""
+The SDK's own ``Runner`` runs agents inside tools. It is the one place where every run begins, and where their
+sessions, their usage and the calls at the provider are known."""
 
 from __future__ import annotations
 
@@ -46,17 +45,18 @@ _HOSTED = frozenset(
         *("ToolSearchTool", "ProgrammaticToolCallingTool"),
     )
 )
-"""What runs at the provider, in the words of ``agents.tool``."""
-_TRIPPED = {
+"""The classes in ``agents.tool`` of tools that run at the provider."""
+_GUARDRAIL_ERRORS = {
     "InputGuardrailTripwireTriggered": "input guardrail",
     "OutputGuardrailTripwireTriggered": "output guardrail",
     "ToolInputGuardrailTripwireTriggered": "input guardrail of a tool",
     "ToolOutputGuardrailTripwireTriggered": "output guardrail of a tool",
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
-"""What ``Runner.run`` is given by an application, beside the agent and what the user said."""
+"""The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's message.
+"""
 _CONVERSATIONS: dict[World, OpenAIAgentsConversation] = {}
-"""By their worlds, those that go on."""
+"""The open conversations, by their worlds."""
 
 
 class _OpenAIAgents:
@@ -71,9 +71,11 @@ class _OpenAIAgents:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
             for tool in getattr(agent, "tools", ()):
-                told = _to_tool(tool)
-                found.setdefault(told.name, told)
-            if agent.mcp_servers or any(_runs_others(each) or _is_of_server(each) for each in agent.tools):
+                described = _to_tool(tool)
+                found.setdefault(described.name, described)
+            if agent.mcp_servers or any(
+                _may_run_other_agents(each) or _is_of_server(each) for each in agent.tools
+            ):
                 found.setdefault(MORE.name, MORE)
         return list(found.values())
 
@@ -82,26 +84,29 @@ class _OpenAIAgents:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> OpenAIAgentsConversation:
         self._require(obj, deps)
-        _seam(self)
+        _install_runner(self)
         from agents import set_tracing_disabled
 
-        set_tracing_disabled(True)  # its traces go to OpenAI
+        set_tracing_disabled(True)  # tracing would send data to OpenAI
         return OpenAIAgentsConversation(obj, world, deps)
 
     def _require(self, obj: Any, deps: Any) -> None:
         known = kinds(obj)
         if _AGENT not in known:
-            what = f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not played"
+            what = (
+                f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not supported"
+            )
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
-            what = f"'{obj.name}' is a {type(obj).__name__}: what it does in its sandbox cannot be answered"
+            what = f"'{obj.name}' is a {type(obj).__name__}"
+            what += ": a scenario cannot answer for what it does in its sandbox"
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
             raise unsupported_version_error(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):
             for tool in agent.tools:
                 _is_hosted(tool)
-        if deps is None and (needed := _context_of(obj)):
+        if deps is None and (needed := _required_context(obj)):
             what = f"the agent '{obj.name}' needs a context of type {needed}"
             raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
 
@@ -109,28 +114,28 @@ class _OpenAIAgents:
 FRAMEWORK = _OpenAIAgents()
 
 
-def _context_of(agent: Any) -> str | None:
-    """The type that ``Agent[Shop](…)`` was written with."""
+def _required_context(agent: Any) -> str | None:
+    """Return the name of the context type in ``Agent[Shop](…)``."""
     args = getattr(getattr(agent, "__orig_class__", None), "__args__", ())
     needed = args[0] if args else None
     is_one = isinstance(needed, type) and needed not in (type(None), object)
     return needed.__name__ if is_one and needed is not None else None
 
 
-# ── what there is before a run ───────────────────────────────────────────────────────────────────
+# ── agents and tools ─────────────────────────────────────────────────────────────────────────────
 
 
 def _all_agents(agent: Any) -> list[Any]:
-    """An agent and all that it can reach."""
-    return list(walk_tree(agent, _reached_from)) if _is_agent(agent) else []
+    """Return an agent and all agents that it can reach."""
+    return list(walk_tree(agent, _reachable_agents)) if _is_agent(agent) else []
 
 
-def _reached_from(agent: Any) -> list[Any]:
-    return list(filter(_is_agent, (*map(_handed_to, agent.handoffs), *map(_agent_of, agent.tools))))
+def _reachable_agents(agent: Any) -> list[Any]:
+    return list(filter(_is_agent, (*map(_handoff_target, agent.handoffs), *map(_wrapped_agent, agent.tools))))
 
 
-def _handed_to(handoff: Any) -> Any:
-    """The agent of a hand-off. The SDK keeps it in what ``handoff()`` made."""
+def _handoff_target(handoff: Any) -> Any:
+    """Return the agent of a hand-off, which the SDK keeps in the object that ``handoff()`` made."""
     if _AGENT in kinds(handoff):
         return handoff
     reference = getattr(handoff, "_agent_ref", None)
@@ -138,28 +143,29 @@ def _handed_to(handoff: Any) -> Any:
     return agent or find_in_closures(getattr(handoff, "on_invoke_handoff", None), _is_agent)
 
 
-def _agent_of(tool: Any) -> Any:
-    """The agent that is a tool by its ``as_tool``; ``None`` for all other tools."""
+def _wrapped_agent(tool: Any) -> Any:
+    """Return the agent that became a tool through ``as_tool``; ``None`` for all other tools."""
     known = getattr(tool, "_agent_instance", None)
     if known is not None or not hasattr(tool, "on_invoke_tool") or not is_agent_tool(tool):
         return known
     return find_in_closures(tool.on_invoke_tool, _is_agent)
 
 
-def _runs_others(tool: Any) -> bool:
-    """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
+def _may_run_other_agents(tool: Any) -> bool:
+    """Return whether the function of a tool refers to an agent, which it may run and which has tools of its
+    own."""
 
     def names_one(value: Any) -> bool:
         return _is_agent(value) or may_reach(value, _is_agent, "agents")
 
     return (
-        _agent_of(tool) is None
+        _wrapped_agent(tool) is None
         and find_in_closures(getattr(tool, "on_invoke_tool", None), names_one) is not None
     )
 
 
 def _is_of_server(tool: Any) -> bool:
-    """Whether it stands for the tools of an MCP server that the provider calls."""
+    """Return whether a tool stands for those of an MCP server that the provider calls."""
     return type(tool).__name__ == "HostedMCPTool"
 
 
@@ -174,13 +180,13 @@ def _to_tool(tool: Any) -> Tool:
         description if isinstance(description, str) else "",
         getattr(tool, "params_json_schema", None),
         hosted=_is_hosted(tool),
-        is_agent=_agent_of(tool) is not None,
+        is_agent=_wrapped_agent(tool) is not None,
     )
 
 
 def _is_hosted(tool: Any) -> bool:
-    """Whether it runs at the provider. Raises ``Refused`` for what acts on this machine in a way that nobody
-    else can answer, and for what is not known."""
+    """Return whether a tool runs at the provider. Raise ``Refused`` for an unknown tool, and for one that
+    acts on this machine in a way that cannot be answered for it."""
     names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
     if names & {"LocalShellTool", "ShellTool"}:
         return getattr(tool, "executor", None) is None
@@ -188,11 +194,11 @@ def _is_hosted(tool: Any) -> bool:
         return False
     if names & _HOSTED:
         return True
-    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts by itself"
-    raise Refused(f"{what}: a scenario cannot answer it", "take it out of the agent's tools")
+    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts on its own"
+    raise Refused(f"{what}: a scenario cannot answer for it", "remove it from the agent's tools")
 
 
-# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+# ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
 class OpenAIAgentsConversation:
@@ -204,26 +210,26 @@ class OpenAIAgentsConversation:
         self._servers = _Servers()
         self._history: list[Any] = []
         self._usages: list[Any] = []
-        self._connects = any(map(_connects, _all_agents(agent)))
+        self._needs_connections = any(map(_needs_connection, _all_agents(agent)))
         self._agent = self.copy(agent)
         _CONVERSATIONS[world] = self
 
     async def reply(self, text: str) -> dict[str, Any]:
-        runner = _seam(FRAMEWORK)
+        runner = _install_runner(FRAMEWORK)
         await self._servers.connect()
         self._usages = []
-        given = [*self._history, {"role": "user", "content": text}]
+        model_input = [*self._history, {"role": "user", "content": text}]
         try:
-            result = await runner.own.run(self._agent, given, **self._options)
+            result = await runner.original.run(self._agent, model_input, **self._options)
         except Exception as error:
             data = getattr(error, "run_data", None)
             self._count(data)
             transcript = self._transcript(data.new_items if data else ())
-            tripped = _tripped(error)
+            tripped = _guardrail_message(error)
             if not tripped:
                 with_partial(error, transcript.to_openai(), self._usage())
                 raise
-            self._history = [*given, {"role": "assistant", "content": tripped}]
+            self._history = [*model_input, {"role": "assistant", "content": tripped}]
             transcript.answer(None, refusal=tripped)
             return self._reply(transcript)
         self._count(result)
@@ -245,44 +251,48 @@ class OpenAIAgentsConversation:
         await self._servers.close()
 
     def _transcript(self, items: Any) -> Transcript:
-        """The items of a turn as messages."""
+        """Return the items of a turn as messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
-            self._world.note_unplaced(f"an item '{kind}' of a run is not read")
-        transcript, refused = Transcript(), self._refused(items)
+            self._world.note_unseen_calls(f"an item '{kind}' of a run is not read")
+        transcript, refused = Transcript(), self._refused_call_ids(items)
         for item in items:
             if item.type in _WRITERS:
                 _WRITERS[item.type](transcript, item, refused)
         return transcript
 
-    def _refused(self, items: Any) -> set[str]:
-        """The ids of calls for which the scenario was not asked: their tools have not run. They were refused,
-        by the SDK, a guardrail or a person."""
-        calls = [_called(item)[0] for item in items if item.type == "tool_call_item"]
+    def _refused_call_ids(self, items: Any) -> set[str]:
+        """Return the ids of calls for which the scenario was not asked: the SDK, a guardrail or a person
+        refused them, and their tools did not run."""
+        calls = [_parse_call(item)[0] for item in items if item.type == "tool_call_item"]
         names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
-        ours = [_id_of(raw) for raw in results if _field(raw, "type") in _OF_OUR_TOOLS]
-        return {call_id for call_id in ours if not self._was_asked(call_id, names.get(call_id, ""))}
+        local_ids = [_id_of(raw) for raw in results if _field(raw, "type") in _LOCAL_RESULT_TYPES]
+        return {call_id for call_id in local_ids if not self._was_asked(call_id, names.get(call_id, ""))}
 
     def _was_asked(self, call_id: str, name: str) -> bool:
-        """Whether a call reached the scenario: by its id, where the SDK gave its tool one."""
-        asked = self._world.calls_so_far
+        """Return whether a call reached the scenario, by its id if the SDK gave its tool one."""
+        requested = self._world.calls_so_far
         return self._world.has_received_call(call_id) or any(
-            each[0] == name and not each.call_id for each in asked
+            each[0] == name and not each.call_id for each in requested
         )
 
-    # ── connections of its own
+    # ── copies of agents
 
     def copy(self, agent: Any) -> Any:
-        """The one that this conversation has of an agent, where its servers have to be connected, or those of
-        an agent that it can reach. Its fields are as they were; a constructor of the author's own is not
-        called."""
-        if not self._connects or not _is_agent(agent):
+        """Return this conversation's copy of an agent if its MCP servers, or those of an agent that it can
+        reach, have to be connected; otherwise the agent itself.
+
+        The copy has the same fields; a constructor of the author's is not called."""
+        if not self._needs_connections or not _is_agent(agent):
             return agent
         known = self._copies.get(id(agent))
         if known:
             return known[1]
         new = copy.copy(agent)
-        self._copies[id(agent)] = (agent, new)  # first: agents hand over to each other
+        self._copies[id(agent)] = (
+            agent,
+            new,
+        )  # before its parts are copied, because hand-offs may be circular
         self._copies[id(new)] = (new, new)
         new.handoffs = [self._handoff(each) for each in agent.handoffs]
         new.mcp_servers = [self._servers.connected_copy(each) for each in agent.mcp_servers]
@@ -299,10 +309,11 @@ class OpenAIAgentsConversation:
         new.on_invoke_handoff = invoked
         return new
 
-    # ── runs inside of it
+    # ── runs inside tools
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What a run inside a tool is given: a session of the author's would be that of all conversations."""
+        """Return the options for a run inside a tool. A session of the author's is replaced, since all
+        conversations would share it."""
         session = options.get("session")
         if session is None:
             return options
@@ -312,19 +323,21 @@ class OpenAIAgentsConversation:
             self._sessions[id(session)] = (session, SQLiteSession(uuid.uuid4().hex))
         return {**options, "session": self._sessions[id(session)][1]}
 
-    def counted(self, result: Any) -> Any:
-        """A run inside a tool, whose items do not come up."""
+    def record_run(self, result: Any) -> Any:
+        """Record a run inside a tool, whose items do not reach the outer run."""
         self._count(result)
-        called = [_called(item) for item in result.new_items if item.type == "tool_call_item"]
+        called = [_parse_call(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
-            self._world.note_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
+            self._world.note_unseen_calls(f"'{name}' ran at the provider, for an agent that is a tool")
         return result
 
-    def streamed(self, agent: Any, result: Any) -> Any:
-        """The same for a run whose items are not there yet."""
+    def record_streamed_run(self, agent: Any, result: Any) -> Any:
+        """Record a streamed run inside a tool, whose items do not exist yet."""
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
-            self._world.note_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
+            self._world.note_unseen_calls(
+                f"'{name}' may have run at the provider, for an agent that is a tool"
+            )
         return result
 
     def _count(self, result: Any) -> None:
@@ -349,7 +362,7 @@ def _counts(usage: Any) -> dict[str, Any]:
 
 
 def _options(deps: Any) -> dict[str, Any]:
-    """What each run of a conversation is given: a context, or a dict of options by their names."""
+    """Return the options for each run of a conversation: a context, or a dict of options by name."""
     if isinstance(deps, dict) and deps and _OPTIONS.issuperset(deps):
         return dict(deps)
     if "agents.run.RunConfig" in kinds(deps) or "agents.run_config.RunConfig" in kinds(deps):
@@ -357,9 +370,10 @@ def _options(deps: Any) -> dict[str, Any]:
     return {} if deps is None else {"context": deps}
 
 
-def _tripped(error: BaseException) -> str:
-    """What a guardrail that stops a turn says to the user: the SDK has no words of its own for it."""
-    kind = _TRIPPED.get(type(error).__name__)
+def _guardrail_message(error: BaseException) -> str:
+    """Return the message to the user from a guardrail that stopped a turn, for which the SDK has no text of
+    its own; empty for any other error."""
+    kind = _GUARDRAIL_ERRORS.get(type(error).__name__)
     if not kind:
         return ""
     guardrail = getattr(getattr(error, "guardrail_result", error), "guardrail", None)
@@ -368,17 +382,19 @@ def _tripped(error: BaseException) -> str:
 
 
 def _waits_for(result: Any) -> str:
-    """What a person is to decide."""
-    asked = list(getattr(result, "interruptions", None) or ())
-    asked += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
+    """Return what a person has to decide; empty if nothing."""
+    pending = list(getattr(result, "interruptions", None) or ())
+    pending += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
     answered = any(item.type == "mcp_approval_response_item" for item in result.new_items)
-    if not asked or (answered and not getattr(result, "interruptions", None)):
+    if not pending or (answered and not getattr(result, "interruptions", None)):
         return ""
-    names = [getattr(item, "tool_name", None) or _field(item.raw_item, "name") or "a tool" for item in asked]
+    names = [
+        getattr(item, "tool_name", None) or _field(item.raw_item, "name") or "a tool" for item in pending
+    ]
     return f"approval of {', '.join(map(str, names))}"
 
 
-# ── the messages of a turn ───────────────────────────────────────────────────────────────────────
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 _READ = frozenset(
@@ -389,15 +405,15 @@ _READ = frozenset(
         *("tool_search_call_item", "tool_search_output_item"),
     )
 )
-"""The items that are read, or that hold no calls."""
-_OF_OUR_TOOLS = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
+"""The items that are read or that contain no calls."""
+_LOCAL_RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
 def _speaker(item: Any) -> str | None:
     return getattr(getattr(item, "agent", None), "name", None)
 
 
-def _write_words(transcript: Transcript, item: Any, _refused: set[str]) -> None:
+def _write_message(transcript: Transcript, item: Any, _refused: set[str]) -> None:
     parts = _field(item.raw_item, "content") or ()
     text = "".join(_field(part, "text") or "" for part in parts)
     refusal = "".join(_field(part, "refusal") or "" for part in parts)
@@ -405,14 +421,14 @@ def _write_words(transcript: Transcript, item: Any, _refused: set[str]) -> None:
 
 
 def _write_call(transcript: Transcript, item: Any, _refused: set[str]) -> None:
-    call, hosted_result = _called(item)
+    call, hosted_result = _parse_call(item)
     transcript.more_calls([call], agent=_speaker(item))
     if hosted_result is not None:
         transcript.result(call.id, hosted_result)
 
 
 def _write_hand_off(transcript: Transcript, item: Any, _refused: set[str]) -> None:
-    """It is an answer without a word, of the agent that hands over."""
+    """Add a hand-off as a message without text from the agent that hands over."""
     transcript.more_calls([], agent=_speaker(item))
 
 
@@ -423,22 +439,23 @@ def _write_result(transcript: Transcript, item: Any, refused: set[str]) -> None:
 
 
 _WRITERS: dict[str, Callable[[Transcript, Any, set[str]], None]] = {
-    "message_output_item": _write_words,
+    "message_output_item": _write_message,
     "tool_call_item": _write_call,
     "handoff_call_item": _write_hand_off,
     "tool_call_output_item": _write_result,
 }
-"""By the kind of an item. ``refused``: the ids of calls that no tool ran for."""
+"""The functions that write the items of each kind. ``refused`` holds the ids of calls for which no tool ran.
+"""
 
 
-def _called(item: Any) -> tuple[ToolCall, str | None]:
-    """A call; and its result, if it ran at the provider."""
+def _parse_call(item: Any) -> tuple[ToolCall, str | None]:
+    """Return a call, and its result if it ran at the provider."""
     raw = item.raw_item
     kind = str(_field(raw, "type") or "")
     read = _ARGUMENTS.get(kind)
     if read is not None:
         return ToolCall(_id_of(raw), _name_of(item, kind), read(raw) or "{}"), None
-    arguments = _field(raw, "arguments") or _asked(raw)
+    arguments = _field(raw, "arguments") or _hosted_arguments(raw)
     result = _text(next(filter(None, (_field(raw, key) for key in _RESULTS)), ""))
     return ToolCall(_id_of(raw), _name_of(item, kind), arguments), result
 
@@ -446,15 +463,15 @@ def _called(item: Any) -> tuple[ToolCall, str | None]:
 _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "function_call": lambda raw: _field(raw, "arguments"),
     "custom_tool_call": lambda raw: {"input": _field(raw, "input")},
-    "local_shell_call": lambda raw: shell_arguments(_object(_field(raw, "action"))),
-    "shell_call": lambda raw: shell_arguments(_object(_field(raw, "action"))),
-    "apply_patch_call": lambda raw: file_patch_arguments(_object(_field(raw, "operation"))),
+    "local_shell_call": lambda raw: shell_arguments(_with_attributes(_field(raw, "action"))),
+    "shell_call": lambda raw: shell_arguments(_with_attributes(_field(raw, "action"))),
+    "apply_patch_call": lambda raw: file_patch_arguments(_with_attributes(_field(raw, "operation"))),
 }
-"""By the type of a call that runs here, where its arguments are."""
+"""The readers of the arguments, by the type of a call that runs here."""
 
 
 def _name_of(item: Any, kind: str) -> Any:
-    """Tools of the SDK's own have no name in their calls, but a type."""
+    """Return the name of a call's tool. Calls of the SDK's own tools have a type in place of a name."""
     if name := _field(item.raw_item, "name"):
         return name
     known = getattr(item, "_resolved_tool_name", None) if kind.endswith("shell_call") else None
@@ -462,11 +479,11 @@ def _name_of(item: Any, kind: str) -> Any:
 
 
 _RESULTS = ("output", "error", "results", "outputs", "result", "status")
-_ASKED = ("action", "queries", "code")
+_HOSTED_ARGUMENTS = ("action", "queries", "code")
 
 
-def _asked(raw: Any) -> Message:
-    found = {key: _plain(value) for key in _ASKED if (value := _field(raw, key)) is not None}
+def _hosted_arguments(raw: Any) -> Message:
+    found = {key: _plain(value) for key in _HOSTED_ARGUMENTS if (value := _field(raw, key)) is not None}
     return found.get("action") if isinstance(found.get("action"), dict) else found  # type: ignore[return-value]
 
 
@@ -483,15 +500,15 @@ class _Fields:
         self.__dict__.update(fields)
 
 
-def _object(value: Any) -> Any:
+def _with_attributes(value: Any) -> Any:
     return _Fields(value) if isinstance(value, dict) else value
 
 
 def _write_answer(transcript: Transcript, output: Any, agent: str) -> None:
-    """The last message is what the turn gave. That is not always what the model said: a tool's result may be
-    it, and a structured answer is what was read from the model's text."""
-    is_said = transcript.ends_in_answer and isinstance(output, str)
-    if output is not None and not is_said:
+    """Make the output of the turn the last message. It may differ from the model's text: it may be a tool's
+    result, or a structured answer parsed from the text."""
+    is_last_message = transcript.ends_in_answer and isinstance(output, str)
+    if output is not None and not is_last_message:
         transcript.end_with(_text(output), agent=agent)
 
 
@@ -508,24 +525,24 @@ def _plain(value: Any) -> Any:
 # ── MCP ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _connects(agent: Any) -> bool:
-    """Whether it has a server that nobody has connected, of a kind that needs it."""
+def _needs_connection(agent: Any) -> bool:
+    """Return whether an agent has an unconnected server of a kind that needs a connection."""
     return any(getattr(server, "session", agent) is None for server in agent.mcp_servers)
 
 
 class _Servers:
-    """The MCP servers of a conversation's agents that nobody has connected: each conversation has its own
-    connection. One task opens and closes them, as their transports demand."""
+    """The unconnected MCP servers of a conversation's agents, each with a connection for this conversation.
+    One task opens and closes them, as their transports require."""
 
     def __init__(self) -> None:
-        self._own: list[tuple[Any, Any]] = []
+        self._copies: list[tuple[Any, Any]] = []
         self._task: asyncio.Task[None] | None = None
         self._over: asyncio.Event | None = None
 
     def connected_copy(self, server: Any) -> Any:
         if getattr(server, "session", self) is not None:
             return server
-        for known, new in self._own:
+        for known, new in self._copies:
             if server is known:
                 return new
         new = copy.copy(server)
@@ -534,21 +551,21 @@ class _Servers:
                 setattr(new, name, type(value)())
             elif isinstance(value, (list, dict, set)):
                 setattr(new, name, copy.copy(value))
-        self._own.append((server, new))
+        self._copies.append((server, new))
         return new
 
     async def connect(self) -> None:
-        if not self._own or self._task is not None:
+        if not self._copies or self._task is not None:
             return
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
-        self._task = asyncio.ensure_future(self._hold(self._over, ready))
+        self._task = asyncio.ensure_future(self._keep_connected(self._over, ready))
         await ready
 
-    async def _hold(self, over: asyncio.Event, ready: asyncio.Future[None]) -> None:
+    async def _keep_connected(self, over: asyncio.Event, ready: asyncio.Future[None]) -> None:
         connected = []
         try:
-            for _, server in self._own:
+            for _, server in self._copies:
                 connected.append(server)
                 await server.connect()
             ready.set_result(None)
@@ -566,11 +583,12 @@ class _Servers:
             await self._task
 
 
-# ── the place where every run begins ─────────────────────────────────────────────────────────────
+# ── runner ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _seam(framework: Any) -> _Runner:
-    """Ours, as what ``agents.Runner`` hands every run to. ``own``: what it was."""
+def _install_runner(framework: Any) -> _Runner:
+    """Install and return agenteval's runner, to which ``agents.Runner`` then passes every run; ``original``
+    is the previous one."""
     import agents.run
 
     missing = [
@@ -589,33 +607,33 @@ def _seam(framework: Any) -> _Runner:
 
 
 class _Runner:
-    """Runs an agent as ever, with an eye on what is run inside of a conversation's tools."""
+    """A runner that runs agents as usual and records the runs inside a conversation's tools."""
 
-    def __init__(self, own: Any) -> None:
-        self.own = own
+    def __init__(self, original: Any) -> None:
+        self.original = original
 
     async def run(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        if (conversation := _here()) is None:
-            return await self.own.run(starting_agent, input, **options)
+        if (conversation := _current_conversation()) is None:
+            return await self.original.run(starting_agent, input, **options)
         agent, options = conversation.copy(starting_agent), conversation.options(options)
-        return conversation.counted(await self.own.run(agent, input, **options))
+        return conversation.record_run(await self.original.run(agent, input, **options))
 
     def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        if (conversation := _here()) is None:
-            return self.own.run_sync(starting_agent, input, **options)
+        if (conversation := _current_conversation()) is None:
+            return self.original.run_sync(starting_agent, input, **options)
         agent, options = conversation.copy(starting_agent), conversation.options(options)
-        return conversation.counted(self.own.run_sync(agent, input, **options))
+        return conversation.record_run(self.original.run_sync(agent, input, **options))
 
     def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        if (conversation := _here()) is None:
-            return self.own.run_streamed(starting_agent, input, **options)
+        if (conversation := _current_conversation()) is None:
+            return self.original.run_streamed(starting_agent, input, **options)
         agent, options = conversation.copy(starting_agent), conversation.options(options)
-        return conversation.streamed(agent, self.own.run_streamed(agent, input, **options))
+        return conversation.record_streamed_run(agent, self.original.run_streamed(agent, input, **options))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.own, name)
+        return getattr(self.original, name)
 
 
-def _here() -> OpenAIAgentsConversation | None:
+def _current_conversation() -> OpenAIAgentsConversation | None:
     world = current_world()
     return _CONVERSATIONS.get(world) if world is not None else None

@@ -1,4 +1,4 @@
-"""Agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
+"""Play agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
-"""The second in versions that are too old; these are refused by name."""
-_THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
-"""Toolsets that keep the names of what they wrap."""
+"""The agent classes. Versions with the second one are too old; they are refused by name."""
+_NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
+"""Toolsets that keep the tool names of what they wrap."""
 _INTERNAL = ("", "tool_search")
-"""What the framework adds by itself: how a model finds tools that are loaded late."""
+"""The tools that the framework itself adds so that a model finds deferred tools."""
 _ONLY_IN_A_RUN = ("", "mcp_server")
-"""What stands for tools that a function chooses, or that a server at the provider has."""
+"""Placeholders for tools that a function chooses, or that a server at the provider has."""
 _AT_PROVIDER = "builtin-tool-call"
 _READ = frozenset(
     (
@@ -39,7 +39,7 @@ _READ = frozenset(
         *(_AT_PROVIDER, "builtin-tool-return"),
     )
 )
-"""The kinds of parts of a model's reply that are read, or that hold no calls."""
+"""The kinds of parts of a model's reply that are read or that contain no calls."""
 
 
 class PydanticAI:
@@ -78,19 +78,19 @@ FRAMEWORK = PydanticAI()
 
 
 def _tools_in(toolset: Any) -> Iterator[Tool]:
-    """The tools of a toolset, as far as they are known before a run."""
+    """Yield the tools of a toolset, as far as they are known before a run."""
     kind, mro = type(toolset).__name__, kinds(toolset)
-    held = getattr(toolset, "tools", None)
-    if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(held, dict):
-        for name, tool in held.items():
+    tools = getattr(toolset, "tools", None)
+    if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(tools, dict):
+        for name, tool in tools.items():
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
             yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
             if may_reach(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
-                yield MORE  # those of an agent that the function runs
+                yield MORE  # the tools of an agent that the function runs
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
             yield from _tools_in(each)
-    elif kind in _THROUGH:
+    elif kind in _NAME_KEEPING_TOOLSETS:
         yield from _tools_in(toolset.wrapped)
     else:
         yield MORE
@@ -123,7 +123,7 @@ class PydanticAIConversation:
         outputs = _output_tools(self._agent)
         if any(_is_output(part, outputs) for each in new for part in each.parts):
             transcript.answer(_text(result.output))
-        else:  # what a validator or an output function made of a text is what the caller gets
+        else:  # the caller gets what a validator or an output function made of the text
             transcript.end_with(_text(result.output))
         return {**self._reply(new, transcript), "agent": getattr(self._agent, "name", None)}
 
@@ -132,12 +132,12 @@ class PydanticAIConversation:
 
     def _transcript(self, new: list[Any]) -> Transcript:
         outputs = _output_tools(self._agent)
-        for part in _replied(new):
+        for part in _reply_parts(new):
             if part.part_kind not in _READ:
-                self._world.note_unplaced(f"a part '{part.part_kind}' of a reply is not read")
-            if _is_output(part, outputs) and _is_function(self._agent, part.tool_name):
+                self._world.note_unseen_calls(f"a part '{part.part_kind}' of a reply is not read")
+            if _is_output(part, outputs) and _has_output_function(self._agent, part.tool_name):
                 what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
-                self._world.note_unplaced(what)
+                self._world.note_unseen_calls(what)
         transcript = Transcript()
         elsewhere = _at_provider(new)
         for message in new:
@@ -150,34 +150,36 @@ class PydanticAIConversation:
         return transcript
 
     def _is_refused(self, result: Any) -> bool:
-        """Where only the world answers for tools: what it was not asked for did not run."""
+        """Return whether a call was refused: if only the world answers for tools, a call that did not reach
+        it did not run."""
         return not self._may_answer and not self._world.has_received_call(result.tool_call_id)
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
 
 def _waiting_for(output: Any) -> str:
     names = [call.tool_name for call in (*output.approvals, *output.calls)]
     kind = "approval of" if output.approvals else "result of"
-    told = ", ".join(dict.fromkeys(names))
-    return f"the agent waits for a person (the {kind} {told}); agenteval cannot answer that yet"
+    listed = ", ".join(dict.fromkeys(names))
+    return f"the agent waits for a person (the {kind} {listed}); agenteval cannot answer that yet"
 
 
 def _output_tools(agent: Any) -> frozenset[str]:
-    """What the framework adds for structured output; it is the answer, and no tool."""
+    """Return the names of the tools that the framework adds for structured output. Their arguments are the
+    answer."""
     defs = getattr(getattr(agent, "_output_toolset", None), "_tool_defs", None) or ()
     return frozenset(each.name for each in defs)
 
 
-def _is_function(agent: Any, name: str) -> bool:
-    """Whether an output is made by a function of the author's."""
+def _has_output_function(agent: Any, name: str) -> bool:
+    """Return whether a function of the author's makes the output."""
     processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
     return getattr(processors.get(name), "_function_schema", None) is not None
 
 
 def _capabilities(agent: Any) -> list[Any]:
-    """Those of an agent (2.x), flat."""
+    """Return an agent's capabilities (2.x) as a flat list."""
     found: list[Any] = []
     root = getattr(agent, "_root_capability", None)
     if root is not None:
@@ -186,12 +188,12 @@ def _capabilities(agent: Any) -> list[Any]:
 
 
 def _is_dynamic(capability: Any) -> bool:
-    """Whether what it gives an agent is known only in a run."""
+    """Return whether a capability's contribution is known only in a run."""
     return type(capability).__name__ == "DynamicCapability"
 
 
 def _may_answer_for_tools(capability: Any) -> bool:
-    """Whether it may answer a call in the place of the tool."""
+    """Return whether a capability may answer a call in place of the tool."""
     hooks = getattr(capability, "_registry", None)
     if isinstance(hooks, dict):
         return any("tool" in name for name in hooks)
@@ -210,17 +212,17 @@ def _text(value: Any) -> str:
     return to_json(value, fallback=str, bytes_mode="base64").decode()
 
 
-# ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────
+# ── messages in OpenAI's format ──────────────────────────────────────────────────────────────────
 
 
-def _replied(messages: list[Any]) -> list[Any]:
-    """The parts of the model's replies."""
+def _reply_parts(messages: list[Any]) -> list[Any]:
+    """Return the parts of the model's replies."""
     return [part for message in messages if message.kind == "response" for part in message.parts]
 
 
 def _at_provider(messages: list[Any]) -> set[str]:
-    """The ids of calls that the model's provider carried out."""
-    return {part.tool_call_id for part in _replied(messages) if part.part_kind == _AT_PROVIDER}
+    """Return the ids of calls that the model's provider ran."""
+    return {part.tool_call_id for part in _reply_parts(messages) if part.part_kind == _AT_PROVIDER}
 
 
 def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str]) -> None:
@@ -240,11 +242,11 @@ def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str
 
 
 _MCP = "mcp_server"
-"""How the name of a call begins that the provider made of an MCP server; its arguments say of which tool."""
+"""The prefix of the names of calls that the provider made to an MCP server; the arguments name the tool."""
 
 
 def _lists_tools(part: Any) -> bool:
-    """Whether the provider asked an MCP server for its tools, and called none."""
+    """Return whether the provider asked an MCP server for its tools without calling one."""
     is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
     return bool(is_mcp and part.args_as_dict().get("action") == "list_tools")
 
@@ -260,12 +262,12 @@ def _call(part: Any) -> ToolCall:
 def _usage(usage: Any) -> dict[str, Any] | None:
     if not (usage.input_tokens or usage.output_tokens):
         return None
-    told: dict[str, Any] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    counts: dict[str, Any] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     if cached := getattr(usage, "cache_read_tokens", 0):
-        told["prompt_tokens_details"] = {"cached_tokens": cached}
+        counts["prompt_tokens_details"] = {"cached_tokens": cached}
     if details := getattr(usage, "details", None):
-        told["details"] = dict(details)
-    return told
+        counts["details"] = dict(details)
+    return counts
 
 
 def _is_result(part: Any, outputs: frozenset[str]) -> bool:

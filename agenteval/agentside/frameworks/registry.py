@@ -1,10 +1,10 @@
-"""Which adapter plays an object. An adapter is registered under the package, as it is imported, that has the
-classes of what it plays: so a function or an object of the author's own asks for none, and imports none.
+"""Find the adapter that plays an object.
 
-Adapters are entry points of one group, ours among them. An agent's own interpreter has nothing of agenteval
-installed: there ours are those that lie beside this module. Those of other packages are asked first, so that
-a user can replace one of ours.
-"""
+An adapter is registered under the import name of the package with the classes that it plays, so that no
+adapter is asked or imported for a function or an object of the author's. Adapters, including the built-in
+ones, are entry points of one group. An agent's own interpreter has no agenteval installed: there, the
+built-in adapters are the modules next to this one. Adapters from other packages are asked first, so that a
+user can replace a built-in one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .seam import Framework, FrameworkConversation, Tool
 
 GROUP = "agenteval.frameworks"
-_HERE = __name__.rpartition(".")[0]
+_PACKAGE = __name__.rpartition(".")[0]
 
 BUILT_IN = {
     "agent_framework": "agent_framework",
@@ -38,20 +38,20 @@ BUILT_IN = {
     "smolagents": "smolagents",
     "strands": "strands",
 }
-"""By the package of the framework, the module beside this one that has its ``FRAMEWORK``."""
+"""The modules next to this one with a ``FRAMEWORK``, by the package of the framework."""
 
 _NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "open")
 
 
 def framework_of(obj: Any) -> Framework | None:
-    """The framework that an object, or the instances of a class, are of."""
+    """Return the framework of an object, or of a class's instances; ``None`` if there is none."""
     cls = obj if inspect.isclass(obj) else type(obj)
     modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
-        return None  # a function
+        return None  # a function, for example
     for entry in _registered(tuple(sys.path)):
         if any(_is_within(module, entry.name) for module in modules):
-            framework = _adapter(entry, obj)
+            framework = _load_adapter(entry, obj)
             if framework is not None:
                 return framework
     return None
@@ -63,20 +63,20 @@ def _is_within(module: str, package: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """All that can be found on a path, in the order in which they are asked."""
-    from importlib.metadata import EntryPoint  # it costs more than all of this room
+    """Return all adapters that can be found on a path, in the order in which they are asked."""
+    from importlib.metadata import EntryPoint  # slower to import than the rest of this package
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
-    ours = [entry for entry in found if entry.value.startswith(_HERE + ".")]
-    # An editable install that is older than the checkout lists some of ours and not all.
-    listed = {entry.name for entry in ours}
-    beside = [
-        EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP)
+    own_entries = [entry for entry in found if entry.value.startswith(_PACKAGE + ".")]
+    # An editable install that is older than the checkout lists only some of the built-in adapters.
+    listed = {entry.name for entry in own_entries}
+    built_in = [
+        EntryPoint(name, f"{_PACKAGE}.{module}:FRAMEWORK", GROUP)
         for name, module in BUILT_IN.items()
         if name not in listed
     ]
     others = [entry for entry in found if not entry.value.startswith("agenteval.")]
-    return (*others, *ours, *beside)
+    return (*others, *own_entries, *built_in)
 
 
 def _entry_points() -> Iterable[EntryPoint]:
@@ -84,7 +84,7 @@ def _entry_points() -> Iterable[EntryPoint]:
 
     try:
         known: Any = entry_points()
-    except Exception:  # what some package says of itself is broken: it is left out
+    except Exception:  # the metadata of some package is broken: skip that package
         return [entry for each in distributions() for entry in _entry_points_of(each)]
     found: Iterable[EntryPoint]
     found = known.select(group=GROUP) if hasattr(known, "select") else known.get(GROUP, ())  # Python 3.8, 3.9
@@ -98,22 +98,24 @@ def _entry_points_of(package: Any) -> list[EntryPoint]:
         return []
 
 
-def _adapter(entry: EntryPoint, obj: Any) -> Framework | None:
-    """The adapter of an entry point, if it plays the object. One that cannot say so has the object, too: its
-    tools would run if it were played as any other."""
+def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
+    """Return the adapter of an entry point if it plays the object.
+
+    An adapter that cannot tell also claims the object, because its tools would run if it were played as
+    another kind."""
     try:
         found = entry.load()
         is_maker = inspect.isroutine(found) or inspect.isclass(found)
-        framework: Framework = found(sys.modules[_HERE]) if is_maker else found
+        framework: Framework = found(sys.modules[_PACKAGE]) if is_maker else found
         if missing := next((name for name in _NEEDED if not hasattr(framework, name)), None):
             raise TypeError(f"it has no {missing}")
         return framework if framework.matches(obj) else None
-    except Exception as error:  # of a package that is not ours
+    except Exception as error:  # raised by code of another package
         return _BrokenAdapter(entry, error)
 
 
 class _BrokenAdapter:
-    """An adapter of another package that does not work: it refuses every object of its framework."""
+    """A broken adapter from another package. It refuses every object of its framework."""
 
     supports = ""
 
@@ -126,13 +128,13 @@ class _BrokenAdapter:
         return True
 
     def tools(self, obj: Any) -> list[Tool]:
-        raise self._refused()
+        raise self._refusal()
 
     def runs_own_code(self, obj: Any) -> bool:
-        raise self._refused()
+        raise self._refusal()
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
-        raise self._refused()
+        raise self._refusal()
 
-    def _refused(self) -> Refused:
+    def _refusal(self) -> Refused:
         return Refused(self._what, "fix or uninstall the package that it comes with")

@@ -1,4 +1,4 @@
-"""What a run of a framework returns, where a function of the author's hands it on as it is."""
+"""Extract the answer from a framework's result that a function of the author's returns unchanged."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
     "smolagents.agents.RunResult": _field("output"),
     "strands.agent.agent_result.AgentResult": str,
 }
-"""By the class of the result, where the answer is in it."""
+"""The function that extracts the answer, by the class of the result."""
 
 
 def extract_answer(value: Any) -> Any:
-    """Return the answer in a framework's result: a text as it is, an object as JSON. Any other value stays as
-    it is."""
+    """Return the answer in a framework's result: a string unchanged, an object as JSON. Return any other
+    value unchanged."""
     if isinstance(value, (str, dict, list, tuple, type)) or value is None:
         return value
     read = next((_ANSWERS[kind] for kind in kinds(value) if kind in _ANSWERS), None)

@@ -1,8 +1,8 @@
-"""smolagents: a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent``, with those it manages.
+"""Play a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent`` of smolagents, with those it
+manages.
 
 Each conversation has copies of the agents, with a memory, a state and an interpreter of their own. A turn
-runs in a thread, since the framework is synchronous.
-"""
+runs in a thread, since the framework is synchronous."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AGENT = "smolagents.agents.MultiStepAgent"
 _LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
 _QUIET = -1
 _NO_TYPES = ("any", "image", "audio")
-"""Types of inputs that JSON Schema does not have."""
+"""The types of inputs that JSON Schema does not have."""
 
 
 class _Smolagents:
@@ -59,7 +59,7 @@ class _Smolagents:
                 if name != FINAL_ANSWER_TOOL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
                 if may_reach(getattr(tool, "forward", None), FRAMEWORK.matches, "smolagents"):
-                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
+                    found.setdefault(MORE.name, MORE)  # the tools of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -84,7 +84,7 @@ class _Smolagents:
         executor = getattr(agent, "python_executor", None)
         if executor is not None and _LOCAL not in kinds(executor):
             what = f"the agent's code runs in a {type(executor).__name__}, and its tools with it"
-            raise Refused(f"{what}: a scenario cannot answer them", 'use executor_type="local" in tests')
+            raise Refused(f"{what}: a scenario cannot answer for them", 'use executor_type="local" in tests')
 
 
 FRAMEWORK = _Smolagents()
@@ -95,18 +95,18 @@ def _all_agents(agent: Any) -> list[Any]:
 
 
 def _schema(tool: Any) -> Message:
-    def property_of(told: Message) -> Message:
-        return {key: value for key, value in told.items() if key != "nullable" and value not in _NO_TYPES}
+    def property_of(declared: Message) -> Message:
+        return {key: value for key, value in declared.items() if key != "nullable" and value not in _NO_TYPES}
 
     return {
         "type": "object",
-        "properties": {name: property_of(told) for name, told in tool.inputs.items()},
-        "required": [name for name, told in tool.inputs.items() if not told.get("nullable")],
+        "properties": {name: property_of(each) for name, each in tool.inputs.items()},
+        "required": [name for name, each in tool.inputs.items() if not each.get("nullable")],
     }
 
 
 class _AnsweredCall(NamedTuple):
-    """A call that was answered, and in which step."""
+    """An answered call, and the step that it belongs to."""
 
     step: int
     name: str
@@ -115,11 +115,12 @@ class _AnsweredCall(NamedTuple):
 
 
 class _TranscriptCall(NamedTuple):
-    """A call as it stands in the messages, with what it gave. ``is_refused``: no tool was called for it."""
+    """A call in the messages, with its result."""
 
     call: ToolCall
     result: str
     is_refused: bool = False
+    """True if no tool was called for it."""
 
 
 class SmolagentsConversation:
@@ -143,7 +144,7 @@ class SmolagentsConversation:
         try:
             output = await _in_thread(lambda: self._agent.run(text, **options))
         except asyncio.CancelledError:
-            self._agent.interrupt()  # it stops after its step: nobody can end a thread
+            self._agent.interrupt()  # it stops after its step, because a thread cannot be killed
             raise
         except Exception as error:
             with_partial(error, self._transcript(known).to_openai(), self._usage())
@@ -162,7 +163,7 @@ class SmolagentsConversation:
             return self._copies[id(agent)]
         new = self._copies[id(agent)] = copy.copy(agent)
         new.logger = copy.copy(agent.logger)
-        new.logger.level = _QUIET  # it writes to standard output, which is the report's
+        new.logger.level = _QUIET  # it would write to standard output, which is for the report
         new.memory = type(agent.memory)(agent.memory.system_prompt.system_prompt)
         new.monitor = type(agent.monitor)(agent.model, new.logger)
         new.step_callbacks = self._callbacks(agent, new)
@@ -170,54 +171,56 @@ class SmolagentsConversation:
         new.stream_outputs = new.return_full_result = False
         new.managed_agents = {name: self._copy(each) for name, each in agent.managed_agents.items()}
         if getattr(agent, "python_executor", None) is not None:
-            new.python_executor = _fresh(agent.python_executor)
+            new.python_executor = _fresh_executor(agent.python_executor)
         return new
 
     def _callbacks(self, agent: Any, new: Any) -> Any:
-        """Those of the agent; its monitor's is ours. One more hears what each step took."""
+        """Return the agent's callbacks, with its monitor's replaced by the copy's, and one more that records
+        each step's calls and usage."""
 
-        def own(callback: Any) -> Any:
+        def rebind(callback: Any) -> Any:
             return (
                 new.monitor.update_metrics if getattr(callback, "__self__", 0) is agent.monitor else callback
             )
 
         def metered(step: Any, *_: Any, **__: Any) -> None:
             if new is self._agent:
-                self._take()
+                self._collect_calls()
             if getattr(step, "token_usage", None) is not None:
                 self._usages.append(step.token_usage)
             if code := getattr(step, "code_action", None):
-                self._look_at(code)
+                self._note_imports(code)
 
         listed = agent.step_callbacks
         if isinstance(listed, list):
-            return [*map(own, listed), metered]
+            return [*map(rebind, listed), metered]
         from smolagents.memory import ActionStep, PlanningStep
 
         registry = copy.copy(listed)
-        registry._callbacks = {kind: [*map(own, each)] for kind, each in listed._callbacks.items()}
+        registry._callbacks = {kind: [*map(rebind, each)] for kind, each in listed._callbacks.items()}
         registry.register(ActionStep, metered)
         registry.register(PlanningStep, metered)
         return registry
 
-    def _take(self) -> None:
-        """Keep the calls of the step that goes on: those of agents below it are within another call."""
+    def _collect_calls(self) -> None:
+        """Store the calls of the current step, without those of agents below, which are within another
+        call."""
         step = self._agent.step_number
         done = [each for each in self._world.take_answered_calls() if not each.is_inner]
         self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
-    def _look_at(self, code: str) -> None:
-        """Code may call what it imports, and keeps it for later steps. The modules that the framework always
-        allows reach nothing outside."""
+    def _note_imports(self, code: str) -> None:
+        """Note the modules that code imports, because code may call them and keeps them for later steps. The
+        modules that the framework always allows reach nothing outside."""
         from smolagents.utils import BASE_BUILTIN_MODULES
 
         new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)
         self._imported.update(dict.fromkeys(new))
         for name in self._imported:
             what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
-            self._world.note_unplaced(what)
+            self._world.note_unseen_calls(what)
 
-    # ── what a turn gave
+    # ── results
 
     def _usage(self) -> dict[str, int] | None:
         if not self._usages:
@@ -229,7 +232,7 @@ class SmolagentsConversation:
         }
 
     def _transcript(self, known: list[Any]) -> Transcript:
-        self._take()
+        self._collect_calls()
         transcript = Transcript()
         for step in self._agent.memory.steps:
             if not any(step is each for each in known) and type(step).__name__ == "ActionStep":
@@ -248,7 +251,7 @@ class SmolagentsConversation:
 
 
 def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """What a ``CodeAgent`` calls is not in its step, but the world knows."""
+    """Return the calls of a ``CodeAgent``, which only the world knows, since they are not in its step."""
     return [
         _TranscriptCall(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
         for at, each in enumerate(calls)
@@ -256,19 +259,19 @@ def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
 
 
 def _made_by_model(step: Any, calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """The calls that the model asked for, with the arguments that reached their tools."""
+    """Return the calls that the model requested, with the arguments that reached their tools."""
     listed = getattr(step.model_output_message, "tool_calls", None) or ()
-    asked = [
+    requested = [
         ToolCall(str(each.id), each.function.name, each.function.arguments)
         for each in listed
         if each.function.name != FINAL_ANSWER_TOOL
     ]
-    wanted = [(each.name, each.arguments) for each in asked]
+    wanted = [(each.name, each.arguments) for each in requested]
     done = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
-    return [_made(call, done[at], step) for at, call in enumerate(asked)]
+    return [_to_transcript_call(call, done[at], step) for at, call in enumerate(requested)]
 
 
-def _made(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:
+def _to_transcript_call(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:
     if answered is None:
         return _TranscriptCall(call, _result_in(step), is_refused=True)
     return _TranscriptCall(call._replace(arguments=answered.args), answered.result)
@@ -279,16 +282,16 @@ def _result_in(step: Any) -> str:
 
 
 def _imports_of(code: str) -> list[str]:
-    """The modules that code imports."""
+    """Return the modules that code imports."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError):
-        return []  # it did not run
+        return []  # invalid code did not run
     plain = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
     return [*plain, *(node.module or "" for node in nodes if isinstance(node, ast.ImportFrom))]
 
 
-def _fresh(executor: Any) -> Any:
+def _fresh_executor(executor: Any) -> Any:
     new = copy.copy(executor)
     new.state = {"__name__": "__main__"}
     new.custom_tools = {}
@@ -303,7 +306,8 @@ def _text(output: Any) -> str:
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:
-    """In a thread of its own: a pool that many turns wait in would keep out what they wait for."""
+    """Run a function in a thread of its own, because turns that wait in a pool would keep out the work that
+    they wait for."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()

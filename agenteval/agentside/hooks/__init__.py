@@ -1,15 +1,14 @@
-"""Hooks: the one place where a framework carries out a tool, for every agent that runs in this process.
+"""Hooks: patch the one place where each framework runs a tool, for every agent in this process.
 
-``install()`` comes before the agent's code is imported. From then on each framework that is imported, and
-each that was before, has the method of its tools changed, once and at class level. A hooked method asks for
-the tool world of the conversation that it runs in (``world.current()``): without one it does what it always
-did. A tool that the scenario mocks is answered by it, and its own code never runs.
+``install()`` runs before the agent's code is imported. From then on the method that runs tools is patched at
+class level, once, in each framework that is or will be imported. A patched method asks for the tool world of
+the conversation it runs in (``world.current_world()``); without one it behaves as before. A tool that the
+scenario mocks is answered by the scenario, and its own code never runs.
 
-To add one: its module here with a function ``install(module)``, and the names of the framework's modules that
-have what is changed, in ``HOOKS``; ``PACKAGES`` in it, where the framework's code has further packages. It
-stands on public attributes alone, and is tried with the oldest and the newest supported release
-(``.ci/frameworks.py``).
-"""
+To add a hook: put a module here with a function ``install(module)``, and list in ``HOOKS`` the framework's
+modules that contain what it patches. Add ``PACKAGES`` to the module if the framework's code has further
+packages. A hook uses public attributes only, and is tested with the oldest and the newest supported release
+(``.ci/frameworks.py``)."""
 
 from __future__ import annotations
 
@@ -40,16 +39,17 @@ HOOKS: dict[str, str] = {
     "strands.tools.decorator": "strands_functions",
     "strands.types.tools": "strands",
 }
-"""The modules that are changed once they are imported, and the module here that does it."""
+"""The modules that are patched once they are imported, and the module here that patches them."""
 
-_NOT_OF_AGENTS = ("http_clients",)
-"""Hooks of what is no framework of agents."""
+_NON_FRAMEWORK_HOOKS = ("http_clients",)
+"""Hooks for libraries that are not agent frameworks."""
 _installed: set[str] = set()
 _failed: dict[str, str] = {}
 
 
 def install() -> None:
-    """Hook what is imported, and what will be. Again in the same process it does nothing."""
+    """Install the hooks for modules that are imported and for those that will be. Another call in the same
+    process has no effect."""
     from .. import threads
 
     if not any(isinstance(each, _Finder) for each in sys.meta_path):
@@ -61,7 +61,8 @@ def install() -> None:
 
 
 def list_failures() -> list[str]:
-    """Say what could not be hooked, a sentence each: calls of that framework's tools are not met."""
+    """Return a sentence for each framework that could not be hooked: calls of its tools are not
+    intercepted."""
     return list(_failed.values())
 
 
@@ -71,15 +72,16 @@ def is_hooked(module: str) -> bool:
 
 
 def hooked_packages() -> tuple[str, ...]:
-    """Return the packages of the frameworks that were hooked, by the names of their imports."""
-    hooked = [name for name in list(_installed) if HOOKS[name] not in _NOT_OF_AGENTS]
+    """Return the import names of the packages of the hooked frameworks."""
+    hooked = [name for name in list(_installed) if HOOKS[name] not in _NON_FRAMEWORK_HOOKS]
     return tuple(dict.fromkeys(each for name in hooked for each in _packages(name)))
 
 
 def _packages(name: str) -> Sequence[str]:
-    """What a hook says (``PACKAGES``), else the outermost package that is no mere namespace."""
-    if named := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
-        return tuple(named)
+    """Return the packages that a hook declares (``PACKAGES``), otherwise the outermost one that is not a mere
+    namespace."""
+    if declared := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
+        return tuple(declared)
     parts = name.split(".")
     outer = [".".join(parts[: at + 1]) for at in range(len(parts))]
     return (next((each for each in outer if getattr(sys.modules.get(each), "__file__", None)), name),)
@@ -92,16 +94,16 @@ def _hook(module: ModuleType) -> None:
     _installed.add(name)
     try:
         import_module(f".{HOOKS[name]}", __name__).install(module)
-    except Exception as error:  # a release that has not what is changed
+    except Exception as error:  # a release without the attributes that are patched
         _installed.discard(name)
         what = f"{type(error).__name__}: {error}"
         package = name.partition(".")[0]
-        remedy = "use a release that docs/frameworks.md names"
-        _failed[name] = f"calls of {package} cannot be met in this release ({what}); {remedy}"
+        remedy = "use a release listed in docs/frameworks.md"
+        _failed[name] = f"tool calls of {package} cannot be intercepted in this release ({what}); {remedy}"
 
 
 class _Finder:
-    """Comes before all other finders, and has a module hooked as soon as it was imported."""
+    """A finder that runs before all others and hooks each module as soon as it is imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
         if name not in HOOKS or name in _installed:
@@ -117,7 +119,7 @@ class _Finder:
 
 
 class _Loader:
-    """A module's own loader, and the hook after it."""
+    """A module's own loader, followed by the hook."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

@@ -1,4 +1,5 @@
-"""AutoGen: ``BaseTool.run_json``, and ``Workbench.call_tool`` where a workbench has tools of another kind."""
+"""Hook AutoGen: ``BaseTool.run_json``, and ``Workbench.call_tool`` if a workbench has tools of another
+kind."""
 
 from __future__ import annotations
 
@@ -13,41 +14,44 @@ _BENCH = ("name", "arguments", "cancellation_token", "call_id")
 _TOOL = ("args", "cancellation_token", "call_id")
 _NO_CALL: tuple[str, Any, str] = ("", None, "")
 _IN_BENCH: ContextVar[tuple[str, Any, str]] = ContextVar("agenteval_autogen_call", default=_NO_CALL)
-"""The call as a workbench has it, which may know the tool by another name: name, arguments, id."""
+"""The name, arguments and id of the call in a workbench, which may know the tool by another name."""
 
 
 class _AnswerText(str):
-    """What the scenario answered, as the model reads it."""
+    """The scenario's answer, as the model reads it."""
 
 
 class AutoGenToolError(Exception):
-    """A tool failed: the framework gives its words to the model, marked as an error."""
+    """A failed tool. The framework passes the message to the model, marked as an error."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``autogen_core.tools``."""
-    bench, tool = hook("AutoGen", _read_bench, _result), hook("AutoGen", _read, _value, to_record=_recorded)
+    """Patch ``module``, which is ``autogen_core.tools``."""
+    bench, tool = (
+        hook("AutoGen", _read_bench, _tool_result),
+        hook("AutoGen", _read, _return_value, to_record=_to_recorded_value),
+    )
     patch_subclasses(module.Workbench, ("call_tool",), as_async_patch(bench))
     patch_subclasses(module.Workbench, ("call_tool_stream",), as_stream_patch(bench))
     patch_subclasses(module.BaseTool, ("run_json",), as_async_patch(tool))
     patch_subclasses(module.BaseTool, ("run_json_stream",), as_stream_patch(tool))
-    patch_subclasses(module.BaseTool, ("return_value_as_string",), _texts_kept)
+    patch_subclasses(module.BaseTool, ("return_value_as_string",), _keep_answer_text)
 
 
-def _is_theirs(thing: Any) -> bool:
+def _is_of_autogen(thing: Any) -> bool:
     return str(getattr(thing, "__module__", "")).startswith(("autogen_core.", "autogen_agentchat."))
 
 
 def _read_bench(bench: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    given = bind_arguments(_BENCH, args, kwargs)
-    name, arguments, call_id = given["name"], given.get("arguments"), given.get("call_id") or ""
+    bound = bind_arguments(_BENCH, args, kwargs)
+    name, arguments, call_id = bound["name"], bound.get("arguments"), bound.get("call_id") or ""
     _IN_BENCH.set((name, arguments, call_id))
-    if _is_theirs(type(bench)) and hasattr(bench, "_tools"):
-        return None  # it runs one of these, and does nothing else
+    if _is_of_autogen(type(bench)) and hasattr(bench, "_tools"):
+        return None  # it only runs one of these tools, which has its own hook
     return HookedCall(name, dict(arguments or {}), call_id, (name, call_id))
 
 
-def _result(_bench: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+def _tool_result(_bench: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     from autogen_core.tools import TextResultContent, ToolResult
 
     content = TextResultContent(content=answer.failure if answer.is_error else answer.text)
@@ -57,17 +61,22 @@ def _result(_bench: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    if _is_theirs(getattr(tool, "_func", None)):
+    if _is_of_autogen(getattr(tool, "_func", None)):
         return None  # a hand-off
-    given = bind_arguments(_TOOL, args, kwargs)
-    name, call_id = _name_in_bench(given) or tool.name, given.get("call_id") or ""
-    is_agent = any(cls.__name__ == "TaskRunnerTool" and _is_theirs(cls) for cls in type(tool).__mro__)
+    bound = bind_arguments(_TOOL, args, kwargs)
+    name, call_id = _name_in_bench(bound) or tool.name, bound.get("call_id") or ""
+    is_agent = any(cls.__name__ == "TaskRunnerTool" and _is_of_autogen(cls) for cls in type(tool).__mro__)
     return HookedCall(
-        name, dict(given["args"]), call_id, (name, call_id), is_agent, _misfit(tool, given["args"])
+        name,
+        dict(bound["args"]),
+        call_id,
+        (name, call_id),
+        is_agent,
+        _find_argument_error(tool, bound["args"]),
     )
 
 
-def _misfit(tool: Any, args: Any) -> str:
+def _find_argument_error(tool: Any, args: Any) -> str:
     try:
         tool.args_type().model_validate(args)
     except Exception as error:  # as the tool would raise it
@@ -75,22 +84,22 @@ def _misfit(tool: Any, args: Any) -> str:
     return ""
 
 
-def _name_in_bench(given: Any) -> str:
-    """By which a workbench was asked; empty for a tool that runs without one."""
+def _name_in_bench(bound: Any) -> str:
+    """Return the name by which a workbench was asked for the tool; empty for a tool that runs without one."""
     name, arguments, call_id = _IN_BENCH.get()
-    is_same = arguments == given["args"] if call_id else arguments is given["args"]
-    return name if is_same and call_id == (given.get("call_id") or "") else ""
+    is_same = arguments == bound["args"] if call_id else arguments is bound["args"]
+    return name if is_same and call_id == (bound.get("call_id") or "") else ""
 
 
-def _value(_tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+def _return_value(_tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     if answer.is_error:
         raise AutoGenToolError(answer.failure)
     return _AnswerText(answer.text) if _name_in_bench(bind_arguments(_TOOL, args, kwargs)) else answer.value
 
 
-def _recorded(value: Any) -> Any:
-    """Of what an agent as a tool did, what it said."""
-    if type(value).__name__ != "TaskResult" or not _is_theirs(type(value)):
+def _to_recorded_value(value: Any) -> Any:
+    """Return the text of an agent that ran as a tool; any other value unchanged."""
+    if type(value).__name__ != "TaskResult" or not _is_of_autogen(type(value)):
         return value
     return "\n\n".join(
         each.to_model_text()
@@ -99,7 +108,7 @@ def _recorded(value: Any) -> Any:
     )
 
 
-def _texts_kept(real: Any) -> Any:
+def _keep_answer_text(real: Any) -> Any:
     @wraps(real)
     def return_value_as_string(tool: Any, value: Any) -> Any:
         return str(value) if isinstance(value, _AnswerText) else real(tool, value)

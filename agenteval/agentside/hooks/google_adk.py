@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit: ``BaseTool.run_async``, in each class that has its own."""
+"""Hook Google's Agent Development Kit: ``BaseTool.run_async``, in each class that overrides it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ _OWN_TOOLS = (
     "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
     "adk_request_confirmation", "adk_request_credential", "adk_request_input",
 )  # fmt: skip
-"""How the framework itself uses calls."""
+"""The tools by which the framework itself uses calls."""
 _AGENT_TOOLS = ("AgentTool", "_TaskAgentTool")
 
 
 def install(module: Any) -> None:
-    """``module``: ``google.adk.tools.base_tool``."""
-    patch_subclasses(module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, make_proxy=_through))
+    """Patch ``module``, which is ``google.adk.tools.base_tool``."""
+    patch_subclasses(
+        module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, make_proxy=_make_proxy)
+    )
 
 
 def is_adk_builtin(tool: Any) -> bool:
-    """Return whether a tool is the framework's way to itself: its calls are no calls of the agent."""
+    """Return whether a tool belongs to the framework's own control flow, so that its calls are not the
+    agent's."""
     function = getattr(tool, "func", None)
     is_theirs = type(tool).__module__.startswith(_PACKAGE) and (
         function is None or (getattr(function, "__module__", None) or "").startswith(_PACKAGE)
@@ -34,7 +37,7 @@ def is_adk_builtin(tool: Any) -> bool:
 def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
     if (
         is_adk_builtin(tool) or type(tool).__name__ == "BaseTool"
-    ):  # the second stands for one that there is none of
+    ):  # a BaseTool is a placeholder for a missing tool
         return None
     is_agent = any(cls.__name__ in _AGENT_TOOLS for cls in type(tool).__mro__)
     context = kwargs["tool_context"]
@@ -42,8 +45,9 @@ def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
     return HookedCall(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent, agent=agent)
 
 
-def _through(tool: Any, ask: Any) -> Any:
-    """Only for a tool that does nothing but call its function: others may ask for credentials first."""
+def _make_proxy(tool: Any, ask: Any) -> Any:
+    """Return a copy of the tool that calls ``ask``; ``None`` for a tool that does more than call its
+    function, such as asking for credentials first."""
     from google.adk.tools import FunctionTool
 
     if getattr(type(tool), "run_async", None) is not FunctionTool.run_async:

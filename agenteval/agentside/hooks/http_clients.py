@@ -1,4 +1,4 @@
-"""httpx and httpx2, by which the clients of models send: ``Client.send``, ``AsyncClient.send``."""
+"""Hook httpx and httpx2, through which model clients send requests: ``Client.send``, ``AsyncClient.send``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from ..model_requests import patch_clients
 
 
 def install(module: Any) -> None:
-    """``module``: ``httpx``, ``httpx2``."""
+    """Patch ``module``, which is ``httpx`` or ``httpx2``."""
     patch_clients(module.Client, module.AsyncClient)

@@ -1,4 +1,5 @@
-"""LangChain and LangGraph: ``BaseTool.run`` and ``arun``; agents, nodes and loops call their tools there."""
+"""Hook LangChain and LangGraph: ``BaseTool.run`` and ``arun``, through which agents, nodes and loops call
+tools."""
 
 from __future__ import annotations
 
@@ -12,27 +13,33 @@ from .langchain_tools import find_argument_error, is_agent, is_handoff, model_ar
 from .tool_methods import HookedCall, hook, patch_subclasses
 
 PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
-"""Whose loops ask models. A loop of the author's own over a chat model of LangChain is none of these."""
+"""The packages whose loops call models. An author's own loop over a LangChain chat model is in none of them.
+"""
 
 
 def install(module: Any) -> None:
-    """``module``: ``langchain_core.tools.base``."""
+    """Patch ``module``, which is ``langchain_core.tools.base``."""
     base = module.BaseTool
     for name in ("run", "arun"):
         give = functools.partial(_give, getattr(base, name))
         patch_subclasses(base, (name,), hook("LangChain", _read, give, to_record=to_recorded_value))
     for name in ("invoke", "ainvoke"):
-        patch_subclasses(base, (name,), functools.partial(_at_once, getattr(base, name)))
+        patch_subclasses(base, (name,), functools.partial(_skip_thread, getattr(base, name)))
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     world, call_id = worlds.current_world(), str(kwargs.get("tool_call_id") or "")
     if is_handoff(tool) and not (world and world.mocks(tool.name)):
         return None
-    given = args[0] if args else kwargs.get("tool_input")
-    unfit = find_argument_error(tool, given)
+    tool_input = args[0] if args else kwargs.get("tool_input")
+    argument_error = find_argument_error(tool, tool_input)
     return HookedCall(
-        tool.name, model_arguments(tool, given), call_id, (id(tool), call_id), is_agent(tool), unfit
+        tool.name,
+        model_arguments(tool, tool_input),
+        call_id,
+        (id(tool), call_id),
+        is_agent(tool),
+        argument_error,
     )
 
 
@@ -40,9 +47,9 @@ def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     return real(proxy_tool(tool, answer, kwargs.get("tool_call_id")), *args, **kwargs)
 
 
-def _at_once(base: Any, real: Any) -> Any:
-    """A tool that is mocked needs no thread, in which LangChain awaits synchronous ones: of calls made at the
-    same time nobody could say which is the first."""
+def _skip_thread(base: Any, real: Any) -> Any:
+    """Patch the method so that a mocked tool skips the thread in which LangChain awaits synchronous tools,
+    because the order of simultaneous calls would be unknown there."""
 
     def chosen(tool: Any) -> Any:
         world = worlds.current_world()

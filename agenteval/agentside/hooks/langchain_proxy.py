@@ -1,4 +1,4 @@
-"""A scenario's answer as a tool of LangChain gives it."""
+"""Return a scenario's answer in the way a LangChain tool does."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ _ANSWER_KEY = "_agenteval_say"
 
 
 def proxy_tool(tool: Any, answer: ToolAnswer, call_id: str | None) -> Any:
-    """Return a tool of LangChain's own class with all that is public of ``tool``, whose ``run`` gives the
-    answer: so callbacks, events, checks of arguments and the form of the result stay. No code of ``tool`` is
-    in it."""
+    """Return a tool of LangChain's own class with the public attributes of ``tool``, whose ``run`` returns
+    the answer.
+
+    Callbacks, events, argument checks and the form of the result stay as they are, and no code of ``tool``
+    runs."""
     kind: Any = next(
         each for each in type(tool).__mro__ if each.__module__.startswith("langchain_core.tools.")
     )
     if kind not in _PROXY_CLASSES:
-        own = {"_run": _run, "_arun": _arun, "__module__": __name__, "__doc__": kind.__doc__}
-        _PROXY_CLASSES[kind] = type(kind)("StandIn", (kind,), own)
-    made = _PROXY_CLASSES[kind].model_construct(**{name: getattr(tool, name) for name in kind.model_fields})
-    made.__dict__[_ANSWER_KEY] = partial(_given, tool, answer, call_id)
-    return made
+        attributes = {"_run": _run, "_arun": _arun, "__module__": __name__, "__doc__": kind.__doc__}
+        _PROXY_CLASSES[kind] = type(kind)("StandIn", (kind,), attributes)
+    proxy = _PROXY_CLASSES[kind].model_construct(**{name: getattr(tool, name) for name in kind.model_fields})
+    proxy.__dict__[_ANSWER_KEY] = partial(_answer_value, tool, answer, call_id)
+    return proxy
 
 
 def _run(tool: Any, *_: Any, **__: Any) -> Any:
@@ -37,7 +39,7 @@ async def _arun(tool: Any, *_: Any, **__: Any) -> Any:
     return tool.__dict__[_ANSWER_KEY]()
 
 
-def _given(tool: Any, answer: ToolAnswer, call_id: str | None) -> Any:
+def _answer_value(tool: Any, answer: ToolAnswer, call_id: str | None) -> Any:
     from langchain_core.messages import ToolMessage
     from langchain_core.tools import ToolException
 

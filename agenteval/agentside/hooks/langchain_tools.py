@@ -1,4 +1,4 @@
-"""What can be read off a tool of LangChain without running it."""
+"""Inspect LangChain tools without running them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .tool_methods import ToolFailedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PUT_IN = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
-_DESTINATION = "__handoff_destination"
-"""In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
-_HANDS_OVER = re.compile(
+_INJECTED = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
+_HANDOFF_METADATA = "__handoff_destination"
+"""The metadata key of the tools that langgraph-supervisor and langgraph-swarm make."""
+_HANDOFF_NAME = re.compile(
     r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
 )
-_OF_STATE = ("langchain.agents.middleware.todo",)
-"""Modules of tools that do nothing but write to the graph's state."""
-_SUBAGENTS = ("deepagents.middleware.subagents",)
-"""Modules of tools that give work to another agent."""
+_STATE_TOOL_MODULES = ("langchain.agents.middleware.todo",)
+"""Modules of tools that only write to the graph's state."""
+_SUBAGENT_MODULES = ("deepagents.middleware.subagents",)
+"""Modules of tools that delegate work to another agent."""
 _AS_TOOL = "langchain_core.tools.convert"
-"""Where ``Runnable.as_tool()`` makes its function."""
+"""The module in which ``Runnable.as_tool()`` makes its function."""
 
 
 def wrapped_function(tool: Any) -> Any:
-    """What a call of the tool runs."""
+    """Return the function that a call of the tool runs."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
 
 
@@ -41,24 +41,27 @@ def returns_text(tool: Any) -> bool:
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
 
 
-def model_arguments(tool: Any, given: Any) -> dict[str, Any]:
-    """What a tool was called with, without what the graph puts in."""
+def model_arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
+    """Return the arguments of a call without those that the graph injects."""
     injected = injected_arguments(tool)
-    if not isinstance(given, dict):
+    if not isinstance(tool_input, dict):
         fields = getattr(getattr(tool, "args_schema", None), "model_fields", ())
         name = next((name for name in fields if name not in injected), "input")
-        return {} if given is None or given == "" else {name: given}
-    return {name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)}
+        return {} if tool_input is None or tool_input == "" else {name: tool_input}
+    return {
+        name: value for name, value in tool_input.items() if name not in injected and not _is_of_graph(value)
+    }
 
 
 def injected_arguments(tool: Any) -> set[str]:
-    """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
+    """Return the names of the arguments that the model does not supply, according to annotations in the
+    function or the schema."""
     functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
     notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
     schema = getattr(tool, "args_schema", None)
     if isinstance(schema, type):
         notes += [each.__annotations__ for each in schema.__mro__ if "__annotations__" in vars(each)]
-    return {name for each in notes for name, note in each.items() if _PUT_IN.search(_as_text(note))}
+    return {name for each in notes for name, note in each.items() if _INJECTED.search(_as_text(note))}
 
 
 def _as_text(note: Any) -> str:
@@ -69,16 +72,16 @@ def _is_of_graph(value: Any) -> bool:
     return type(value).__module__.startswith("langgraph.")
 
 
-def find_argument_error(tool: Any, given: Any) -> str:
-    """Why LangChain refuses the arguments before the tool runs; empty where it does not."""
+def find_argument_error(tool: Any, tool_input: Any) -> str:
+    """Return why LangChain refuses the arguments before the tool runs; empty if it does not."""
     validate = getattr(getattr(tool, "args_schema", None), "model_validate", None)
-    if validate is None or not isinstance(given, dict):
+    if validate is None or not isinstance(tool_input, dict):
         return ""
     try:
-        validate(dict(given))
-    except Exception as error:  # of a validator of the author's, too
+        validate(dict(tool_input))
+    except Exception as error:  # possibly from a validator of the author's
         wrong = error.errors() if hasattr(error, "errors") else []
-        injected = injected_arguments(tool)  # some are put in later
+        injected = injected_arguments(tool)  # some are injected later
         return str(error) if any(str((*each["loc"], "")[0]) not in injected for each in wrong) else ""
     return ""
 
@@ -87,7 +90,7 @@ def find_argument_error(tool: Any, given: Any) -> str:
 
 
 def to_recorded_value(result: Any) -> Any:
-    """What a model reads of what a tool returned. Raises ``ToolFailedError`` for an error."""
+    """Return the part of a tool's return value that a model reads. Raise ``ToolFailedError`` for an error."""
     if hasattr(result, "tool_call_id") and hasattr(result, "content"):
         text = _text(result.content)
         if getattr(result, "status", "") == "error":
@@ -95,8 +98,8 @@ def to_recorded_value(result: Any) -> Any:
         return text
     if type(result).__module__.startswith("langgraph.") and hasattr(result, "goto"):
         update = result.update if isinstance(result.update, dict) else {}
-        said = [to_recorded_value(each) for each in update.get("messages") or ()]
-        return said[-1] if said else ""
+        texts = [to_recorded_value(each) for each in update.get("messages") or ()]
+        return texts[-1] if texts else ""
     return _text(result.content) if hasattr(result, "response_metadata") else result
 
 
@@ -107,14 +110,14 @@ def _text(content: Any) -> Any:
     return "".join(map(str, texts))
 
 
-# ── tools that are no tools of the agent's ───────────────────────────────────────────────────────
+# ── the graph's own tools ────────────────────────────────────────────────────────────────────────
 
 
 def is_agent(tool: Any) -> bool:
-    """Return whether another agent is called as a tool, by the framework's own means."""
+    """Return whether the tool calls another agent by the framework's own means."""
     function = wrapped_function(tool)
     module = str(getattr(function, "__module__", ""))
-    return module in _SUBAGENTS or (
+    return module in _SUBAGENT_MODULES or (
         module == _AS_TOOL and any(map(_is_graph, closure_variables(function).values()))
     )
 
@@ -124,13 +127,15 @@ def _is_graph(value: Any) -> bool:
 
 
 def is_handoff(tool: Any) -> bool:
-    """Return whether a tool is a graph's own business: it hands over to another agent, or keeps a list of
-    what is to be done. One that is written by hand is named after the agent that it goes to."""
+    """Return whether a tool is part of the graph's control flow: it hands over to another agent, or keeps a
+    to-do list. A handwritten hand-off is recognized by the name of the agent that it goes to."""
     function = wrapped_function(tool)
-    if str(getattr(function, "__module__", "")) in _OF_STATE or _DESTINATION in (tool.metadata or {}):
+    if str(getattr(function, "__module__", "")) in _STATE_TOOL_MODULES or _HANDOFF_METADATA in (
+        tool.metadata or {}
+    ):
         return True
     name = plain_name(tool.name)
-    return bool(_HANDS_OVER.match(tool.name)) and any(
+    return bool(_HANDOFF_NAME.match(tool.name)) and any(
         len(each) > 2 and each in name for each in map(plain_name, _destinations(function))
     )
 
@@ -140,36 +145,37 @@ def plain_name(name: str) -> str:
 
 
 def _destinations(function: Any) -> list[str]:
-    """Where the ``Command`` that a function returns goes."""
+    """Return the targets of the ``Command`` that a function returns."""
     known = {**getattr(function, "__globals__", {}), **closure_variables(function)}
     return [
         found
-        for each in _goes_to(function)
+        for each in _goto_values(function)
         if isinstance(found := known.get(each[1], each[0]), str) and found
     ]
 
 
 @functools.lru_cache(maxsize=512)
-def _goes_to(function: Any) -> tuple[tuple[str, str], ...]:
-    """The texts, and the names of variables, in what is given as ``goto``: a text or a name each."""
+def _goto_values(function: Any) -> tuple[tuple[str, str], ...]:
+    """Return the strings and variable names in the function's ``goto`` arguments, as pairs of which one is
+    empty."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # no source, or one that is no code by itself
+    except (OSError, TypeError, SyntaxError):  # no source, or not parsable on its own
         return ()
     return tuple(_texts_and_names(tree))
 
 
 def _texts_and_names(tree: Any) -> Iterator[tuple[str, str]]:
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and _named(call.func) == "Command":
-            for given in (keyword.value for keyword in call.keywords if keyword.arg == "goto"):
-                for each in ast.walk(given):
+        if isinstance(call, ast.Call) and _called_name(call.func) == "Command":
+            for value in (keyword.value for keyword in call.keywords if keyword.arg == "goto"):
+                for each in ast.walk(value):
                     if isinstance(each, ast.Constant) and isinstance(each.value, str):
                         yield each.value, ""
                     elif isinstance(each, ast.Name):
                         yield "", each.id
 
 
-def _named(called: Any) -> str:
+def _called_name(called: Any) -> str:
     plain = called.value if isinstance(called, ast.Subscript) else called
     return str(getattr(plain, "attr", getattr(plain, "id", "")))

@@ -1,4 +1,4 @@
-"""LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have no more."""
+"""Hook LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have nothing else."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _FRAMEWORK = "llama_index.core.agent."
 
 
 def install(module: Any) -> None:
-    """``module``: ``llama_index.core.tools.types``."""
-    change = hook("LlamaIndex", _read, _give, to_record=_recorded)
+    """Patch ``module``, which is ``llama_index.core.tools.types``."""
+    change = hook("LlamaIndex", _read, _give, to_record=_to_recorded_value)
     patch_subclasses(module.BaseTool, ("__call__", "call"), change)
     patch_subclasses(module.BaseTool, ("acall",), as_async_patch(change))
 
@@ -21,16 +21,16 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     function = getattr(tool, "real_fn", None)
     if (getattr(function, "__module__", None) or "").startswith(_FRAMEWORK):
         return None  # the hand-off of a workflow
-    key = id(getattr(tool, "base_tool", tool))  # an adapter, or what it adapts
+    key = id(getattr(tool, "base_tool", tool))  # the same key for an adapter and the tool that it adapts
     return HookedCall(
         tool.metadata.get_name(),
         _args(tool, args, kwargs),
         key=key,
-        argument_error=_misfit(tool, args, kwargs),
+        argument_error=_find_argument_error(tool, args, kwargs),
     )
 
 
-def _misfit(tool: Any, args: Any, kwargs: Any) -> str:
+def _find_argument_error(tool: Any, args: Any, kwargs: Any) -> str:
     function = getattr(tool, "real_fn", None)
     try:
         if function is not None:
@@ -41,18 +41,18 @@ def _misfit(tool: Any, args: Any, kwargs: Any) -> str:
 
 
 def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Without what the framework, and not the model, gives."""
+    """Return the arguments without those that the framework, not the model, supplies."""
     hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
     properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
-    given = bind_arguments(properties, args, kwargs)
-    return {name: value for name, value in given.items() if name not in hidden}
+    bound = bind_arguments(properties, args, kwargs)
+    return {name: value for name, value in bound.items() if name not in hidden}
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     from llama_index.core.tools import ToolOutput
 
-    if misfit := _misfit(tool, args, kwargs):
-        raise TypeError(misfit)
+    if argument_error := _find_argument_error(tool, args, kwargs):
+        raise TypeError(argument_error)
     return ToolOutput(
         content=answer.failure if answer.is_error else answer.text,
         tool_name=tool.metadata.get_name(),
@@ -62,6 +62,6 @@ def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     )
 
 
-def _recorded(output: Any) -> Any:
+def _to_recorded_value(output: Any) -> Any:
     raw = getattr(output, "raw_output", None)
     return raw if raw is not None else getattr(output, "content", output)

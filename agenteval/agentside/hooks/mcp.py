@@ -1,4 +1,4 @@
-"""MCP: ``ClientSession.call_tool``, in whatever client, over whatever transport."""
+"""Hook MCP: ``ClientSession.call_tool``, in any client and over any transport."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _OWN = "agenteval"
 
 
 def install(module: Any) -> None:
-    """``module``: ``mcp.client.session``."""
+    """Patch ``module``, which is ``mcp.client.session``."""
     session = module.ClientSession
-    patch_subclasses(session, ("call_tool",), hook(MCP_LAYER, _read, _give, to_record=_recorded))
-    if not hasattr(session, "server_info"):  # before 2.0 a session does not keep whose it is
-        patch_subclasses(session, ("initialize",), _noting_server)
+    patch_subclasses(session, ("call_tool",), hook(MCP_LAYER, _read, _give, to_record=_to_recorded_value))
+    if not hasattr(session, "server_info"):  # before 2.0 a session does not keep its server's name
+        patch_subclasses(session, ("initialize",), _keep_server_info)
 
 
-def _noting_server(real: Any) -> Any:
+def _keep_server_info(real: Any) -> Any:
     @functools.wraps(real)
     async def initialize(session: Any, *args: Any, **kwargs: Any) -> Any:
         result = await real(session, *args, **kwargs)
@@ -33,8 +33,8 @@ def _read(session: Any, args: Any, kwargs: Any) -> HookedCall | None:
     is_continued = kwargs.get("input_responses") is not None or kwargs.get("request_state") is not None
     if is_continued or getattr(getattr(session, "server_info", None), "name", "") == _OWN:
         return None
-    given = bind_arguments(("name", "arguments"), args, kwargs)
-    return HookedCall(given["name"], given.get("arguments") or {}, key=given["name"])
+    bound = bind_arguments(("name", "arguments"), args, kwargs)
+    return HookedCall(bound["name"], bound.get("arguments") or {}, key=bound["name"])
 
 
 def _give(session: Any, answer: Any, args: Any, kwargs: Any) -> Any:
@@ -47,9 +47,9 @@ def _give(session: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     return CallToolResult.model_validate(result)
 
 
-def _recorded(result: Any) -> Any:
+def _to_recorded_value(result: Any) -> Any:
     text = "\n".join(getattr(each, "text", f"[{each.type}]") for each in getattr(result, "content", ()))
     if getattr(result, "isError", False) or getattr(result, "is_error", False):
         raise ToolFailedError(text)
     data = getattr(result, "structuredContent", None) or getattr(result, "structured_content", None)
-    return text if not data or [*data] == ["result"] else data  # so is wrapped what is no object
+    return text if not data or [*data] == ["result"] else data  # the wrapper of a value that is not an object

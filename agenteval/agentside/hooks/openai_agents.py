@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: ``on_invoke_tool``, which each tool holds."""
+"""Hook OpenAI's Agents SDK: ``on_invoke_tool``, a field of each tool."""
 
 from __future__ import annotations
 
@@ -13,44 +13,50 @@ from .tool_methods import HookedCall, hook
 
 LAYER = "the OpenAI Agents SDK"
 _ANSWER = "json_tool_call"
-"""How some models give the final answer."""
+"""The tool name under which some models give the final answer."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``agents.tool``."""
+    """Patch ``module``, which is ``agents.tool``."""
     patch_field(module.FunctionTool, "on_invoke_tool", _change)
     openai_agents_local.install(module, LAYER)
 
 
 def _change(real: Any) -> Any:
-    """What does not fit the function of a tool is refused before that runs, by the SDK itself, too."""
+    """Patch the function so that invalid arguments are refused before it runs, as the SDK itself does."""
     ask = hook(LAYER, _read, _give)(real)
 
-    def invoke(tool: Any, context: Any, written: Any) -> Any:
-        misfit = current_world() and _misfit(tool, _arguments(written))
-        return _failed(tool, context, misfit) if misfit else ask(tool, context, written)
+    def invoke(tool: Any, context: Any, raw_arguments: Any) -> Any:
+        argument_error = current_world() and _find_argument_error(tool, _arguments(raw_arguments))
+        return (
+            _failure_output(tool, context, argument_error)
+            if argument_error
+            else ask(tool, context, raw_arguments)
+        )
 
     return invoke
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    context, written = args
+    context, raw_arguments = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    call = HookedCall(tool.name, _arguments(written), call_id, (tool.name, id(context)), is_agent_tool(tool))
+    call = HookedCall(
+        tool.name, _arguments(raw_arguments), call_id, (tool.name, id(context)), is_agent_tool(tool)
+    )
     return None if tool.name == _ANSWER else call
 
 
-def _arguments(written: Any) -> Any:
-    """The text itself where it is no object in JSON."""
+def _arguments(raw_arguments: Any) -> Any:
+    """Return the parsed arguments; the text itself if it is not a JSON object."""
     try:
-        given = json.loads(written or "{}")
+        parsed = json.loads(raw_arguments or "{}")
     except ValueError:
-        return written
-    return given if isinstance(given, dict) else written
+        return raw_arguments
+    return parsed if isinstance(parsed, dict) else raw_arguments
 
 
 def is_agent_tool(tool: Any) -> bool:
-    """Return whether an agent's ``as_tool`` made it."""
+    """Return whether an agent's ``as_tool`` made the tool."""
     run = closures.find_in_closures(tool.on_invoke_tool, _is_run_of_agent)
     return getattr(tool, "_agent_instance", None) is not None or run is not None
 
@@ -59,8 +65,9 @@ def _is_run_of_agent(value: Any) -> bool:
     return str(getattr(value, "__qualname__", "")).startswith("Agent.as_tool.")
 
 
-def _misfit(tool: Any, given: Any) -> Any:
-    """Why the SDK refuses the arguments, where the release gives the function for which it checks them."""
+def _find_argument_error(tool: Any, arguments: Any) -> Any:
+    """Return why the SDK refuses the arguments, if the release exposes the function that it checks them
+    against."""
     function = getattr(tool, "__wrapped__", None)
     if function is None:
         return None
@@ -68,34 +75,36 @@ def _misfit(tool: Any, given: Any) -> Any:
     from agents.function_schema import function_schema
 
     what, strict = f"Invalid JSON input for tool {tool.name}", tool.strict_json_schema
-    if not isinstance(given, dict):
-        return ModelBehaviorError(f"{what}: {given}")
+    if not isinstance(arguments, dict):
+        return ModelBehaviorError(f"{what}: {arguments}")
     schema = function_schema(function, tool.name, use_docstring_info=False, strict_json_schema=strict)
     try:
-        schema.params_pydantic_model(**given)
+        schema.params_pydantic_model(**arguments)
     except ValueError as error:
         return ModelBehaviorError(f"{what}: {error}")
     return None
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    return _failed(tool, args[0], None, answer.failure) if answer.is_error else answer.text
+    return _failure_output(tool, args[0], None, answer.failure) if answer.is_error else answer.text
 
 
-async def _failed(tool: Any, context: Any, error: Any, words: str = "") -> Any:
-    """What the model hears of an error, as the tool's author decided it. Where nobody did, the ``words`` of a
-    mock: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
+async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") -> Any:
+    """Return the text that the model gets for an error, as the tool's author chose it.
+
+    If the author chose nothing, return ``words``, the text of a mock, because the SDK's own sentence may not
+    contain it. Raise the error if the run is to end."""
     from agents import tool as tools
 
     error = error or RuntimeError(words)
     usual = tools.default_tool_error_function
-    formatted = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
-    if formatted is None:  # before 0.8 it is in a closure
+    format_error = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
+    if format_error is None:  # before 0.8 the function is in a closure
         function = closures.closure_variables(tool.on_invoke_tool).get("failure_error_function", usual)
-        heard = function and function(context, error)
+        output = function and function(context, error)
     else:
-        heard = formatted(function_tool=tool, context=context, error=error)
-    heard = await heard if hasattr(heard, "__await__") else heard
-    if heard is None:
+        output = format_error(function_tool=tool, context=context, error=error)
+    output = await output if hasattr(output, "__await__") else output
+    if output is None:
         raise error
-    return words if words and heard == usual(context, error) else heard
+    return words if words and output == usual(context, error) else output

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: what a computer does, a call for each thing, a look at its screen, too."""
+"""Hook OpenAI's Agents SDK: the actions of a computer, one call each, including looking at its screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ACTIONS: dict[str, tuple[str, ...]] = {
 
 
 def install(module: Any) -> None:
-    """``module``: ``agents.computer``."""
+    """Patch ``module``, which is ``agents.computer``."""
     for base in (module.Computer, module.AsyncComputer):
         for action in _ACTIONS:
             change = hook("the OpenAI Agents SDK", partial(_read, action), partial(_give, action))
@@ -30,10 +30,11 @@ def install(module: Any) -> None:
 
 
 def _read(action: str, computer: Any, args: Any, kwargs: Any) -> HookedCall:
-    given = {"type": action, **bind_arguments(_ACTIONS[action], args, kwargs)}
-    return HookedCall(_NAME, given, key=(id(computer), action))
+    arguments = {"type": action, **bind_arguments(_ACTIONS[action], args, kwargs)}
+    return HookedCall(_NAME, arguments, key=(id(computer), action))
 
 
 def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """A computer has no words for an error: nothing happens, and nothing is on the screen."""
+    """Return the answer for a computer, which cannot report errors: nothing happens, and the screen is
+    empty."""
     return ("" if answer.is_error else answer.text) if action == "screenshot" else None

@@ -1,4 +1,5 @@
-"""OpenAI's Agents SDK: the tools that act on this machine by a text of the model's, a shell, a patch."""
+"""Hook OpenAI's Agents SDK: tools that act on this machine from the model's text, such as a shell or a
+patch."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _EDITS = ("create_file", "update_file", "delete_file")
 
 
 def install(module: Any, layer: str) -> None:
-    """``module``: ``agents.tool``. Older releases have not all of them."""
+    """Patch ``module``, which is ``agents.tool``. Older releases lack some of these tools."""
     changed: tuple[tuple[str, str, Any, Any], ...] = (
         ("CustomTool", "on_invoke_tool", _read_custom, _give_text),
         ("LocalShellTool", "executor", _read_shell, _give_text),
@@ -25,9 +26,9 @@ def install(module: Any, layer: str) -> None:
 
 
 def _read_custom(tool: Any, args: Any, kwargs: Any) -> HookedCall:
-    context, written = args
+    context, raw_input = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    return HookedCall(tool.name, {"input": written}, call_id, (tool.name, id(context)))
+    return HookedCall(tool.name, {"input": raw_input}, call_id, (tool.name, id(context)))
 
 
 def _read_shell(tool: Any, args: Any, kwargs: Any) -> HookedCall:
@@ -38,7 +39,7 @@ def _read_shell(tool: Any, args: Any, kwargs: Any) -> HookedCall:
 
 
 def shell_arguments(action: Any) -> dict[str, Any]:
-    """Return what a shell is to do, as its arguments."""
+    """Return the commands for a shell, as arguments of the call."""
     many = getattr(action, "commands", None)
     return {"commands": list(many)} if many is not None else {"command": list(getattr(action, "command", ()))}
 
@@ -47,9 +48,9 @@ def _read_patch(tool: Any, args: Any, kwargs: Any) -> HookedCall:
     return HookedCall(tool.name, file_patch_arguments(args[0]), key=(tool.name, id(args[0])))
 
 
-def file_patch_arguments(asked: Any) -> dict[str, Any]:
-    """Return what is to become of a file, as the arguments of a patch."""
-    values = {name: getattr(asked, name, None) for name in ("type", "path", "diff", "move_to")}
+def file_patch_arguments(operation: Any) -> dict[str, Any]:
+    """Return the operation on a file, as arguments of a patch."""
+    values = {name: getattr(operation, name, None) for name in ("type", "path", "diff", "move_to")}
     return {name: value for name, value in values.items() if value is not None}
 
 

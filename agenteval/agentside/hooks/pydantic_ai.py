@@ -1,4 +1,4 @@
-"""Pydantic AI: ``AbstractToolset.call_tool``, of whichever toolset is the outermost."""
+"""Hook Pydantic AI: ``AbstractToolset.call_tool`` of the outermost toolset."""
 
 from __future__ import annotations
 
@@ -11,32 +11,36 @@ _PARAMETERS = ("name", "tool_args", "ctx", "tool")
 
 
 def install(module: Any) -> None:
-    """``module``: ``pydantic_ai.toolsets.abstract``."""
+    """Patch ``module``, which is ``pydantic_ai.toolsets.abstract``."""
     patch_subclasses(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
 
 
 def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    given = bind_arguments(_PARAMETERS, args, kwargs)
-    definition = getattr(given["tool"], "tool_def", None)
-    if getattr(definition, "kind", "") == "output":  # the answer is made of it, and no tool runs
+    bound = bind_arguments(_PARAMETERS, args, kwargs)
+    definition = getattr(bound["tool"], "tool_def", None)
+    if getattr(definition, "kind", "") == "output":  # it becomes the answer, and no tool runs
         return None
-    context = given["ctx"]
+    context = bound["ctx"]
     call_id = context.tool_call_id or ""
     agent = getattr(getattr(context, "agent", None), "name", None) or ""
-    return HookedCall(given["name"], _as_written(context, call_id, given["tool_args"]), call_id, agent=agent)
+    return HookedCall(
+        bound["name"], _model_arguments(context, call_id, bound["tool_args"]), call_id, agent=agent
+    )
 
 
-def _as_written(context: Any, call_id: str, given: Any) -> Any:
-    """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
+def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
+    """Return the arguments of a call as the model wrote them, because the framework's version may not be
+    JSON."""
     for message in reversed(context.messages):
         for part in message.parts:
             if part.part_kind == "tool-call" and part.tool_call_id == call_id:
                 return part.args_as_dict()
-    return given
+    return default
 
 
 def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """An error as the framework's own, where it has one that uses up no retries; else as a text."""
+    """Return the answer. An error is raised as the framework's own if the release has one that uses up no
+    retries, otherwise returned as text."""
     from pydantic_ai import exceptions
 
     failed = getattr(exceptions, _FAILED, None)

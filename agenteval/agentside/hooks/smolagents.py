@@ -1,4 +1,4 @@
-"""smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of an agent that another manages."""
+"""Hook smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of a managed agent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
 FINAL_ANSWER_TOOL = "final_answer"
-"""The framework's own tool: what it is called with is the answer."""
+"""The framework's own tool, whose argument is the answer."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``smolagents.tools`` or ``smolagents.agents``."""
+    """Patch ``module``, which is ``smolagents.tools`` or ``smolagents.agents``."""
     if module.__name__.endswith(".tools"):
         patch_subclasses(module.Tool, ("__call__",), hook("smolagents", _read, _give))
     else:
@@ -21,35 +21,37 @@ def install(module: Any) -> None:
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if tool.name == FINAL_ANSWER_TOOL:
         return None
-    given = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
-    only = args[0] if len(args) == 1 and not given else None
+    named = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
+    only = args[0] if len(args) == 1 and not named else None
     if isinstance(only, dict) and set(only) <= set(tool.inputs):
-        args, given = (), only
-    by_name = bind_arguments(tool.inputs, args, given)
+        args, named = (), only
+    by_name = bind_arguments(tool.inputs, args, named)
     return HookedCall(
-        tool.name, by_name, argument_error="" if _is_own(tool) else _misfit(tool.inputs, by_name)
+        tool.name,
+        by_name,
+        argument_error="" if _checks_own_arguments(tool) else _find_argument_error(tool.inputs, by_name),
     )
 
 
-def _is_own(tool: Any) -> bool:
-    """Whether a tool has a way of its own to its arguments."""
+def _checks_own_arguments(tool: Any) -> bool:
+    """Return whether a tool handles its arguments in a way of its own."""
     from smolagents.tools import Tool
 
     return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
 
 
-def _misfit(inputs: Any, given: Any) -> str:
-    """What the framework says to arguments of a call that it makes itself."""
-    for name in given:
+def _find_argument_error(inputs: Any, arguments: Any) -> str:
+    """Return how the framework refuses the arguments of a call that it makes itself; empty if it does not."""
+    for name in arguments:
         if name not in inputs:
             return f"Argument {name} is not in the tool's input schema"
-    missing = (name for name, each in inputs.items() if name not in given and not each.get("nullable"))
+    missing = (name for name, each in inputs.items() if name not in arguments and not each.get("nullable"))
     return next((f"Argument {name} is required" for name in missing), "")
 
 
 def _read_agent(agent: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if not agent.name:
-        return None  # one that nobody manages
+        return None  # an agent that no other manages
     return HookedCall(agent.name, bind_arguments(("task",), args, kwargs), is_agent=True)
 
 

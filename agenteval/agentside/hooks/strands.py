@@ -1,4 +1,4 @@
-"""Strands: ``AgentTool.stream``."""
+"""Hook Strands: ``AgentTool.stream``."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from typing import Any
 
 from .tool_methods import HookedCall, ToolFailedError, as_stream_patch, bind_arguments, hook, patch_subclasses
 
-_FRAMEWORKS = (
+_BUILTIN_MODULES = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
     *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
 )
-"""Where its own tools are: hand-offs, structured answers, what looks after the context."""
+"""The modules of the framework's own tools: hand-offs, structured answers, context management."""
 
 
 def install(module: Any) -> None:
-    """``module``: ``strands.types.tools``."""
-    change = hook("Strands", _read, _result, to_record=_recorded)
+    """Patch ``module``, which is ``strands.types.tools``."""
+    change = hook("Strands", _read, _tool_result, to_record=_to_recorded_value)
     patch_subclasses(module.AgentTool, ("stream",), as_stream_patch(change))
 
 
 def is_strands_builtin(tool: Any) -> bool:
-    """Return whether a tool is the framework's own. Those that it ships for agents are not."""
-    function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
-    return str(getattr(function, "__module__", "")).startswith(_FRAMEWORKS)
+    """Return whether a tool is the framework's own. The tools that it ships for agents are not."""
+    function = getattr(
+        tool, "_tool_func", tool
+    )  # elsewhere in other releases: then the tool itself is checked
+    return str(getattr(function, "__module__", "")).startswith(_BUILTIN_MODULES)
 
 
 def text_of(result: Any) -> str:
-    """Return what the result of a tool says."""
+    """Return the text of a tool's result."""
     blocks = result.get("content") or ()
     data = (each["text"] if "text" in each else each.get("json", each) for each in blocks)
     return "\n".join(
@@ -40,13 +42,18 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if is_strands_builtin(tool):
         return None
     use = bind_arguments(("tool_use",), args, kwargs)["tool_use"]
-    call_id, given, is_agent = str(use.get("toolUseId") or ""), use.get("input"), tool.tool_type == "agent"
+    call_id, arguments, is_agent = (
+        str(use.get("toolUseId") or ""),
+        use.get("input"),
+        tool.tool_type == "agent",
+    )
     key = use["name"], call_id or id(tool)
-    return HookedCall(use["name"], given, call_id, key, is_agent, _misfit(tool, given))
+    return HookedCall(use["name"], arguments, call_id, key, is_agent, _find_argument_error(tool, arguments))
 
 
-def _misfit(tool: Any, given: Any) -> str:
-    """How the framework refuses arguments before the function of a decorated tool runs."""
+def _find_argument_error(tool: Any, arguments: Any) -> str:
+    """Return how the framework refuses arguments before the function of a decorated tool runs; empty if it
+    does not."""
     from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
 
     if type(tool) is not DecoratedFunctionTool:
@@ -55,28 +62,28 @@ def _misfit(tool: Any, given: Any) -> str:
         function = tool.__wrapped__
         injected = {*inspect.signature(function).parameters} - {*properties_of(tool), "agent", "self", "cls"}
         metadata = FunctionToolMetadata(function, *injected)
-    except Exception:  # a schema of the author's, say: nobody can say it without the tool
+    except Exception:  # an author's schema, for example: only the tool itself could tell
         return ""
     try:
-        metadata.validate_input(given)
+        metadata.validate_input(arguments)
     except ValueError as error:
         return f"Error: {error}"
     return ""
 
 
 def properties_of(tool: Any) -> Any:
-    """Return what a tool takes, as the model is told."""
+    """Return the properties of a tool's input schema, as the model sees them."""
     schema = tool.tool_spec["inputSchema"]
     return schema.get("json", schema).get("properties", {})
 
 
-def _result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+def _tool_result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     use, failed = bind_arguments(("tool_use",), args, kwargs)["tool_use"], answer.is_error
     content = [{"text": answer.failure if failed else answer.text}]
     return {"toolUseId": use.get("toolUseId"), "status": "error" if failed else "success", "content": content}
 
 
-def _recorded(event: Any) -> str:
+def _to_recorded_value(event: Any) -> str:
     result = getattr(event, "tool_result", event)
     text = text_of(result) if isinstance(result, dict) else ""
     if isinstance(result, dict) and result.get("status") == "error":

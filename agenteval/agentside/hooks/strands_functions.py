@@ -1,4 +1,4 @@
-"""Strands: a decorated tool that code calls as the function it is, ``DecoratedFunctionTool.__call__``."""
+"""Hook Strands: a decorated tool that code calls as a plain function, ``DecoratedFunctionTool.__call__``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .tool_methods import HookedCall, as_async_patch, bind_arguments, hook, patc
 
 
 def install(module: Any) -> None:
-    """``module``: ``strands.tools.decorator``."""
-    patch_subclasses(module.DecoratedFunctionTool, ("__call__",), _called)
+    """Patch ``module``, which is ``strands.tools.decorator``."""
+    patch_subclasses(module.DecoratedFunctionTool, ("__call__",), _patch_call)
 
 
-def _called(real: Any) -> Any:
-    change = hook("Strands", _read, _value)
+def _patch_call(real: Any) -> Any:
+    change = hook("Strands", _read, _return_value)
     at_once, later = change(real), as_async_patch(change)(real)
 
     @functools.wraps(real)
@@ -29,17 +29,17 @@ def _called(real: Any) -> Any:
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    """As any function it runs, unless the scenario mocks it."""
+    """Return the call of a decorated tool as that of a function, which runs unless the scenario mocks it."""
     world = worlds.current_world()
     if is_strands_builtin(tool) or (world is not None and world.target is tool):
         return None
-    given = bind_arguments(inspect.signature(tool).parameters, args, kwargs)
+    bound = bind_arguments(inspect.signature(tool).parameters, args, kwargs)
     return HookedCall(
-        tool.tool_name, {n: v for n, v in given.items() if n in properties_of(tool)}, is_agent=True
+        tool.tool_name, {n: v for n, v in bound.items() if n in properties_of(tool)}, is_agent=True
     )
 
 
-def _value(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+def _return_value(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     if answer.is_error:
         raise RuntimeError(answer.failure)
     return answer.value

@@ -1,4 +1,4 @@
-"""A field of each tool that holds what carries it out, changed so that the tool world is asked first."""
+"""Patch the field in which each tool holds the object that runs it, so that the tool world is asked first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ _CALL = "__call__"
 def patch_field(
     cls: Any, field: str, change: Callable[[Any], Any], methods: tuple[str, ...] = (_CALL,)
 ) -> None:
-    """Change what the objects of a class, and of all below it, hold in a field, however it came there and
-    whenever: what its ``methods`` do. ``change`` is that of ``tool_methods.hook``; its functions get the
-    object first. What is changed is always async: the framework has to await what is awaitable."""
+    """Patch the methods of the object in a field, for all instances of a class and its subclasses, whenever
+    and however the field was set.
+
+    ``change`` is that of ``tool_methods.hook``; its functions get the tool first. The patched methods are
+    always async, because the framework has to await the result if it is awaitable."""
     before, kept = cls.__getattribute__, f"_agenteval_{field}"
 
     def __getattribute__(tool: Any, name: str) -> Any:  # noqa: N807 - what Python calls
@@ -38,15 +40,15 @@ def patch_field(
 
 
 class PatchedField:
-    """What a tool holds: for all who look at it the same as before, but for what it does."""
+    """A stand-in for the object in a tool's field. It looks the same from outside but behaves differently."""
 
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
         self._agenteval_tool = tool
         self._agenteval_held = value
-        self._agenteval_changed = {name: _changed(value, name, change) for name in methods}
+        self._agenteval_changed = {name: _patched_method(value, name, change) for name in methods}
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return await _awaited(self._agenteval_changed[_CALL](self._agenteval_tool, *args, **kwargs))
+        return await _await_fully(self._agenteval_changed[_CALL](self._agenteval_tool, *args, **kwargs))
 
     def __getattr__(self, name: str) -> Any:
         changed = self._agenteval_changed.get(name)
@@ -54,7 +56,7 @@ class PatchedField:
             return getattr(self._agenteval_held, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await _awaited(changed(self._agenteval_tool, *args, **kwargs))
+            return await _await_fully(changed(self._agenteval_tool, *args, **kwargs))
 
         return call
 
@@ -66,26 +68,27 @@ class PatchedField:
         return hash(self._agenteval_held)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _same, (self._agenteval_held,)  # a copy is one of the value
+        return _identity, (self._agenteval_held,)  # a copy copies the value
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._agenteval_held)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _changed(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
+def _patched_method(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
     async def real(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        return await _awaited((value if name == _CALL else getattr(value, name))(*args, **kwargs))
+        return await _await_fully((value if name == _CALL else getattr(value, name))(*args, **kwargs))
 
     return change(real)
 
 
-async def _awaited(value: Any) -> Any:
-    """The value, and what comes of it: an error may have to be put in words by a function of the author's."""
+async def _await_fully(value: Any) -> Any:
+    """Await a value and whatever that yields, because a function of the author's may have to put an error
+    into words."""
     while inspect.isawaitable(value):
         value = await value
     return value

@@ -1,4 +1,4 @@
-"""A method that carries out a tool, changed so that the tool world is asked first."""
+"""Patch the methods that run tools, so that the tool world is asked first."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ if TYPE_CHECKING:
 
 
 class HookedCall(NamedTuple):
-    """A call of a tool as its framework makes it."""
+    """A tool call as its framework makes it."""
 
     name: str
     args: Any
-    """As the model wrote them: a dict without what the framework puts in, or the JSON text."""
+    """The arguments as the model wrote them: a dict without those that the framework injects, or the JSON
+    text."""
     call_id: str = ""
-    """The model's; empty where the framework does not hand it on."""
+    """The model's id for the call; empty if the framework does not pass it on."""
     key: Any = None
-    """By what the same call is known further in, where a method calls that of its base class or of what it
-    wraps; by default its id, else the tool."""
+    """The key that identifies the same call further in, if a method calls that of its base class or of an
+    object that it wraps; by default the call's id, otherwise the tool."""
     is_agent: bool = False
-    """Another agent is called as a tool, or code calls a tool as a function: it runs unless the scenario
-    mocks it."""
+    """True if another agent is called as a tool, or code calls a tool as a function: it runs unless the
+    scenario mocks it."""
     argument_error: str = ""
-    """Why the framework refuses the arguments before any tool runs; ``give`` has it say so in its words."""
+    """Why the framework refuses the arguments before any tool runs; ``give`` reports it in the framework's
+    words."""
     agent: str = ""
-    """The name of the agent that makes it; empty where it is not known."""
+    """The name of the agent that makes the call; empty if it is unknown."""
 
 
 class _ActiveCall(NamedTuple):
-    """A call that is left to the agent, while it runs."""
+    """A running call that is left to the agent."""
 
     layer: str
     key: Any
@@ -48,7 +50,7 @@ class _ActiveCall(NamedTuple):
 
 
 MCP_LAYER = "mcp"
-"""The layer below all others: tools of a framework may be those of a server."""
+"""The layer below all others: tools of a framework may come from a server."""
 
 _ACTIVE_CALLS: ContextVar[tuple[_ActiveCall, ...]] = ContextVar("agenteval_inside", default=())
 
@@ -56,19 +58,19 @@ worlds.propagate_variable(_ACTIVE_CALLS)
 
 
 def is_inside_call(name: str) -> bool:
-    """Return whether what runs is a part of a call of this tool, which is known."""
+    """Return whether the running code is part of a known call of this tool."""
     return any(each.call.name == name for each in _ACTIVE_CALLS.get())
 
 
 def innermost_call() -> HookedCall | None:
-    """Return the call that what runs is a part of, if one is known."""
+    """Return the call that the running code is part of; ``None`` if none is known."""
     calls = _ACTIVE_CALLS.get()
     return calls[-1].call if calls else None
 
 
 @contextmanager
 def enter_direct_call(name: str, args: Any) -> Iterator[None]:
-    """The agent's own tool runs in here, by a call that no framework made."""
+    """Mark the code inside the ``with`` block as a run of the agent's own tool that no framework started."""
     token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), _ActiveCall("", None, HookedCall(name, args))))
     try:
         yield
@@ -77,7 +79,7 @@ def enter_direct_call(name: str, args: Any) -> Iterator[None]:
 
 
 class ToolFailedError(Exception):
-    """The agent's own tool reported an error by what it returned; its text is what is recorded."""
+    """An error that the agent's own tool reported through its return value. Its text is recorded."""
 
 
 def hook(
@@ -89,28 +91,27 @@ def hook(
     to_record: Callable[[Any], Any] = lambda value: value,
     pick_event: Callable[[list[Any]], Any] = lambda values: values[-1] if values else None,
 ) -> Callable[[Any], Any]:
-    """Return what changes a method: a plain one, a coroutine function or an async generator function.
+    """Return a function that patches a method: a plain one, a coroutine function or an async generator
+    function.
 
-    ``layer``: the framework. ``read(tool, args, kwargs)`` says what is called; ``None`` for what is the
-    framework's own business, which runs as ever and is no call. ``give(tool, answer, args, kwargs)``: what
-    the method returns, or raises, for the scenario's answer, errors in the framework's own form, awaited
-    where that is needed; of a generator, the one event.
+    ``layer`` is the framework. ``read(tool, args, kwargs)`` returns the call; ``None`` if the framework uses
+    the tool for itself, in which case it runs as usual and is no call. ``give(tool, answer, args, kwargs)``
+    returns the method's result for the scenario's answer, or raises, with errors in the framework's own form.
+    The result is awaited if necessary; for a generator it is the only event.
 
-    ``make_proxy(tool, ask)``, for a coroutine function: a copy of the tool in which the coroutine function
-    ``ask`` stands for the author's own, so that what the framework does before it (the check of arguments, a
-    confirmation) happens as ever; ``None`` where there is no such place. ``recorded(value)``: what the record
-    has of what the agent's own tool returned; it raises ``ToolFailedError`` for an error. ``last``: of the
-    events of a generator, that value.
+    ``make_proxy(tool, ask)``, for a coroutine function, returns a copy of the tool in which the coroutine
+    function ``ask`` replaces the author's own. What the framework does before the call (argument check,
+    confirmation) then happens as usual. ``None`` if the tool has no such place. ``to_record(value)`` returns
+    what is recorded of the return value of the agent's own tool; it raises ``ToolFailedError`` for an error.
+    ``pick_event`` picks that value from the events of a generator.
 
-    A tool that is mocked does not run for any reason: where ``read`` fails, the model is given an error, and
-    the turn proves nothing.
-    """
+    A mocked tool never runs: if ``read`` fails, the model gets an error, and the turn cannot be evaluated."""
 
     return functools.partial(_change, _ToolHook(layer, read, give, make_proxy, to_record, pick_event))
 
 
 class _ToolHook(NamedTuple):
-    """What a framework's module here has to say of its tools: the parameters of ``hook``."""
+    """A framework's functions for its tools: the parameters of ``hook``."""
 
     layer: str
     read: ReadCall
@@ -122,41 +123,41 @@ class _ToolHook(NamedTuple):
     def intercept_call(
         self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> _InterceptedCall | ToolAnswer | None:
-        """Return the call to ask for; the answer, for one that is refused; ``None`` for what runs as ever."""
+        """Return the call to ask for; the answer to a refused call; ``None`` if the method runs as usual."""
         world = worlds.current_world()
         if world is None and not worlds.may_be_agent_code():
             return None
         try:
             call = self.read(tool, args, kwargs)
         except Exception as error:
-            what = f"a call of a tool of {self.layer} could not be read ({type(error).__name__}: {error})"
-            return _unanswerable(f"{what}; it was not run", world)
+            what = f"a tool call of {self.layer} could not be read ({type(error).__name__}: {error})"
+            return _unanswerable_call(f"{what}; it was not run", world)
         if call is None:
             return None
         if world is not None:
             world.has_hooked_calls = True
         key = call.call_id or id(tool) if call.key is None else call.key
-        met = _ActiveCall(self.layer, key, call)
-        if _is_part_of_known(met, is_mocked=world is not None and world.mocks(call.name)):
+        active = _ActiveCall(self.layer, key, call)
+        if _is_part_of_known(active, is_mocked=world is not None and world.mocks(call.name)):
             return None
         if world is None:
-            return _unanswerable(str(worlds.untracked_call_error(call.name)), None)
-        return _error(call.argument_error) if call.argument_error else _InterceptedCall(met, world)
+            return _unanswerable_call(str(worlds.untracked_call_error(call.name)), None)
+        return _error_answer(call.argument_error) if call.argument_error else _InterceptedCall(active, world)
 
 
-def _unanswerable(why: str, world: worlds.World | None) -> ToolAnswer:
-    """What a model hears of a call that nobody answers: an exception of ours would hang some frameworks, and
-    end others."""
+def _unanswerable_call(why: str, world: worlds.World | None) -> ToolAnswer:
+    """Return the error that a model gets for a call that cannot be answered. An exception would hang some
+    frameworks and end others."""
     if world is not None:
         world.record_fault(why)
-    return _error(why)
+    return _error_answer(why)
 
 
-def _error(why: str) -> ToolAnswer:
+def _error_answer(why: str) -> ToolAnswer:
     return ToolAnswer({"error": why}, is_error=True)
 
 
-# ── a method, by the way in which it is called ───────────────────────────────────────────────────
+# ── functions, coroutines, generators ────────────────────────────────────────────────────────────
 
 
 def _change(hooked: _ToolHook, real: Any) -> Any:
@@ -170,20 +171,20 @@ def _change(hooked: _ToolHook, real: Any) -> Any:
 def _change_function(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             return real(tool, *args, **kwargs)
-        if isinstance(met, ToolAnswer):
-            return hooked.give(tool, met, args, kwargs)
+        if isinstance(intercepted, ToolAnswer):
+            return hooked.give(tool, intercepted, args, kwargs)
         value: Any = None
 
-        def own() -> Any:
+        def run_real() -> Any:
             nonlocal value
-            with met.enter_call():
+            with intercepted.enter_call():
                 value = real(tool, *args, **kwargs)
             return hooked.to_record(value)
 
-        answer = met.ask_sync(own)
+        answer = intercepted.ask_sync(run_real)
         return value if answer is None else hooked.give(tool, answer, args, kwargs)
 
     return run
@@ -192,27 +193,29 @@ def _change_function(hooked: _ToolHook, real: Any) -> Any:
 def _change_coroutine(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             return await real(tool, *args, **kwargs)
-        if isinstance(met, ToolAnswer):
-            return await _in_full(hooked.give(tool, met, args, kwargs))
+        if isinstance(intercepted, ToolAnswer):
+            return await _await_if_needed(hooked.give(tool, intercepted, args, kwargs))
         value: Any = None
 
-        async def own() -> Any:
+        async def run_real() -> Any:
             nonlocal value
-            with met.enter_call():
+            with intercepted.enter_call():
                 value = await real(tool, *args, **kwargs)
             return hooked.to_record(value)
 
         async def ask(*_: Any, **__: Any) -> Any:
-            answer = await met.ask(own)
-            return value if answer is None else await _in_full(hooked.give(tool, answer, args, kwargs))
+            answer = await intercepted.ask(run_real)
+            return (
+                value if answer is None else await _await_if_needed(hooked.give(tool, answer, args, kwargs))
+            )
 
-        proxy = None if met.is_passthrough else hooked.make_proxy(tool, ask)
+        proxy = None if intercepted.is_passthrough else hooked.make_proxy(tool, ask)
         if proxy is None:
             return await ask()
-        with met.enter_call():
+        with intercepted.enter_call():
             return await real(proxy, *args, **kwargs)
 
     return run
@@ -221,22 +224,22 @@ def _change_coroutine(hooked: _ToolHook, real: Any) -> Any:
 def _change_stream(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.intercept_call(tool, args, kwargs)
-        if met is None:
+        intercepted = hooked.intercept_call(tool, args, kwargs)
+        if intercepted is None:
             async for event in real(tool, *args, **kwargs):
                 yield event
             return
-        if isinstance(met, ToolAnswer):
-            yield hooked.give(tool, met, args, kwargs)
+        if isinstance(intercepted, ToolAnswer):
+            yield hooked.give(tool, intercepted, args, kwargs)
             return
         events: list[Any] = []
 
-        async def own() -> Any:
-            with met.enter_call():
+        async def run_real() -> Any:
+            with intercepted.enter_call():
                 events.extend([event async for event in real(tool, *args, **kwargs)])
             return hooked.to_record(hooked.pick_event(events))
 
-        answer = await met.ask(own)
+        answer = await intercepted.ask(run_real)
         if answer is not None:
             events = [hooked.give(tool, answer, args, kwargs)]
         for event in events:
@@ -245,13 +248,13 @@ def _change_stream(hooked: _ToolHook, real: Any) -> Any:
     return stream
 
 
-async def _in_full(value: Any) -> Any:
+async def _await_if_needed(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
 def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``change`` for a method that callers await, also where a class has a plain function for it: a
-    decorated one, or one that hands on to another object."""
+    """Return ``change`` for a method that callers await, even if a class has a plain function for it: a
+    decorated one, or one that delegates to another object."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -264,7 +267,7 @@ def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same for a method whose events callers iterate over."""
+    """Return ``change`` for a method whose events callers iterate over."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -277,39 +280,43 @@ def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return change_any
 
 
-# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_part_of_known(met: _ActiveCall, *, is_mocked: bool) -> bool:
+def _is_part_of_known(active: _ActiveCall, *, is_mocked: bool) -> bool:
     outer = (
         _ACTIVE_CALLS.get()
-        if met.layer != MCP_LAYER or is_mocked
+        if active.layer != MCP_LAYER or is_mocked
         else (*_ACTIVE_CALLS.get(), *_passthrough_calls())
     )
-    return any(_is_same(each, met, is_mocked) for each in outer)
+    return any(_is_same(each, active, is_mocked) for each in outer)
 
 
-def _is_same(outer: _ActiveCall, met: _ActiveCall, is_mocked: bool) -> bool:
-    """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
-    another under its name hands on, or what a tool of one framework hands on to the layer below. One of
-    another name that the scenario mocks is none: ids may be those of another agent's model."""
-    has_name = outer.call.name == met.call.name
+def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
+    """Return whether a call is part of one that is already known.
+
+    It is if it comes from the method of a base class, from a tool that wraps another under its name, or from
+    a tool of one framework that delegates to the layer below. A mocked call of another name is not, because
+    ids may be those of another agent's model."""
+    has_name = outer.call.name == active.call.name
     if is_mocked and not has_name:
         return False
-    if (outer.layer, outer.key) == (met.layer, met.key):
+    if (outer.layer, outer.key) == (active.layer, active.key):
         return True
     is_of_server = (
-        met.layer == MCP_LAYER and outer.layer != MCP_LAYER and _ends_with(outer.call.name, met.call.name)
+        active.layer == MCP_LAYER
+        and outer.layer != MCP_LAYER
+        and _ends_with(outer.call.name, active.call.name)
     )
     return (has_name or is_of_server) and (
-        worlds.as_json_text(outer.call.args) == worlds.as_json_text(met.call.args)
+        worlds.as_json_text(outer.call.args) == worlds.as_json_text(active.call.args)
     )
 
 
 def _ends_with(name: str, mcp_name: str) -> bool:
-    """Whether a framework has put something before the name that a tool has at its server."""
-    given, own = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
-    return bool(own) and given.endswith(own)
+    """Return whether a framework's name for a tool is the server's name with a prefix."""
+    framework_name, server_name = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
+    return bool(server_name) and framework_name.endswith(server_name)
 
 
 _LOCK = threading.Lock()
@@ -317,18 +324,18 @@ _PASSTHROUGH_CALLS: dict[int, _ActiveCall] = {}
 
 
 def _passthrough_calls() -> list[_ActiveCall]:
-    """The calls that are left to an agent and under way: a client of a server may send them from a task of
-    its own, which serves many conversations and knows of none."""
+    """Return the running calls that are left to an agent. An MCP client may send them from a task of its own
+    that serves many conversations and knows of none."""
     with _LOCK:
         return [each for each in _PASSTHROUGH_CALLS.values() if each.layer != MCP_LAYER]
 
 
 class _InterceptedCall:
-    """A call that the scenario is asked for; one that is left to the agent is noted."""
+    """A call for which the scenario is asked. It is also recorded if it is left to the agent."""
 
-    def __init__(self, met: _ActiveCall, world: worlds.World) -> None:
-        self._met = met
-        self._call = met.call
+    def __init__(self, active: _ActiveCall, world: worlds.World) -> None:
+        self._active = active
+        self._call = active.call
         self._world = world
         self._ran = False
 
@@ -336,54 +343,54 @@ class _InterceptedCall:
     def is_passthrough(self) -> bool:
         return self._call.is_agent and not self._world.mocks(self._call.name)
 
-    async def ask(self, own: Callable[[], Any]) -> ToolAnswer | None:
-        """The scenario's answer; ``None`` where the agent's own tool ran."""
+    async def ask(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
+        """Return the scenario's answer; ``None`` if the agent's own tool ran."""
 
         async def run() -> Any:
             self._ran = True
-            return await own()
+            return await run_real()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         ask = self._world.record if self.is_passthrough else self._world.call
         try:
             return self._record_outcome(await ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return _error(str(error))
+            return _error_answer(str(error))
         except ToolFailedError:
             return None
 
-    def ask_sync(self, own: Callable[[], Any]) -> ToolAnswer | None:
-        """The same for code that cannot await."""
+    def ask_sync(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
+        """Do the same as ``ask`` for code that cannot await."""
 
         def run() -> Any:
             self._ran = True
-            return own()
+            return run_real()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         ask = self._world.record_sync if self.is_passthrough else self._world.call_sync
         try:
             return self._record_outcome(ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return _error(str(error))
+            return _error_answer(str(error))
         except ToolFailedError:
             return None
 
-    def _record_outcome(self, given: Any) -> ToolAnswer | None:
-        """Note what a call gave: an answer, or the value of one that is left to the agent."""
-        is_own = self._ran or self.is_passthrough
-        value = given if self.is_passthrough else given.value
-        result = value if is_own else given.text
+    def _record_outcome(self, outcome: Any) -> ToolAnswer | None:
+        """Record the outcome of a call: an answer, or the value of a call that is left to the agent."""
+        ran_real = self._ran or self.is_passthrough
+        value = outcome if self.is_passthrough else outcome.value
+        result = value if ran_real else outcome.text
         self._world.answered_calls.append(
             AnsweredCall(self._call.name, self._call.args, result, bool(_ACTIVE_CALLS.get()))
         )
-        return None if is_own else given
+        return None if ran_real else outcome
 
     @contextmanager
     def enter_call(self) -> Iterator[None]:
-        """The agent's own tool runs in here."""
-        token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), self._met))
+        """Mark the code inside the ``with`` block as a run of the agent's own tool."""
+        token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), self._active))
         with _LOCK:
-            _PASSTHROUGH_CALLS[id(token)] = self._met
+            _PASSTHROUGH_CALLS[id(token)] = self._active
         try:
             yield
         finally:
@@ -393,19 +400,18 @@ class _InterceptedCall:
 
 
 def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> None:
-    """Change methods wherever a class has one of its own, ``base`` and all below it; in classes to come,
-    too."""
+    """Patch methods in ``base`` and in every present or future subclass that overrides them."""
 
-    def change_own(cls: Any) -> None:
+    def change_class(cls: Any) -> None:
         for name in names:
-            own = vars(cls).get(name)
-            if inspect.isfunction(own) and not hasattr(own, "agenteval_hooked"):
-                changed = change(own)
+            method = vars(cls).get(name)
+            if inspect.isfunction(method) and not hasattr(method, "agenteval_hooked"):
+                changed = change(method)
                 changed.agenteval_hooked = True
                 setattr(cls, name, changed)
 
     def change_all(cls: Any) -> None:
-        change_own(cls)
+        change_class(cls)
         for each in cls.__subclasses__():
             change_all(each)
 
@@ -417,12 +423,12 @@ def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], 
             super(base, cls).__init_subclass__(**options)
         else:
             before.__get__(None, cls)(**options)
-        change_own(cls)
+        change_class(cls)
 
     base.__init_subclass__ = classmethod(__init_subclass__)
 
 
 def bind_arguments(parameters: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a tool was called with, by the names of its parameters in their order."""
+    """Return the arguments of a call by the names of the parameters, in their order."""
     names = list(parameters)
     return {**{names[at]: value for at, value in enumerate(args) if at < len(names)}, **kwargs}

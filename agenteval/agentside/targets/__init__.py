@@ -1,1 +1,1 @@
-"""The author's Python, found and called."""
+"""Find and call the author's Python code."""

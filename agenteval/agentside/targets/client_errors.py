@@ -1,9 +1,8 @@
-"""What an exception of somebody's client library tells of: a network, a refusal, a deadline.
+"""Classify exceptions of client libraries: network failure, refused access, timeout.
 
-There are many such libraries, and importing them all to ask is not an option. So it goes by what their
-exceptions are called, by the status that they carry and by the exceptions that they hold; not by words in a
-message, which anybody may write.
-"""
+There are too many such libraries to import them all for an ``isinstance`` check. Exceptions are classified by
+class name, by the status they carry and by the exceptions they wrap; not by words in a message, which anyone
+may write."""
 
 from __future__ import annotations
 
@@ -57,24 +56,26 @@ _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 
 
 def is_infrastructure(error: BaseException) -> bool:
-    """Whether it tells of a network, of access, or of a server that is down or busy: what would hit any
-    agent. No connection in time is such a thing; no answer in time is none."""
-    told = list(_wrapped_errors(error))
-    if any(map(_is_refused, told)) or any(map(_is_no_network, told)):
+    """Return whether an exception reports a problem with the network, access, or a server that is down or
+    busy, which would affect any agent. A connection timeout is such a problem; a response timeout is not."""
+    errors = list(_wrapped_errors(error))
+    if any(map(_is_refused, errors)) or any(map(_is_no_network, errors)):
         return True
-    return not any(map(_is_late, told)) and any(map(_is_no_connection, told))
+    return not any(map(_is_late, errors)) and any(map(_is_no_connection, errors))
 
 
 def is_final(error: BaseException) -> bool:
-    """Whether another try would meet the same (no access, a host or a certificate that is not known), or
-    might carry out again what was sent before the connection broke."""
+    """Return whether a retry is pointless or risky.
+
+    It is pointless if it would fail the same way (no access, an unknown host or certificate), and risky if it
+    might repeat what was sent before the connection broke."""
     return any(map(_is_final, _wrapped_errors(error)))
 
 
 def _is_final(error: BaseException) -> bool:
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
         return True
-    if isinstance(error, (socket.gaierror, ssl.SSLError)) or _names(error) & (
+    if isinstance(error, (socket.gaierror, ssl.SSLError)) or _class_names(error) & (
         _BROKEN_OFF | _NO_NAME_OR_TRUST
     ):
         return True
@@ -82,17 +83,17 @@ def _is_final(error: BaseException) -> bool:
         return False
     if any(isinstance(status, int) and status in _NO_ACCESS for status in _statuses(error)):
         return True
-    return "RpcError" in _names(error) and _grpc_status(error) in _NO_GRPC_ACCESS
+    return "RpcError" in _class_names(error) and _grpc_status(error) in _NO_GRPC_ACCESS
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether it tells of an answer that did not come in time."""
+    """Return whether an exception reports a response that did not arrive in time."""
     return any(map(_is_late, _wrapped_errors(error)))
 
 
 def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
-    """The exception, and those that it was made of: many libraries raise theirs around another, and say so
-    in ``reason`` or in their first arguments, not by ``from``."""
+    """Yield the exception and those that it wraps: many libraries put the original into ``reason`` or the
+    first arguments instead of using ``from``."""
     pending = [error]
     seen: set[int] = set()
     while pending:
@@ -101,50 +102,50 @@ def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
-        args = _read(each, "args")
-        inner = (_read(each, "reason"), *(args if isinstance(args, tuple) else ()))
+        args = _safe_getattr(each, "args")
+        inner = (_safe_getattr(each, "reason"), *(args if isinstance(args, tuple) else ()))
         pending.extend(part for part in inner if isinstance(part, BaseException))
 
 
-def _names(error: BaseException) -> set[str]:
+def _class_names(error: BaseException) -> set[str]:
     return {cls.__name__ for cls in type(error).__mro__}
 
 
 def _is_late(error: BaseException) -> bool:
-    return any("Timeout" in name for name in _names(error))
+    return any("Timeout" in name for name in _class_names(error))
 
 
 def _is_no_connection(error: BaseException) -> bool:
     is_known = isinstance(error, (ConnectionError, socket.gaierror, ssl.SSLError))
-    return is_known or bool(_names(error) & _NO_CONNECTION)
+    return is_known or bool(_class_names(error) & _NO_CONNECTION)
 
 
 def _is_no_network(error: BaseException) -> bool:
-    """No way to the server, or no connection to it in time: a ``URLError`` is raised before the server could
-    answer."""
+    """Return whether the server could not be reached, or not in time: a ``URLError`` is raised before the
+    server can answer."""
     if isinstance(error, OSError) and error.errno in _NO_NETWORK:
         return True
-    is_early = "URLError" in _names(error) and isinstance(_read(error, "reason"), TimeoutError)
-    return is_early or bool(_names(error) & _NO_CONNECTION_IN_TIME)
+    is_early = "URLError" in _class_names(error) and isinstance(_safe_getattr(error, "reason"), TimeoutError)
+    return is_early or bool(_class_names(error) & _NO_CONNECTION_IN_TIME)
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Whether the server has answered: with a status that is not a word on what it was asked."""
+    """Return whether the server answered with a status that says nothing about the request itself."""
     if not isinstance(error, Exception):
-        return False  # `sys.exit(401)` has a code, too
+        return False  # `sys.exit(401)` also has a code
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
         return True
-    return "RpcError" in _names(error) and _grpc_status(error) in _GRPC_STATUSES
+    return "RpcError" in _class_names(error) and _grpc_status(error) in _GRPC_STATUSES
 
 
 def _statuses(error: Exception) -> Iterator[Any]:
-    """What the exception or its response carries where libraries put the status."""
-    response = _read(error, "response")
-    yield from (_read(error, name) for name in ("status_code", "status", "code"))
-    yield from (_read(response, name) for name in ("status_code", "status"))
+    """Yield the attributes of the exception or its response in which libraries keep the status."""
+    response = _safe_getattr(error, "response")
+    yield from (_safe_getattr(error, name) for name in ("status_code", "status", "code"))
+    yield from (_safe_getattr(response, name) for name in ("status_code", "status"))
     if isinstance(response, Mapping) and isinstance(of_aws := response.get("ResponseMetadata"), Mapping):
         yield of_aws.get("HTTPStatusCode")
-    # urllib3, when it has tried often enough, tells the status in its own words alone.
+    # After its last retry, urllib3 reports the status only in its message.
     if type(error).__name__ == "ResponseError" and (found := _TOO_MANY.fullmatch(str(error))):
         yield int(found[1])
 
@@ -156,8 +157,8 @@ def _grpc_status(error: Exception) -> Any:
         return None
 
 
-def _read(owner: Any, name: str) -> Any:
-    """An attribute that may be missing, or break when it is read."""
+def _safe_getattr(owner: Any, name: str) -> Any:
+    """Return an attribute; ``None`` if it is missing or raises when it is read."""
     try:
         return getattr(owner, name, None)
     except Exception:

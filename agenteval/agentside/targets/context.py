@@ -1,4 +1,4 @@
-"""What a Python agent gets as its second argument, wherever it runs."""
+"""The second argument of a Python agent, in agenteval's process and in the agent's own."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=Fals
 
 
 def is_loop_blocked() -> bool:
-    """Whether the call that is carried out holds up the event loop of the agent, and of all async code of the
-    author's: nothing that has to run there ends before it."""
+    """Return whether the current call blocks the event loop of the agent and of all the author's async code,
+    so that nothing on that loop can finish before it."""
     return _BLOCKS.get()
 
 
 @contextmanager
 def mark_loop_blocked() -> Iterator[None]:
-    """Around a call of a tool that its caller waits for without await."""
+    """Mark a tool call that its caller waits for without ``await``."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -42,35 +42,34 @@ def mark_loop_blocked() -> Iterator[None]:
         _BLOCKS.reset(token)
 
 
-async def await_answer(asked: Future[ToolAnswer]) -> ToolAnswer:
-    """What a call gave. Raises ``CancelledError``, with the reason where the conversation is over."""
+async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
+    """Return the answer to a call. Raise ``CancelledError``, with the reason if the conversation is over."""
     try:
-        return await asyncio.wrap_future(asked)
+        return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task and getattr(task, "cancelling", int)():
-            raise  # the agent's own; before Python 3.11 nobody can tell
+            raise  # the agent's own cancellation; before Python 3.11 there is no way to tell
         raise asyncio.CancelledError(CONVERSATION_OVER) from None
 
 
 class Context:
-    """Where the agent is, and the tools of its scenario.
+    """The position in the run, and the tools of the scenario.
 
-    ``ask(name, args, batch)`` makes a call; its future is cancelled where the conversation is over.
-    """
+    ``ask(name, args, batch)`` makes a call; its future is cancelled if the conversation is over."""
 
     scenario_id: str
     """The scenario's id."""
     epoch: int
-    """Which conversation with this scenario it is, from 0."""
+    """The index of this conversation among those with the scenario, from 0."""
     seed: int
-    """The conversation's own, of 63 bits."""
+    """The conversation's own seed, of 63 bits."""
     turn: int
-    """The number of the user's message, from 0."""
+    """The index of the user's message, from 0."""
     on_direct_call: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
-    """Hears of each call that the agent's code makes through this."""
+    """Receives each call that the agent's code makes through this context."""
     has_listed_tools = False
-    """Whether the agent has looked at ``tools``: then it knows of no others."""
+    """True if the agent has read ``tools``: then it knows of no others."""
 
     def __init__(
         self,
@@ -92,43 +91,45 @@ class Context:
         return self._tools
 
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """Call a tool of the scenario's world. Returns the value that its result stands for, an error
-        as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
+        """Call a tool of the scenario's world.
+
+        Return the value of its result; an error is returned as ``{"error": …}``, not raised. Calls made at
+        the same time count as one step."""
         self.on_direct_call(name, args)
         with self.open_batch() as batch:
             return (await await_answer(self.request_call(name, args, batch))).value
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """The same for code that cannot await: from any thread."""
+        """Do the same as ``call_tool`` from any thread, for code that cannot await."""
         self.on_direct_call(name, args)
         with self.open_batch() as batch, mark_loop_blocked():
             try:
                 return self.request_call(name, args, batch).result().value
             except CancelledError:
-                raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+                raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
-        """As ``ask``, for a tool that the agent is known to have: what the scenario does not answer is then
-        its author's mistake."""
+        """Make a call of a tool that the agent is known to have: if the scenario does not answer it, that is
+        the scenario author's mistake."""
         return self.request_call(name, args, batch)
 
     def mocks(self, name: str) -> bool:
-        """Whether the scenario has an answer for a tool."""
+        """Return whether the scenario has an answer for a tool."""
         return False
 
     def passes_through(self, name: str) -> bool:
-        """Whether a tool is the agent's own to carry out (``unmocked_tools: passthrough``)."""
+        """Return whether the agent runs a tool itself (``unmocked_tools: passthrough``)."""
         return False
 
     def request_passthrough(
-        self, name: str, args: dict[str, Any], batch: int, own: Any
+        self, name: str, args: dict[str, Any], batch: int, passthrough: Any
     ) -> Future[ToolAnswer]:
-        """A call that is the agent's own to carry out (``own_calls.PassthroughCall``)."""
+        """Announce a call that the agent runs itself (``tool_proxy.PassthroughCall``)."""
         raise NotImplementedError
 
     @contextmanager
     def open_batch(self) -> Iterator[int]:
-        """A call's batch: that of the calls which are under way, else a new one."""
+        """Yield the batch of a call: that of the calls in progress, otherwise a new one."""
         with self._lock:
             if not self._in_flight:
                 self._batch = next(self._batches)

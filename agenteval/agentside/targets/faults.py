@@ -1,4 +1,4 @@
-"""What the author's code raised: in words, and whose fault it is."""
+"""Describe what the author's code raised, and decide whose fault it is."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from .reply_limit import TOO_LARGE_TEXT, is_too_large
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_OURS = str(Path(__file__).parents[2])
+_AGENTEVAL_ROOT = str(Path(__file__).parents[2])
 _STDLIB = str(Path(threading.__file__).parent)
-_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # of Python 3.11
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
 
 
 class QuitError(RuntimeError):
-    """The author's code raised what would end a program, ``sys.exit`` or the like: its ``__cause__``."""
+    """An exception of the author's code that would end a program, such as ``sys.exit``; it is the
+    ``__cause__``."""
 
 
 class CancelledUserCodeError(RuntimeError):
-    """The author's code was cancelled, or said so, and not by us."""
+    """A cancellation of the author's code that agenteval did not cause."""
 
 
 @contextlib.contextmanager
 def contain_exits() -> Iterator[None]:
-    """For code of the author's that runs among ours: what would end the run comes out as ``QuitError``.
-    The user's Ctrl-C passes, and our own cancelling."""
+    """Turn exceptions of the author's code that would end the run into ``QuitError``. The user's Ctrl-C and
+    agenteval's own cancellation pass through."""
     try:
         yield
     except (Exception, KeyboardInterrupt, asyncio.CancelledError):
@@ -42,7 +43,8 @@ def contain_exits() -> Iterator[None]:
 
 
 def describe_error(error: BaseException) -> str:
-    """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
+    """Format an exception as ``ValueError: text (agent.py:12, in answer)``, with the last place outside
+    agenteval and libraries."""
     if isinstance(error, QuitError) and error.__cause__:
         return describe_error(error.__cause__)
     try:
@@ -54,33 +56,43 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not is_internal_file(f.filename)]
-    own = [f for f in own if not f.filename.startswith("<")] or own
-    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
+    user_frames = [
+        f for f in frames if "site-packages" not in f.filename and not is_internal_file(f.filename)
+    ]
+    user_frames = [f for f in user_frames if not f.filename.startswith("<")] or user_frames
+    where = (
+        f" ({Path(user_frames[-1].filename).name}:{user_frames[-1].lineno}, in {user_frames[-1].name})"
+        if user_frames
+        else ""
+    )
     return f"{type(error).__name__}: {text}{where}"
 
 
 def is_internal_file(filename: str) -> bool:
-    """Whether a file is agenteval's or of the standard library."""
-    return filename.startswith((_OURS, _STDLIB))
+    """Return whether a file belongs to agenteval or the standard library."""
+    return filename.startswith((_AGENTEVAL_ROOT, _STDLIB))
 
 
 class ErrorClassification(NamedTuple):
-    """``kind``: ``exception`` or ``timeout`` (the agent's), ``infrastructure`` (not the agent's), or
-    ``author``. ``is_final``: of infrastructure, as ``core.errors.InfrastructureError`` has it."""
+    """The description of an exception, and whose fault it is."""
 
     text: str
     kind: str
+    """``exception`` or ``timeout`` (the agent's fault), ``infrastructure`` (not the agent's), or ``author``.
+    """
     is_final: bool = False
+    """For infrastructure, the same as in ``core.errors.InfrastructureError``."""
 
 
 def classify_error(error: BaseException) -> ErrorClassification:
-    """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
-    or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
-    tells of it, too; one that merely came up while it was handled does not."""
+    """Classify an exception of the agent's code.
+
+    It is the agent's fault unless it reports a problem with the network, access, or a provider that is down,
+    which would affect any agent. An exception that was raised ``from`` such a one counts as one, too; an
+    exception that was merely raised while another was handled does not."""
     causes = list(_leaf_errors(error))
-    if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
-        # What was not seen is not known, and stays so: to play it once more would forget it.
+    if kind := getattr(causes[0], "agenteval_kind", ""):  # agenteval's own exceptions declare it
+        # Final, because a retry would hide that calls were missed.
         return ErrorClassification(str(causes[0]), kind, is_final=kind == "infrastructure")
     if causes and all(map(_is_infrastructure_fault, causes)):
         return ErrorClassification(describe_error(causes[0]), "infrastructure", any(map(_is_final, causes)))
@@ -89,12 +101,13 @@ def classify_error(error: BaseException) -> ErrorClassification:
 
 
 _PARTIAL = "agenteval_partial"
-"""The attribute of an exception with what came before it. Adapters of frameworks set it."""
+"""The attribute of an exception that holds what happened before it. Adapters of frameworks set it."""
 
 
 def get_partial_reply(error: BaseException) -> Any:
-    """What the agent had said and done of its turn before the exception, in any form of an answer, as who
-    raised it says: it, or one that it was raised for. ``None``: nothing."""
+    """Return the part of the turn that the agent completed before the exception, in any form of an answer.
+
+    It is attached to the exception or to one that led to it. ``None``: there is none."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
@@ -107,11 +120,11 @@ def get_partial_reply(error: BaseException) -> Any:
 
 
 def _is_infrastructure_fault(error: BaseException) -> bool:
-    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
+    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _cause_chain(error))
 
 
 def _is_final(error: BaseException) -> bool:
-    return any(is_final(leaf) for each in _chain(error) for leaf in _leaf_errors(each))
+    return any(is_final(leaf) for each in _cause_chain(error) for leaf in _leaf_errors(each))
 
 
 def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
@@ -124,8 +137,8 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those that it was explicitly raised from."""
+def _cause_chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exception and those from which it was explicitly raised."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

@@ -1,10 +1,9 @@
-"""Functions of the agent's whose calls the scenario answers (``intercept``), without a changed line of it.
+"""Answer calls of the agent's functions from the scenario (``intercept``) without changing its code.
 
-Such a function keeps its identity and gets other code for as long as a run is on: so it is reached by every
-name, in every table and through every decorator that holds it. Whose conversation a call is of says its
-world (``world.current()``). Where that is not known a call raises, the real code does not run, and no
-conversation that was open then can be judged.
-"""
+Such a function keeps its identity but gets other code for the length of a run, so that the interception works
+through every name, table and decorator that refers to it. The world says which conversation a call belongs to
+(``world.current_world()``). If that is unknown, the call raises, the real code does not run, and no
+conversation that was open then can be evaluated."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 from ..hooks.tool_methods import enter_direct_call, is_inside_call
 from ..world import UntrackedCallError, current_world, is_detached, untracked_call_error
 from .loading import TargetError, load_object
-from .tool_proxy import NOT_JSON, arguments_of, to_json_argument
+from .tool_proxy import NOT_JSON, to_json_argument, to_json_arguments
 from .wrapped_functions import functions_in
 
 if TYPE_CHECKING:
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class ToolError(RuntimeError):
-    """What an intercepted function raises where its tool fails."""
+    """The exception that an intercepted function raises if its tool fails."""
 
 
 class CannotInterceptError(Exception):
-    """``tool``: the one whose function cannot be intercepted."""
+    """A function that cannot be intercepted. ``tool`` is its tool."""
 
     def __init__(self, tool: str, what: str, remedy: str = "") -> None:
         super().__init__(what)
@@ -47,15 +46,16 @@ _MARK = "agenteval intercepts this call"
 
 
 class FunctionInterceptor:
-    """One agent's functions, by the tools that they are. Raises ``CannotInterceptError``."""
+    """The functions of one agent, by the tools that they implement. Creating it raises
+    ``CannotInterceptError``."""
 
     def __init__(self, targets: Mapping[str, str], base: str) -> None:
         self._tools: dict[int, str] = {}
         self._functions: list[tuple[str, _InterceptableFunction]] = []
-        self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
+        self._sources = {name: _locate_source(name, target, base) for name, target in targets.items()}
         self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
         self._base = base
-        self._seen = -1
+        self._module_count = -1
         self._find_new_functions()
 
     @property
@@ -64,22 +64,22 @@ class FunctionInterceptor:
         return tuple(self._sources)
 
     def _find_new_functions(self) -> list[str]:
-        """The tools that were found in a module that was not loaded before."""
-        if self._seen == len(sys.modules):
+        """Return the tools that were found in modules loaded since the last call."""
+        if self._module_count == len(sys.modules):
             return []
-        self._seen = len(sys.modules)
+        self._module_count = len(sys.modules)
         found = []
         for name, path in self._sources.items():
-            for module in _modules_of(path):
-                reached = _locate_function(name, f"{module}:{self._attributes[name]}", self._base)
-                for function in _functions_of(name, reached):
+            for module in _module_names(path):
+                located = _locate_function(name, f"{module}:{self._attributes[name]}", self._base)
+                for function in _interceptable_functions(name, located):
                     other = self._tools.get(id(function.function))
                     if other is None:
                         self._tools[id(function.function)] = name
                         self._functions.append((name, function))
                         found.append(name)
                     elif other != name:
-                        what = f"intercept: '{other}' and '{name}' are one function"
+                        what = f"intercept: '{other}' and '{name}' are the same function"
                         raise CannotInterceptError(name, what, "remove one of them")
         return found
 
@@ -92,35 +92,37 @@ class FunctionInterceptor:
             _PatchedFunction.for_function(function).release(self)
 
     def check_second_copy(self) -> str:
-        """Say that a tool's function was loaded once more, under another name; empty if none was. It is
-        intercepted from now on."""
+        """Return a message if a tool's function was loaded again under another name, else an empty string.
+        The copy is intercepted from then on."""
         known = len(self._functions)
         added = self._find_new_functions()
         for _, function in self._functions[known:]:
             _PatchedFunction.for_function(function).users.append(self)
         if not added:
             return ""
-        what = f"the module of the intercepted tool '{added[0]}' was loaded a second time, under another name"
+        what = f"the module of the intercepted tool '{added[0]}' was loaded again under another name"
         return f"{what}; import it in the agent's module"
 
     @property
     def tools(self) -> Mapping[int, str]:
-        """The tools, by the identity of their functions; it grows with the modules that are loaded."""
+        """The tools, by the identity of their functions. The mapping grows as modules are loaded."""
         return self._tools
 
 
-# ── finding ──────────────────────────────────────────────────────────────────────────────────────
+# ── finding functions ────────────────────────────────────────────────────────────────────────────
 
 
-def _source_of(name: str, target: str, base: str) -> str:
-    """The file of the module that a target names; the module's name, if it has none. It is loaded by the name
-    that the agent would import it by: a file may be a module of a package."""
+def _locate_source(name: str, target: str, base: str) -> str:
+    """Return the file of the module that a target names, or the module's name if it has no file.
+
+    The module is loaded under the name by which the agent would import it, since a file may belong to a
+    package."""
     location, _, _ = target.rpartition(":")
     if location.endswith(".py") or "/" in location:
         path = os.path.realpath(os.path.join(base, location))
-        if not _modules_of(path):
+        if not _module_names(path):
             _import_in_package(path, base)
-        if not _modules_of(path):
+        if not _module_names(path):
             _load_function(name, target, base)
         return path
     _load_function(name, target, base)
@@ -141,11 +143,11 @@ def _import_in_package(path: str, base: str) -> None:
         if spec and spec.origin and os.path.realpath(spec.origin) == path:
             import_module(dotted)
     except Exception:
-        return  # whoever loads it by its path says what is wrong
+        return  # loading it by its path reports the error
 
 
-def _modules_of(source: str) -> list[str]:
-    """The names under which a file is loaded."""
+def _module_names(source: str) -> list[str]:
+    """Return the names under which a file is loaded."""
     if source in sys.modules:
         return [source]
     last = os.path.basename(source)
@@ -178,59 +180,61 @@ def _locate_function(name: str, target: str, base: str) -> _LocatedFunction:
 
 
 class _LocatedFunction(NamedTuple):
-    """``takes_self``: it is a method, whose first parameter is none of the tool's."""
+    """A function that a target names."""
 
     found: Any
     takes_self: bool
+    """True for a method, whose first parameter is not the tool's."""
 
 
 class _InterceptableFunction:
     """A function that can be intercepted."""
 
-    def __init__(self, name: str, reached: _LocatedFunction) -> None:
-        found = reached.found
+    def __init__(self, name: str, located: _LocatedFunction) -> None:
+        found = located.found
         self.function: Any = found.__func__ if isinstance(found, MethodType) else found
-        self.takes_self = reached.takes_self
-        if refused := _refusal(self.function):
+        self.takes_self = located.takes_self
+        if reason := _explain_refusal(self.function):
             remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
             if hasattr(self.function, "cache_info"):
-                remedy = "let it call a function of its own for the work, and name that one"
-            raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
+                remedy = "move its work into a function that it calls, and name that one"
+            raise CannotInterceptError(name, f"intercept '{name}': {reason}", remedy)
 
 
-def _functions_of(name: str, reached: _LocatedFunction) -> list[_InterceptableFunction]:
-    """What a target names; of a framework's tool the author's functions in it, a plain and an async one where
-    it has both."""
-    if not (isinstance(reached.found, (FunctionType, MethodType)) or _refusal(reached.found, is_tool=True)):
-        within = [
-            _LocatedFunction(each, isinstance(each, MethodType)) for each in functions_in(reached.found)
-        ]
-        if within:
-            return [_InterceptableFunction(name, each) for each in within]
-    return [_InterceptableFunction(name, reached)]
+def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
+    """Return the functions that a target names. For a framework's tool, these are the author's functions in
+    it: a plain and an async one if it has both."""
+    if not (
+        isinstance(located.found, (FunctionType, MethodType)) or _explain_refusal(located.found, is_tool=True)
+    ):
+        inner = [_LocatedFunction(each, isinstance(each, MethodType)) for each in functions_in(located.found)]
+        if inner:
+            return [_InterceptableFunction(name, each) for each in inner]
+    return [_InterceptableFunction(name, located)]
 
 
-def _refusal(found: Any, *, is_tool: bool = False) -> str:
-    """``is_tool``: an object that may hold a function will do."""
+def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
+    """Return why an object cannot be intercepted; empty if it can. With ``is_tool``, an object that may hold
+    a function is accepted."""
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
         name = getattr(found, "__name__", "it")
-        return f"{name} keeps its results (functools.lru_cache): calls that it answers itself are not seen"
+        return f"{name} caches its results (functools.lru_cache): calls answered from the cache are not seen"
     if is_tool:
         return ""
     if not isinstance(found, FunctionType):
-        return f"it is a {type(found).__name__}, not a function written in Python, and holds none"
+        return f"it is a {type(found).__name__}, not a function written in Python, and contains none"
     if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
         return f"{found.__name__} is a generator"
     return ""
 
 
-# ── other code for a function ────────────────────────────────────────────────────────────────────
+# ── patching functions ───────────────────────────────────────────────────────────────────────────
 
 
 class _PatchedFunction:
-    """A function with other code, and those that asked for it."""
+    """A function with replaced code, and its users."""
 
     patched: dict[int, _PatchedFunction] = {}
 
@@ -239,17 +243,17 @@ class _PatchedFunction:
         self.users: list[FunctionInterceptor] = []
         self._takes_self = takes_self
         self._code = function.__code__
-        self._had = function.__dict__.get("__signature__")
+        self._original_signature = function.__dict__.get("__signature__")
         self.name = function.__qualname__
-        self.original = _copy_of(function)
+        self.original = _copy_function(function)
         self._signatures = [
             signature
             for signature in (_signature(function, wrapped=True), _signature(function, wrapped=False))
             if signature is not None
         ]
         is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
-        called = functools.partial(_run_intercepted_async if is_async else _run_intercepted, self)
-        function.__code__ = _stub(function, called)
+        replacement = functools.partial(_run_intercepted_async if is_async else _run_intercepted, self)
+        function.__code__ = _stub(function, replacement)
         if self._signatures:
             function.__signature__ = self._signatures[0]
 
@@ -267,24 +271,26 @@ class _PatchedFunction:
             if self.users:
                 return
             self.function.__code__ = self._code
-            if self._had is None:
+            if self._original_signature is None:
                 self.function.__dict__.pop("__signature__", None)
             else:
-                self.function.__signature__ = self._had
+                self.function.__signature__ = self._original_signature
             self.patched.pop(id(self.function), None)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What it is called with, by the names of its parameters, as JSON. A value that JSON cannot hold and
-        that has no text of its own is no argument of a tool: a connection, say."""
-        given = {}
-        for name, (value, kind) in self._bound(args, kwargs).items():
-            if kind is inspect.Parameter.VAR_KEYWORD:
-                given.update(arguments_of(value))
-            elif (found := to_json_argument(value)) is not NOT_JSON:
-                given[name] = found
-        return given
+        """Return the arguments of a call as JSON, by parameter name.
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+        A value that JSON cannot represent and that has no text form is not an argument of the tool: a
+        connection, for example."""
+        named = {}
+        for name, (value, kind) in self._bind(args, kwargs).items():
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                named.update(to_json_arguments(value))
+            elif (found := to_json_argument(value)) is not NOT_JSON:
+                named[name] = found
+        return named
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
         fault: TypeError | None = None
         for signature in self._signatures:
             try:
@@ -301,8 +307,10 @@ class _PatchedFunction:
         raise TypeError(f"{self.name}() {fault}")
 
     def find_call_world(self) -> tuple[str, World] | None:
-        """The tool and the tool world of a call; ``None``: it is of an agent whose function it is as it is,
-        or a part of a call that is known. Raises ``UntrackedCallError``."""
+        """Return the tool and the tool world of a call.
+
+        ``None``: the function is not intercepted in this conversation, or the call is part of one that is
+        known. Raise ``UntrackedCallError`` if the conversation is unknown."""
         world = current_world()
         if world is not None:
             name = world.intercepted.get(id(self.function))
@@ -320,23 +328,24 @@ def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
         return None
 
 
-def _copy_of(function: Any) -> Any:
-    """The function as it was."""
-    made = FunctionType(
+def _copy_function(function: Any) -> Any:
+    """Return a copy of the function with its original code."""
+    copied = FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
-    return made
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__qualname__ = function.__qualname__
+    return copied
 
 
-def _stub(function: Any, called: Any) -> CodeType:
-    """Code that hands its arguments to ``called``. It has the free variables of the function's own, since
-    Python allows no others, and does nothing with them."""
+def _stub(function: Any, replacement: Any) -> CodeType:
+    """Build code that passes its arguments to ``replacement``.
+
+    It declares the function's own free variables without using them, since Python requires the same ones."""
     free = function.__code__.co_freevars
     is_async = inspect.iscoroutinefunction(function)
     lines = [
@@ -350,47 +359,47 @@ def _stub(function: Any, called: Any) -> CodeType:
     (outer,) = (c for c in compile("\n".join(lines), __file__, "exec").co_consts if isinstance(c, CodeType))
     (stub,) = (c for c in outer.co_consts if isinstance(c, CodeType))
     assert stub.co_freevars == free
-    constants = tuple(called if each == _MARK else each for each in stub.co_consts)
+    constants = tuple(replacement if each == _MARK else each for each in stub.co_consts)
     real = function.__code__
     where = {"co_filename": real.co_filename, "co_firstlineno": real.co_firstlineno}
     return stub.replace(co_consts=constants, co_name=real.co_name, **where)
 
 
-# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run_intercepted(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
-    found = swapped.find_call_world()
+def _run_intercepted(patched: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = patched.find_call_world()
     if found is None:
-        return swapped.original(*args, **kwargs)
+        return patched.original(*args, **kwargs)
     name, world = found
-    given = swapped.arguments(args, kwargs)
+    arguments = patched.arguments(args, kwargs)
 
-    def own() -> Any:
-        with enter_direct_call(name, given):
-            return swapped.original(*args, **kwargs)
+    def run_real() -> Any:
+        with enter_direct_call(name, arguments):
+            return patched.original(*args, **kwargs)
 
-    return _return_or_raise(world.call_sync(name, given, own))
+    return _return_or_raise(world.call_sync(name, arguments, run_real))
 
 
-async def _run_intercepted_async(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
-    found = swapped.find_call_world()
+async def _run_intercepted_async(patched: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = patched.find_call_world()
     if found is None:
-        return await swapped.original(*args, **kwargs)
+        return await patched.original(*args, **kwargs)
     name, world = found
-    given = swapped.arguments(args, kwargs)
+    arguments = patched.arguments(args, kwargs)
 
-    async def own() -> Any:
-        with enter_direct_call(name, given):
-            return await swapped.original(*args, **kwargs)
+    async def run_real() -> Any:
+        with enter_direct_call(name, arguments):
+            return await patched.original(*args, **kwargs)
 
-    return _return_or_raise(await world.call(name, given, own))
+    return _return_or_raise(await world.call(name, arguments, run_real))
 
 
-def _return_or_raise(answered: ToolAnswer) -> Any:
-    """What the function returns; where the tool fails, it raises."""
-    if not answered.is_error:
-        return answered.value
-    value = answered.value
+def _return_or_raise(answer: ToolAnswer) -> Any:
+    """Return the answer's value. Raise ``ToolError`` if the tool failed."""
+    if not answer.is_error:
+        return answer.value
+    value = answer.value
     is_plain = isinstance(value, dict) and list(value) == ["error"]
     raise ToolError(str(value["error"] if is_plain else value))

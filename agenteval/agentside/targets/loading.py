@@ -1,4 +1,4 @@
-"""Finding what ``file.py:attribute`` or ``package.module:attribute`` names."""
+"""Find the object that ``file.py:attribute`` or ``package.module:attribute`` names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 class TargetError(Exception):
-    """A target that cannot be found. ``what`` goes on after the name of its use ("tool 'x'"). ``asked`` is a
-    name that is not among those that are ``known``, where one of these may have been meant."""
+    """A target that cannot be found.
+
+    ``what`` continues a sentence that begins with the use of the target ("tool 'x'"). ``missing_name`` is a
+    name that is not among ``attribute_names``, one of which may have been meant."""
 
     def __init__(
         self, what: str, remedy: str = "", *, missing_name: str = "", attribute_names: Iterable[str] = ()
@@ -34,29 +36,30 @@ class TargetError(Exception):
 
 
 class Method(NamedTuple):
-    """A method of a class, of which an instance has yet to be made."""
+    """A method of a class that has no instance yet."""
 
     owner: type
     name: str
 
 
 def load_agent(target: str, base: str) -> Any:
-    """As ``find``; a method that needs an instance is a ``Method``."""
+    """Return the object that ``target`` names, as ``load_object`` does; a method that needs an instance is
+    returned as a ``Method``."""
     owner, name, found = _load_with_owner(target, base)
-    written = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
-    if inspect.isclass(owner) and isinstance(written, (FunctionType, partialmethod)):
+    attribute = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
+    if inspect.isclass(owner) and isinstance(attribute, (FunctionType, partialmethod)):
         return Method(owner, name)
     return found
 
 
 def load_object(target: str, base: str) -> Any:
-    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
-    importable. Raises ``TargetError``."""
+    """Return the object that ``target`` names. ``base`` is the folder that file paths start from; it is made
+    importable. Raise ``TargetError`` if there is no such object."""
     return _load_with_owner(target, base)[-1]
 
 
 def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
-    """What has the object, its name there, and the object."""
+    """Return the owner of the object, its name there, and the object."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(
@@ -68,11 +71,11 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
     try:
         module = _load_module(location, base)
     except SameNameError as error:
-        sys.path[:] = folders  # it was not loaded, and must not hide modules of those that are
+        sys.path[:] = folders  # a target that was not loaded must not hide modules of those that were
         raise TargetError(f": {error}", error.remedy) from error
     owner, name, found = None, "", module  # type: Any, str, Any
     for name in attribute.split("."):
-        if not _has(found, name):
+        if not _has_attribute(found, name):
             known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
             raise TargetError(
                 f": '{location}' has no '{attribute}'", missing_name=attribute, attribute_names=known
@@ -81,8 +84,8 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
     return owner, name, found
 
 
-def _has(owner: Any, name: str) -> bool:
-    """Whether there is such an attribute; a module may find it by code of its own."""
+def _has_attribute(owner: Any, name: str) -> bool:
+    """Return whether there is such an attribute; a module may find it by code of its own."""
     try:
         with contain_exits():
             return hasattr(owner, name)
@@ -105,7 +108,7 @@ def _load_module(location: str, base: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
-            remedy = "is it installed, or is its folder elsewhere?"
+            remedy = "install it, or check its name and folder"
             raise TargetError(f": no such module: '{location}'", remedy) from error
         raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The modules of Python files that a configuration or a scenario names."""
+"""Load the modules of Python files that a configuration or a scenario names."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ _PACKAGE = "__init__.py"
 
 @lru_cache(maxsize=None)
 def module_of_file(path: str, base: str) -> ModuleType:
-    """The module of a file, once a process. ``base`` is importable already.
+    """Return the module of a file, loaded once per process. ``base`` is already importable.
 
-    A file in a package is that package's module, so that its relative imports work; the folder that holds the
-    outermost package is importable, as pytest makes it (``prepend``). The folder of the file itself is
-    importable, too, as when Python runs it.
+    A file in a package is loaded as that package's module, so that its relative imports work; the folder that
+    contains the outermost package is made importable, as in pytest's ``prepend`` mode. The file's own folder
+    is made importable, too, as when Python runs the file.
 
-    It is the module that ``import`` gives, wherever that finds this very file by its name: so an agent and
-    the mocks that it imports share their state, and a process that the agent starts finds its functions.
-    Raises ``ImportError``, ``SameNameError`` of these, and what the module raises."""
+    The result is the module that ``import`` returns whenever that finds this very file by name. An agent and
+    the mocks that it imports therefore share their state, and a process that the agent starts finds its
+    functions. Raise ``ImportError`` (``SameNameError`` among them) and whatever the module raises."""
     file = Path(path)
     packages = _packages_around(file)
     _make_importable(packages[0].parent if packages else file.parent)
     if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # last: a module of a package hides none of another name
+        sys.path.append(str(file.parent))  # last, so that modules in a package do not hide others
     files = [*(folder / _PACKAGE for folder in packages), file]
     folders = [str(packages[0].parent), base, str(file.parent)] if packages else [str(file.parent), base]
     claim_imports(files, folders)
     if not packages:
-        return _outermost(file)
-    outermost = _outermost(packages[0] / _PACKAGE)
+        return _load_outermost(file)
+    outermost = _load_outermost(packages[0] / _PACKAGE)
     within = [*(folder.name for folder in packages[1:]), *([] if file.name == _PACKAGE else [file.stem])]
     return import_module(".".join((outermost.__name__, *within)))
 
 
-def is_installed(of: Any) -> bool:
-    """Return whether a class or function is of an installed library."""
-    file = getattr(sys.modules.get(getattr(of, "__module__", None) or ""), "__file__", None) or ""
+def is_installed(obj: Any) -> bool:
+    """Return whether a class or function comes from an installed library."""
+    file = getattr(sys.modules.get(getattr(obj, "__module__", None) or ""), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file
 
 
 def _packages_around(file: Path) -> list[Path]:
-    """The folders of the packages that a file is in, the outermost first."""
+    """Return the folders of the packages that contain a file, the outermost first."""
     folders: list[Path] = []
     for folder in file.parents:
         if not (folder / _PACKAGE).is_file() or not folder.name.isidentifier():
@@ -64,17 +64,18 @@ def _make_importable(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _outermost(file: Path) -> ModuleType:
-    """The module of a file that is in no package, or of the ``__init__.py`` of a package that is in none."""
+def _load_outermost(file: Path) -> ModuleType:
+    """Return the module of a file outside packages, or that of the ``__init__.py`` of an outermost
+    package."""
     usual = file.parent.name if file.name == _PACKAGE else file.stem
     known = sys.modules.get(usual)
-    if known is not None and _is_of(getattr(known, "__file__", None), file):
+    if known is not None and _is_same_file(getattr(known, "__file__", None), file):
         return known
-    name = usual if known is None and _is_found_by_name(usual, file) else _own_name(usual, file)
+    name = usual if known is None and _is_found_by_name(usual, file) else _unique_name(usual, file)
     if name in sys.modules:
         return sys.modules[name]
-    inside = [str(file.parent)] if file.name == _PACKAGE else None
-    spec = spec_from_file_location(name, str(file), submodule_search_locations=inside)
+    search_locations = [str(file.parent)] if file.name == _PACKAGE else None
+    spec = spec_from_file_location(name, str(file), submodule_search_locations=search_locations)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python file")
     module = module_from_spec(spec)
@@ -93,15 +94,16 @@ def _is_found_by_name(name: str, file: Path) -> bool:
         spec = find_spec(name) if name.isidentifier() else None
     except (ImportError, ValueError):
         return False
-    return spec is not None and _is_of(spec.origin, file)
+    return spec is not None and _is_same_file(spec.origin, file)
 
 
-def _is_of(origin: str | None, file: Path) -> bool:
+def _is_same_file(origin: str | None, file: Path) -> bool:
     return bool(origin) and Path(str(origin)).resolve() == file.resolve()
 
 
-def _own_name(usual: str, file: Path) -> str:
-    """Two files of one name must not be one module."""
+def _unique_name(usual: str, file: Path) -> str:
+    """Return a module name that is unique to the file, because two files of one name must not be one
+    module."""
     from hashlib import blake2b
 
     return f"{usual}_{blake2b(str(file).encode(), digest_size=4).hexdigest()}"

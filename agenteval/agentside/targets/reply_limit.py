@@ -1,4 +1,5 @@
-"""How much an agent may say in one reply: over HTTP, by a pipe, or as what a Python agent gives or raises."""
+"""Limit the size of one reply of an agent: over HTTP, through a pipe, or as the return value or exception of
+a Python agent."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_REPLY_BYTES = 10 * 2**20
-"""Bytes."""
+"""The limit in bytes."""
 TOO_LARGE_TEXT = f"larger than {MAX_REPLY_BYTES // 2**20} MiB"
 
 
 def is_too_large(value: Any) -> bool:
-    """Whether the texts of a value have more bytes; objects of pydantic and of dataclasses count by their
-    fields. No more is looked at than it takes to know."""
+    """Return whether the texts of a value exceed the limit. Pydantic and dataclass objects count by their
+    fields. The walk stops as soon as the limit is passed."""
     left, waiting = MAX_REPLY_BYTES, [value]
-    seen: set[int] = set()  # of containers: one may hold itself
+    seen: set[int] = set()  # ids of containers, because one may contain itself
     while waiting and left >= 0:
         each = waiting.pop()
         if isinstance(each, str):

@@ -1,12 +1,13 @@
-"""Files of the author's that are loaded into one process, and modules of theirs that have one name.
+"""Detect modules with the same name among the author's files that are loaded into one process.
 
-Python holds one module of a name. Where ``old/bot.py`` and ``new/bot.py`` both have ``from prices import
-price``, each for the ``prices.py`` in its own folder, the second gets the first one's: another version is
-played than the one that is named. So what each file imports from its own folders is read before it is loaded,
-also within functions, and must be what Python would give, now and after every file that is loaded later.
+Python holds one module per name. If ``old/bot.py`` and ``new/bot.py`` both have ``from prices import price``,
+each for the ``prices.py`` in its own folder, the second gets the first one's module, and another version than
+the named one would run. So the imports of each file from its own folders, including those inside functions,
+are read before it is loaded. They must match what Python would import, now and after every file that is
+loaded later.
 
-What is installed is left to Python: a ``types.py`` that it does not prefer is no other version of that code.
-"""
+Installed packages are left to Python: a ``types.py`` that Python does not prefer is no other version of that
+code."""
 
 from __future__ import annotations
 
@@ -25,55 +26,56 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """An import that would get the module of another file of the author's."""
+    """An import that would get the module of another of the author's files."""
 
     remedy = (
-        "make the import relative (from .module import name) in a package, give one of the two modules"
-        " another name, or give one of the agents an interpreter: of its own"
+        "make the import relative (from .module import name) in a package, rename one of the two modules,"
+        " or give one of the agents an interpreter: of its own"
     )
 
-    def __init__(self, claim: str, wanted: str, given: str) -> None:
+    def __init__(self, claim: str, wanted: str, resolved: str) -> None:
         super().__init__(
-            f"{claim}, which is {_shown(wanted)} there, but would get {_shown(given)}:"
-            " a process has one module of a name"
+            f"{claim}, which is {_display_path(wanted)} there, but would get {_display_path(resolved)}:"
+            " a process has only one module per name"
         )
 
 
 _CLAIMS: dict[tuple[str, str], str] = {}
-"""Who imports a module from its own folders, by the module's name and file."""
+"""The importers of modules from their own folders, by the module's name and file."""
 
 
 def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
-    """Note what ``files``, which are about to be loaded, import from ``folders``, in which their imports are
-    looked up first. Raises ``SameNameError``."""
-    _accept(dict(_claimed(files, folders)))
+    """Record the imports of ``files``, which are about to be loaded, from ``folders``, which are searched
+    first for them. Raise ``SameNameError`` if Python would import another file."""
+    _check_claims(dict(_collect_claims(files, folders)))
 
 
 @lru_cache(maxsize=None)
 def claim_module(name: str, base: str) -> None:
-    """As ``claim_imports``, for a module that is named itself."""
+    """Record the imports of a module that is itself named, as ``claim_imports`` does."""
     claims: dict[tuple[str, str], str] = {}
     files = []
-    for found, file in _walk(name, [base]):
+    for found, file in _walk_modules(name, [base]):
         claims = claims or {(found, str(file)): f"'{name}' names '{found}'"}
         files.append(file)
-    claims.update(_claimed(files, [base]))
-    _accept(claims)
+    claims.update(_collect_claims(files, [base]))
+    _check_claims(claims)
 
 
-def _accept(claims: dict[tuple[str, str], str]) -> None:
+def _check_claims(claims: dict[tuple[str, str], str]) -> None:
     invalidate_caches()
-    # What has been imported stays; what will be must not be hidden by folders that are searched now.
+    # Imported modules stay; later imports must not be hidden by folders that are searched from now on.
     earlier = [each for each in _CLAIMS.items() if each[0][0] not in sys.modules]
     for (name, wanted), claim in [*claims.items(), *earlier]:
-        given = _given(name)
-        if given and not _is_installed(given) and not _is_same(given, wanted):
-            raise SameNameError(claim, wanted, given)
+        resolved = _resolve_module_file(name)
+        if resolved and not _is_installed(resolved) and not _is_same(resolved, wanted):
+            raise SameNameError(claim, wanted, resolved)
     _CLAIMS.update(claims)
 
 
-def _given(name: str) -> str | None:
-    """The file of what an import of ``name`` gives: the first on its dotted way that has one."""
+def _resolve_module_file(name: str) -> str | None:
+    """Return the file that an import of ``name`` would load: that of the first part of the dotted name that
+    has one."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         module = sys.modules.get(".".join(parts[:end]))
@@ -82,7 +84,7 @@ def _given(name: str) -> str | None:
             return file if isinstance(file, str) else None
     if parts[0] in sys.builtin_module_names:
         return None
-    return next((str(file) for _, file in _walk(name, sys.path)), None)
+    return next((str(file) for _, file in _walk_modules(name, sys.path)), None)
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -93,15 +95,15 @@ def _is_installed(file: str) -> bool:
     return is_internal_file(file) or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
 
 
-def _shown(file: str) -> str:
+def _display_path(file: str) -> str:
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return file
 
 
-def _walk(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The modules on the way to a dotted name that have a file; a folder without ``__init__.py`` has none."""
+def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """Yield the modules along a dotted name that have a file; a folder without ``__init__.py`` has none."""
     parts = name.split(".")
     for end, part in enumerate(parts, 1):
         spec = PathFinder.find_spec(part, folders)
@@ -114,8 +116,8 @@ def _walk(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
             return
 
 
-def _claimed(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """What files import from the folders, and what that imports in turn."""
+def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the imports of files from the folders, followed recursively."""
     waiting = list(files)
     seen = set()
     while waiting:
@@ -124,32 +126,36 @@ def _claimed(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tu
             continue
         seen.add(file)
         for each in _imports_of(file):
-            if each.instead_of and all(_led_to(other, file, folders) for other in each.instead_of):
+            if each.fallback_for and all(
+                _resolve_import(other, file, folders) for other in each.fallback_for
+            ):
                 continue
-            found = _led_to(each, file, folders)
+            found = _resolve_import(each, file, folders)
             waiting += [path for _, path in found]
             if found and not each.level:
                 name, path = found[0]
-                yield (name, str(path)), f"{_shown(str(file))}:{each.line} imports '{name}'"
+                yield (name, str(path)), f"{_display_path(str(file))}:{each.line} imports '{name}'"
 
 
 class _Import(NamedTuple):
-    """``level``: as in ``ast``. ``instead_of``: those that fail where this one is carried out."""
+    """An import statement's module."""
 
     name: str
     level: int
+    """The level, as in ``ast``."""
     line: int
-    instead_of: tuple[_Import, ...]
+    fallback_for: tuple[_Import, ...]
+    """The imports that fail if this one is executed."""
 
 
-def _led_to(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:
+def _resolve_import(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:
     if not each.level:
-        return list(_walk(each.name, folders))
+        return list(_walk_modules(each.name, folders))
     package = file.parents[min(each.level, len(file.parents)) - 1]
     start = package / "__init__.py"
     if not start.is_file():
         return []
-    return [("", start), *_walk(each.name, [str(package)])]
+    return [("", start), *_walk_modules(each.name, [str(package)])]
 
 
 @lru_cache(maxsize=None)
@@ -157,53 +163,54 @@ def _imports_of(file: Path) -> tuple[_Import, ...]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()  # importing it says what is wrong
+        return ()  # importing it reports the error
     return tuple(_imports_in(tree, ()))
 
 
-def _imports_in(node: ast.AST, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
-    return _READERS.get(type(node), _in_children)(node, instead_of)
+def _imports_in(node: ast.AST, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
+    return _READERS.get(type(node), _read_children)(node, fallback_for)
 
 
-def _of_import(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+def _read_import(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
     for alias in node.names:
-        yield _Import(alias.name, 0, node.lineno, instead_of)
+        yield _Import(alias.name, 0, node.lineno, fallback_for)
 
 
-def _of_import_from(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+def _read_import_from(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
     for alias in node.names:
         name = ".".join(part for part in (node.module, alias.name) if part)
-        yield _Import(name, node.level, node.lineno, instead_of)
+        yield _Import(name, node.level, node.lineno, fallback_for)
 
 
-def _in_try(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
-    tried = [each for inner in node.body for each in _imports_in(inner, instead_of)]
+def _read_try(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
+    tried = [each for inner in node.body for each in _imports_in(inner, fallback_for)]
     yield from tried
-    for handler in node.handlers:  # as "from .x import y", else "from x import y"
-        yield from _imports_in(handler, (*instead_of, *tried))
+    for handler in node.handlers:  # for example "from .x import y", with "from x import y" as fallback
+        yield from _imports_in(handler, (*fallback_for, *tried))
     for after in [*node.orelse, *node.finalbody]:
-        yield from _imports_in(after, instead_of)
+        yield from _imports_in(after, fallback_for)
 
 
-def _in_if(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
-    if not _never_holds(node.test):
-        yield from _in_children(node, instead_of)
+def _read_if(node: Any, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
+    if not _is_never_true(node.test):
+        yield from _read_children(node, fallback_for)
         return
     for other in node.orelse:
-        yield from _imports_in(other, instead_of)
+        yield from _imports_in(other, fallback_for)
 
 
-def _in_children(node: ast.AST, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+def _read_children(node: ast.AST, fallback_for: tuple[_Import, ...]) -> Iterator[_Import]:
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr):  # no expression has an import in it
-            yield from _imports_in(child, instead_of)
+        if not isinstance(child, ast.expr):  # expressions contain no imports
+            yield from _imports_in(child, fallback_for)
 
 
-_READERS = {ast.Import: _of_import, ast.ImportFrom: _of_import_from, ast.Try: _in_try, ast.If: _in_if}
+_READERS = {ast.Import: _read_import, ast.ImportFrom: _read_import_from, ast.Try: _read_try, ast.If: _read_if}
 
 
-def _never_holds(test: ast.expr) -> bool:
-    """``TYPE_CHECKING``, and whether this is the program that was started."""
+def _is_never_true(test: ast.expr) -> bool:
+    """Return whether a condition is false when the module is imported: ``TYPE_CHECKING``, or the test for
+    ``__main__``."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
         names = [each.id for each in (test.left, *test.comparators) if isinstance(each, ast.Name)]
         return names == ["__name__"]

@@ -1,4 +1,5 @@
-"""What an agent returns, as JSON: objects of libraries by what they say of themselves, or by their fields."""
+"""Convert an agent's return value to JSON: objects of libraries by their own serialization or by their
+fields."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
 def to_reply_line(value: Any) -> dict[str, Any]:
-    """An answer as a line of the worker's."""
+    """Return an answer as a line of the worker's protocol."""
     if type(value).__name__ == "AgentReply" and hasattr(value, "tool_calls"):
         names = ("text", "tool_calls", "messages", "usage", "latency_ms", "agent")
         return {"agent_reply": {name: to_plain_json(getattr(value, name, None)) for name in names}}
@@ -23,9 +24,10 @@ def to_reply_line(value: Any) -> dict[str, Any]:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Raises ``ValueError`` for what is nested too deeply, and whatever the objects raise."""
-    if depth > _DEEPEST:
-        raise ValueError("what the agent returned is nested too deeply, or holds itself")
+    """Return a value as plain JSON data. Raise ``ValueError`` if it is nested too deeply, and whatever its
+    objects raise."""
+    if depth > _MAX_DEPTH:
+        raise ValueError("the agent's return value is nested too deeply or contains itself")
     if isinstance(value, Enum):
         return to_plain_json(value.value, depth + 1)
     if value is None or isinstance(value, (bool, int)):
@@ -59,6 +61,14 @@ def _fields(value: Any) -> dict[str, Any]:
         found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
         found = dict(getattr(value, "__dict__", {}))
-    more = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")  # be they properties
+    more = (
+        "role",
+        "type",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "parts",
+    )  # even if they are properties
     found.update({name: getattr(value, name) for name in more if name not in found and hasattr(value, name)})
     return {key: item for key, item in found.items() if not key.startswith("_") and item is not None}

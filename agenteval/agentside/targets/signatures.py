@@ -1,4 +1,4 @@
-"""What the signature of the author's code says."""
+"""Read the signatures of the author's code."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """``None`` if it does not say."""
+    """Return the parameters of a function; ``None`` if it has no readable signature."""
     signature = _signature_of(function)
     return list(signature.parameters.values()) if signature else None
 
 
 def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -> inspect.Signature | None:
-    """``is_outermost``: what a decorator wraps is the decorator's business."""
+    """Return the signature of a function, or ``None``. With ``is_outermost``, ignore what a decorator
+    wraps."""
     try:
         return inspect.signature(function, follow_wrapped=not is_outermost)
     except (TypeError, ValueError):
@@ -30,9 +31,10 @@ def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
-    """Whether ``function`` is called with a context as its second argument: if it has a second parameter
-    that is not an option of its own, or if it does not say. An option has a default, and neither name nor
-    annotation tells of a context."""
+    """Return whether ``function`` is called with a context as its second argument.
+
+    It is if it has a second parameter that is not an option of its own, or if it has no readable signature.
+    An option has a default, and neither its name nor its annotation refers to a context."""
     parameters = parameters_of(function)
     if parameters is None:
         return True
@@ -44,13 +46,15 @@ def takes_context(function: Callable[..., Any]) -> bool:
 
 
 def is_context(parameter: inspect.Parameter) -> bool:
-    """By its name or annotation."""
+    """Return whether a parameter is for the context, by its name or annotation."""
     return parameter.name.strip("_") in ("ctx", "context") or bool(_CONTEXT.search(str(parameter.annotation)))
 
 
 def find_signature_mismatch(function: Callable[..., Any], arguments: int, by_name: Iterable[str] = ()) -> str:
-    """The signature of ``function`` if it cannot be called with so many arguments by position and these by
-    name; empty if it can, or if it does not say."""
+    """Return the signature of ``function`` if it cannot be called with this number of positional arguments
+    and these keywords.
+
+    Empty if it can, or if it has no readable signature."""
     if signature := _signature_of(function, is_outermost=True):
         try:
             signature.bind(*range(arguments), **dict.fromkeys(by_name))
@@ -60,29 +64,30 @@ def find_signature_mismatch(function: Callable[..., Any], arguments: int, by_nam
 
 
 def format_signature(function: Callable[..., Any]) -> str:
-    """``answer(message, user)``: the signature of what can be called."""
+    """Format the signature of a callable as ``answer(message, user)``."""
     signature = _signature_of(function, is_outermost=True) or _signature_of(function)
     return f"{getattr(function, '__name__', type(function).__name__)}{signature or '(…)'}"
 
 
 def underlying_function(function: Any) -> Any:
-    """The function that is called in the end, inside decorators that say what they wrap, a partial, a bound
-    method or an object that can be called; what is none of these as it is."""
+    """Return the function that is called in the end, inside decorators that declare what they wrap, a
+    partial, a bound method or a callable object. Return anything else unchanged."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
         return underlying_function(inner.func)
-    of_objects = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
-    return inner if isinstance(inner, FunctionType) else inspect.unwrap(of_objects)
+    call_method = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
+    return inner if isinstance(inner, FunctionType) else inspect.unwrap(call_method)
 
 
 def source_location(function: Callable[..., Any]) -> str:
-    """`` (agent.py:12)``: where a function is written; empty if that is not known."""
+    """Return the place where a function is defined, as `` (agent.py:12)``; empty if it is unknown."""
     code = getattr(underlying_function(function), "__code__", None)
     return f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling ``function`` gives a coroutine; of a class: whether calling its instances does."""
+    """Return whether calling ``function`` returns a coroutine; for a class, whether calling its instances
+    does."""
     owner = function if inspect.isclass(function) else type(function)
     call = getattr(owner, "__call__", None)  # noqa: B004 - what is asked is whether it is async
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

@@ -1,6 +1,6 @@
-"""How a target will be called, decided from what it is and from its signature; nothing of it is called.
+"""Decide how a target is called, from its kind and its signature, without calling any of it.
 
-What is none of the forms in docs/agents.md is refused, with its place and the forms.
+A target that has none of the forms in docs/agents.md is refused; the message gives its place and the forms.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from ..frameworks.memory import SharedMemory
 
     Recognizer = Callable[[Any], Optional[Any]]
-    """What knows an object of a framework as ``frameworks.FrameworkObject``."""
+    """Recognizes an object of a framework as ``frameworks.FrameworkObject``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
-"""What a parameter is for: the latest user message; the conversation so far; all before the latest user
-message; the conversation's id; the context."""
+"""The purposes of a parameter: the latest user message; the conversation so far; everything before the latest
+user message; the conversation's id; the context."""
 
 TEXT_NAMES = frozenset(
     ["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"]
@@ -50,7 +50,7 @@ HISTORY_NAMES = frozenset(
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
-"""How the name of a function begins that makes an agent."""
+"""The first words in the names of functions that make an agent."""
 _FORMS = (
     "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
     " other parameter (docs/agents.md)"
@@ -65,46 +65,48 @@ _ROLE_DESCRIPTIONS = {
 
 
 class TargetRefusal(NamedTuple):
-    """Why a target is not an agent, and what to do."""
+    """The reason why a target is not an agent, and the remedy."""
 
     what: str
     remedy: str
 
 
 class Role(NamedTuple):
-    """What one parameter gets. ``parameter`` is its name if it is passed by name, else empty."""
+    """The value that one parameter receives."""
 
     kind: str
     parameter: str = ""
+    """The parameter's name if it is passed by name, else empty."""
 
 
 class ParameterBinding(NamedTuple):
-    """The arguments of a call. ``why``: what decided between text and messages, in words."""
+    """The arguments of a call."""
 
     roles: tuple[Role, ...]
     why: str = ""
+    """The reason for the choice between text and messages, in words."""
 
 
 class ResolvedTarget(NamedTuple):
-    """A target as an agent.
-
-    ``made``: ``function``; ``class``, an instance for each conversation; ``factory``, a function that makes
-    it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``;
-    ``framework``, an object of a framework, for which an adapter opens conversations.
-    ``owner`` is what is called, made, copied or opened; ``method`` what is called of it, if it is not itself;
-    ``tools``: what it has as tools, where that is known. ``memory``: an object of a framework that remembers,
-    and that all conversations call.
-    """
+    """A target as an agent."""
 
     owner: Any
+    """The object that is called, instantiated, copied or opened."""
     lifecycle: str
+    """``function``; ``class``, an instance for each conversation; ``factory``, a function that makes the
+    agent; ``copied``, an object that is copied for each conversation; ``shared``, an object that cannot be
+    copied; ``framework``, an object of a framework, for which an adapter opens conversations."""
     method: str = ""
+    """The method of the owner that is called; empty if the owner itself is called."""
     binding: ParameterBinding = ParameterBinding(())
     is_async: bool = False
     name: str = ""
     why_shared: str = ""
+    """The reason why the object cannot be copied."""
     tools: tuple[Any, ...] | None = None
+    """The agent's tools; ``None`` if they are unknown."""
     memory: SharedMemory | None = None
+    """A stateful object of a framework that all conversations call."""
 
     @property
     def received_roles(self) -> frozenset[str]:
@@ -112,71 +114,76 @@ class ResolvedTarget(NamedTuple):
 
     @property
     def is_forgetful(self) -> bool:
-        """It gets one message without what came before, and nothing by which to keep conversations apart."""
+        """True if the agent gets one message without the earlier ones, and nothing to keep conversations
+        apart by."""
         return TEXT in self.received_roles and not self.received_roles & {HISTORY, SESSION}
 
     @property
     def is_one_at_a_time(self) -> bool:
-        """Two conversations at once would be mixed in it."""
+        """True if two simultaneous conversations would be mixed up in the agent."""
         return self.memory is not None or (self.lifecycle == "shared" and self.is_forgetful)
 
     def to_summary(self, target: str) -> dict[str, Any]:
-        """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart.
-        ``target``: as its author writes it."""
+        """Return a summary as JSON: a description, the warning of a run, the way conversations are kept
+        apart. ``target`` is the author's spelling of it."""
         return {
-            "does": self._sentence(target),
+            "does": self._describe(target),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
             "tools": None if self.tools is None else [tool._asdict() for tool in self.tools],
         }
 
-    def _sentence(self, target: str) -> str:
+    def _describe(self, target: str) -> str:
         if self.lifecycle == "factory":
             return (
-                f"{target}, called for each conversation, makes the agent; what that is decides what it gets"
+                f"{target}, called for each conversation, makes the agent, whose kind determines what it gets"
             )
         if self.lifecycle == "framework":
-            return f"{target}, {_article(self.name)} agent, as it is; {_has(self.tools or ())}"
+            return f"{target}, {_article(self.name)} agent, as it is; {_describe_tools(self.tools or ())}"
         kind = {
             "function": "an async function" if self.is_async else "a function",
-            "class": "made anew for each conversation",
+            "class": "a new instance for each conversation",
             "copied": "copied for each conversation",
             "shared": "one object for all conversations",
         }[self.lifecycle]
         chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
-        told = [_ROLE_DESCRIPTIONS[kind] for kind in dict.fromkeys(role.kind for role in self.binding.roles)]
-        last = f" and {told.pop()}" if len(told) > 1 else ""
+        received = [
+            _ROLE_DESCRIPTIONS[kind] for kind in dict.fromkeys(role.kind for role in self.binding.roles)
+        ]
+        last = f" and {received.pop()}" if len(received) > 1 else ""
         why = f" ({self.binding.why})" if self.binding.why else ""
-        return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
+        return f"{target}{chosen}, {kind}, gets {', '.join(received)}{last}{why}"
 
     def _warning(self) -> str:
         if self.memory:
             name, kind, remedy = self.memory
             return (
-                f"{self.name} calls {name}, one {kind} for all conversations, which keeps a memory of its"
-                " own: they are played one at a time, and the history of one is there in the next;"
+                f"{self.name} calls {name}, one {kind} with a memory for all conversations:"
+                " they are played one at a time, and each sees the history of the earlier ones;"
                 f" {remedy}"
             )
         if self.is_one_at_a_time:
             return (
-                f"{self.name} is one object for all conversations, and cannot be copied ({self.why_shared}):"
-                " they are played one at a time, and what it keeps of one is there in the next; name its"
-                " class, or a function that makes it"
+                f"{self.name} is one object for all conversations and cannot be copied ({self.why_shared}):"
+                " they are played one at a time, and each sees what it kept from the earlier ones;"
+                " name its class, or a function that makes it"
             )
         if self.lifecycle == "function" and self.is_forgetful:
             return (
-                f"{self.name} gets the latest user message alone, and is called for several turns: what it"
-                " remembers it keeps for all conversations at once; take `messages`, or (message, history),"
-                " or name a class; `interpreter` with `keep: false` keeps conversations apart, too"
+                f"{self.name} gets only the latest user message and is called for several turns: all"
+                " conversations share what it remembers; take `messages`, or (message, history),"
+                " or name a class; `interpreter` with `keep: false` also keeps conversations apart"
             )
         return ""
 
 
-def describe_plan(told: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()) -> str:
-    """What will be done with an agent, in a line. ``told``: see ``ResolvedTarget.to_summary``.
+def describe_plan(
+    summary: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()
+) -> str:
+    """Describe in a line how an agent will be called. ``summary``: see ``ResolvedTarget.to_summary``;
     ``intercepted``: the tools whose functions the scenario answers for."""
-    line = str(told["does"]) + (f", in {interpreter}" if interpreter else "")
-    if told["one_at_a_time"]:
+    line = str(summary["does"]) + (f", in {interpreter}" if interpreter else "")
+    if summary["one_at_a_time"]:
         apart = "each conversation has a process of its own" if interpreter else _ONE_AT_A_TIME
         line += f"; {apart}"
     tools = ", ".join(intercepted)
@@ -190,32 +197,35 @@ def _article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
 
 
-def _has(tools: Iterable[Any]) -> str:
+def _describe_tools(tools: Iterable[Any]) -> str:
     known = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
-    told = [name for name in known if name]
-    if len(told) < len(known):
-        told.append("others that only a run shows")
-    return f"its tools: {', '.join(told)}" if told else "it has no tools"
+    names = [name for name in known if name]
+    if len(names) < len(known):
+        names.append("others known only in a run")
+    return f"its tools: {', '.join(names)}" if names else "it has no tools"
 
 
 def resolve_target(
-    target: Any, written: str = "…", recognise: Recognizer = lambda _: None, *, has_deps: bool = False
+    target: Any, written: str = "…", recognize: Recognizer = lambda _: None, *, has_deps: bool = False
 ) -> ResolvedTarget | TargetRefusal:
-    """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it.
-    ``recognise`` knows the objects of frameworks: some of them can be called, and would run their real tools.
-    ``has_deps``: what makes the dependencies of such an object is named beside it."""
-    of_framework = _of_framework(target, written, recognise, has_deps)
-    if of_framework:
-        return of_framework
+    """Decide how ``target``, an object or a ``Method``, is called.
+
+    ``written`` is the author's spelling of it. ``recognize`` knows the objects of frameworks, some of which
+    are callable and would run their real tools. ``has_deps``: the author also names a function that makes the
+    dependencies of such an object."""
+    resolved = _resolve_framework_object(target, written, recognize, has_deps)
+    if resolved:
+        return resolved
     agent = _resolve_python_target(target, written)
     if has_deps and isinstance(agent, ResolvedTarget) and agent.lifecycle != "factory":
-        what = f"deps are for an object of a framework, and {written} is none that agenteval knows"
+        what = f"deps are for an object of a framework, and agenteval recognizes none in {written}"
         return TargetRefusal(what, "remove deps")
     return _with_memory(agent) if isinstance(agent, ResolvedTarget) else agent
 
 
 def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
-    """What a function makes is decided upon when it is made; what holds an object and is copied copies it."""
+    """Add the memory that the conversations share. The product of a factory is examined when it is made; a
+    copied object's own attributes are copied with it."""
     if agent.lifecycle == "factory":
         return agent
     owner = type(agent.owner) if agent.lifecycle == "copied" else agent.owner
@@ -224,7 +234,7 @@ def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
 
 
 def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
-    """Why what is named as ``deps`` cannot make them; ``None`` if it can."""
+    """Return why the object named as ``deps`` cannot make them; ``None`` if it can."""
     if not callable(found):
         what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
         return TargetRefusal(what, "name a function that makes them, def make_deps(): …")
@@ -237,24 +247,28 @@ def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
 
 def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | TargetRefusal:
     if isinstance(target, Method):
-        return _of_class(target.owner, target.name)
+        return _resolve_class(target.owner, target.name)
     if inspect.isclass(target):
-        return _of_class(target, "__call__") if _defines(target, "__call__") else _no_call(target, written)
+        return (
+            _resolve_class(target, "__call__")
+            if _defines(target, "__call__")
+            else _refuse_without_call(target, written)
+        )
     if isinstance(target, MethodType) and not isinstance(target.__self__, (type, ModuleType)):
-        return _of_object(target.__self__, target.__name__)
+        return _resolve_object(target.__self__, target.__name__)
     if isinstance(target, (FunctionType, MethodType, partial)) or _is_like_a_function(target):
-        return _of_function(target)
+        return _resolve_function(target)
     if _defines(type(target), "__call__"):
-        return _of_object(target, "__call__")
+        return _resolve_object(target, "__call__")
     if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
         return TargetRefusal(f"the agent is a {type(target).__name__}; expected a function or a class", "")
-    return _no_call(type(target), written)
+    return _refuse_without_call(type(target), written)
 
 
-def _of_framework(
-    target: Any, written: str, recognise: Recognizer, has_deps: bool
+def _resolve_framework_object(
+    target: Any, written: str, recognize: Recognizer, has_deps: bool
 ) -> ResolvedTarget | TargetRefusal | None:
-    known = recognise(target)
+    known = recognize(target)
     if known:
         try:
             known.require(has_deps=has_deps)
@@ -267,7 +281,7 @@ def _of_framework(
         binding = ParameterBinding((Role(TEXT), Role(CONTEXT)))
         return ResolvedTarget(known, "framework", "", binding, True, known.name, tools=tools)
     owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
-    if owner is not None and (known := recognise(owner)):
+    if owner is not None and (known := recognize(owner)):
         place = written.rpartition(".")[0]
         name = place.rpartition(":")[2] or place
         what = f"the target is {target.__name__}, a method of the {known.framework.name} object '{name}'"
@@ -278,24 +292,25 @@ def _of_framework(
 
 
 def _is_like_a_function(target: Any) -> bool:
-    """Builtins, compiled functions, what ``lru_cache`` makes: only classes and functions have this name."""
+    """Return whether a callable has a ``__qualname__``, as only classes and functions do: builtins, compiled
+    functions, products of ``lru_cache``."""
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
-def _no_call(cls: type, written: str) -> TargetRefusal:
+def _refuse_without_call(cls: type, written: str) -> TargetRefusal:
     names = (name for name in dir(cls) if not name.startswith("_"))
     methods = [name for name in names if inspect.isroutine(inspect.getattr_static(cls, name))]
-    has = f", and has {', '.join(methods[:_MOST_NAMED])}" if methods else ""
+    has = f", and has {', '.join(methods[:_MAX_METHODS])}" if methods else ""
     what = f"the agent is a {cls.__name__}, which has no __call__{has}"
     named = f"{written}.{methods[0] if methods else 'METHOD'}"
     return TargetRefusal(what, f"name a method that takes a message, such as target: {named}")
 
 
-_MOST_NAMED = 8
+_MAX_METHODS = 8
 
 
-def _of_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRefusal:
-    name = _name(function)
+def _resolve_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRefusal:
+    name = _function_name(function)
     if _makes_an_agent(function, name):
         return ResolvedTarget(function, "factory", name=name)
     binding = bind_signature(function)
@@ -305,8 +320,10 @@ def _of_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRefusal
 
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function needs nothing, has no place for what the user said, and says that it makes
-    something: by its name or annotation; where it has parameters, by both."""
+    """Return whether a function makes an agent.
+
+    It needs no arguments, has no parameter for the user's message, and its name or annotation says that it
+    makes something; if it has parameters, both have to."""
     parameters = parameters_of(function)
     if parameters is None or any(p.default is p.empty or _is_for_the_user(p) for p in parameters):
         return False
@@ -319,117 +336,117 @@ def is_factory_name(name: str) -> bool:
     return name.strip("_").partition("_")[0].lower() in _FACTORY_PREFIXES
 
 
-def _of_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
+def _resolve_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
     name = owner.__name__ if method == "__call__" else f"{owner.__name__}.{method}"
     if shape := find_signature_mismatch(owner, 0):
-        what = f"the agent's class is called without arguments, and cannot be: {shape}"
+        what = f"the agent's class cannot be called without arguments: {shape}"
         made = f"def make_agent(): return {owner.__name__}(…)"
         remedy = f"give each parameter of its __init__ a default, or name a function that makes it: {made}"
         return TargetRefusal(what, remedy)
     if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
-        return TargetRefusal(
-            f"the agent's class {owner.__name__} is abstract: no instance can be made of it", ""
-        )
-    entry = _unbound(owner, method)
+        return TargetRefusal(f"the agent's class {owner.__name__} is abstract and cannot be instantiated", "")
+    entry = _entry_on_instance(owner, method)
     binding = bind_signature(entry)
     if isinstance(binding, TargetRefusal):
         return binding
     return ResolvedTarget(owner, "class", method.replace("__call__", ""), binding, is_async(entry), name)
 
 
-def _of_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
+def _resolve_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
     name = f"{type(owner).__name__}.{method}" if method != "__call__" else type(owner).__name__
     entry = owner if method == "__call__" else getattr(owner, method)
     binding = bind_signature(entry)
     if isinstance(binding, TargetRefusal):
         return binding
     why = explain_not_copyable(owner)
-    made, own = ("shared" if why else "copied"), method.replace("__call__", "")
-    return ResolvedTarget(owner, made, own, binding, is_async(entry), name, why)
+    lifecycle, method_name = ("shared" if why else "copied"), method.replace("__call__", "")
+    return ResolvedTarget(owner, lifecycle, method_name, binding, is_async(entry), name, why)
 
 
 def explain_not_copyable(value: Any) -> str:
-    """Why there can be no copy of it for each conversation; empty if there can."""
+    """Return why an object cannot be copied for each conversation; empty if it can."""
     try:
         with contain_exits():
-            return "its class copies nothing" if copy.deepcopy(value) is value else ""
+            return "its copy is the same object" if copy.deepcopy(value) is value else ""
     except Exception as error:
         return describe_error(error).partition(" (")[0]
 
 
-def _name(function: Any) -> str:
+def _function_name(function: Any) -> str:
     inner = function.func if isinstance(function, partial) else function
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def _defines(cls: type, name: str) -> bool:
-    """Whether instances of the class have it, by what was written for it."""
+    """Return whether instances of the class have the attribute from a definition of their own, not from
+    ``object``."""
     return any(name in vars(each) for each in cls.__mro__ if each is not object)
 
 
-def _unbound(owner: type, method: str) -> Any:
-    """The method as it is on an instance that has not been made."""
+def _entry_on_instance(owner: type, method: str) -> Any:
+    """Return the method as it would be bound to an instance, without making one."""
     found = inspect.getattr_static(owner, method)
     if isinstance(found, partialmethod):
         return found.__get__(object(), owner)
     return MethodType(found, object()) if inspect.isfunction(found) else getattr(owner, method)
 
 
-# ── what it takes ────────────────────────────────────────────────────────────────────────────────
+# ── parameters ───────────────────────────────────────────────────────────────────────────────────
 
 
 def bind_signature(function: Callable[..., Any]) -> ParameterBinding | TargetRefusal:
-    """What each parameter of a function gets; one that does not say gets messages and ctx."""
-    every = parameters_of(function)
-    parameters = [p for p in every or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if refusal := _refused_history(parameters, function):
+    """Return the value that each parameter of a function receives. A function without a readable signature
+    gets messages and ctx."""
+    all_parameters = parameters_of(function)
+    parameters = [p for p in all_parameters or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if refusal := _refuse_history(parameters, function):
         return refusal
     kinds = {p.name: kind for p in parameters if (kind := _secondary_role(p, function))}
-    main = _main(parameters, kinds)
+    main = _find_main_parameter(parameters, kinds)
     if main is None:
-        takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
-        return ParameterBinding((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refused(function)
+        takes_any = all_parameters is None or any(p.kind is p.VAR_POSITIONAL for p in all_parameters)
+        return ParameterBinding((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refuse(function)
     kinds.pop(main.name, None)
-    decided = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
-    if isinstance(decided, TargetRefusal):
-        return decided
-    kinds[main.name], why = decided
+    choice = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
+    if isinstance(choice, TargetRefusal):
+        return choice
+    kinds[main.name], why = choice
     if kinds[main.name] == MESSAGES:
         kinds = _with_messages(parameters, kinds)
     return _build_binding(function, parameters, kinds, why)
 
 
-def _refused_history(parameters: list[inspect.Parameter], function: Any) -> TargetRefusal | None:
+def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> TargetRefusal | None:
     for each in parameters:
         if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
             shown = f"{each.name}: {_format_annotation(each.annotation)}"
-            return _refused(function, f"{shown} is no list of messages, which are dicts")
+            return _refuse(function, f"{shown} is not a list of messages, which are dicts")
     return None
 
 
 def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
-    """What parameters get where one gets all messages: a history that is not needed is among these, and a
-    second parameter that says nothing gets the context."""
+    """Return the roles if one parameter gets all messages: an optional history is dropped since they contain
+    it, and an unmarked second parameter gets the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
-    return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _has_to_be_context(p, kinds)}}
+    return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}
 
 
 def _build_binding(
     function: Any, parameters: list[inspect.Parameter], kinds: Mapping[str, str], why: str
 ) -> ParameterBinding | TargetRefusal:
-    """The binding, if a function can be called so."""
+    """Return the binding if the function can be called that way, else the refusal."""
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
     if missing:
-        return _refused(function, f"there is nothing to pass as {missing[0]}")
-    roles = tuple(_roles(parameters, kinds))
+        return _refuse(function, f"there is nothing to pass as {missing[0]}")
+    roles = tuple(_assign_roles(parameters, kinds))
     by_name = [role.parameter for role in roles if role.parameter]
     if find_signature_mismatch(function, len(roles) - len(by_name), by_name):
-        return _refused(function)
+        return _refuse(function)
     return ParameterBinding(roles, why)
 
 
-def _refused(function: Callable[..., Any], why: str = "") -> TargetRefusal:
+def _refuse(function: Callable[..., Any], why: str = "") -> TargetRefusal:
     what = f"the agent cannot be called with messages and ctx: {format_signature(function)}"
     what += source_location(function)
     return TargetRefusal(f"{what}: {why}" if why else what, _FORMS)
@@ -440,17 +457,19 @@ def _bare_name(parameter: inspect.Parameter) -> str:
 
 
 def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
-    """What a parameter gets that is not for what the user says now; empty for all others."""
+    """Return the role of a parameter that is not for the user's current message; empty for all others."""
     if is_context(parameter):
         return CONTEXT
-    admitted, name = _admitted(parameter, function), _bare_name(parameter)
+    admitted, name = _accepted_roles(parameter, function), _bare_name(parameter)
     if name in SESSION_NAMES and (admitted is None or TEXT in admitted):
         return SESSION
     return HISTORY if name in HISTORY_NAMES and (admitted is None or MESSAGES in admitted) else ""
 
 
-def _main(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> inspect.Parameter | None:
-    """The parameter that what the user says is for."""
+def _find_main_parameter(
+    parameters: list[inspect.Parameter], kinds: Mapping[str, str]
+) -> inspect.Parameter | None:
+    """Return the parameter for the user's message."""
     others = [p for p in parameters if p.name not in kinds]
     required = [p for p in others if p.default is p.empty]
     named = [p for p in required or others if _is_for_the_user(p)]
@@ -462,39 +481,39 @@ def _is_for_the_user(parameter: inspect.Parameter) -> bool:
     return _bare_name(parameter) in TEXT_NAMES | LIST_NAMES
 
 
-def _has_to_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
-    """Whether a second parameter has to be given, and neither its name nor an annotation says what it is."""
-    says_nothing = second.annotation is second.empty and second.name not in kinds
+def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
+    """Return whether a second parameter is required, and neither its name nor an annotation identifies it."""
+    is_unmarked = second.annotation is second.empty and second.name not in kinds
     is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
-    return says_nothing and is_needed and CONTEXT not in kinds.values()
+    return is_unmarked and is_needed and CONTEXT not in kinds.values()
 
 
 def _text_or_messages(
     parameter: inspect.Parameter, function: Any, *, has_history: bool
 ) -> tuple[str, str] | TargetRefusal:
-    """Whether a parameter gets the text of a message or all messages, and why."""
-    admitted, written = _admitted(parameter, function), parameter.name
+    """Decide whether a parameter gets the text of a message or all messages, and return the reason."""
+    admitted, name = _accepted_roles(parameter, function), parameter.name
     if admitted is not None:
-        shown = f"{written}: {_format_annotation(parameter.annotation)}"
+        shown = f"{name}: {_format_annotation(parameter.annotation)}"
         if not admitted:
-            return _refused(function, f"{shown} is neither a text nor a list of messages, which are dicts")
+            return _refuse(function, f"{shown} is neither a text nor a list of messages, which are dicts")
         both = ", which takes both" if len(admitted) > 1 else ""
         return (MESSAGES if MESSAGES in admitted else TEXT), shown + both
     if _bare_name(parameter) in TEXT_NAMES:
-        return TEXT, f"it is named {written}"
+        return TEXT, f"it is named {name}"
     if _bare_name(parameter) in LIST_NAMES:
-        return MESSAGES, f"it is named {written}"
+        return MESSAGES, f"it is named {name}"
     if isinstance(_annotation_of(parameter, function), str):
-        return _refused(
-            function, f"{written}: {_format_annotation(parameter.annotation)} cannot be read by this Python"
+        return _refuse(
+            function, f"{name}: {_format_annotation(parameter.annotation)} cannot be evaluated by this Python"
         )
     if has_history:
-        return TEXT, f"{written} has a history beside it"
-    return MESSAGES, f"nothing says what {written} is"
+        return TEXT, f"{name} comes with a history"
+    return MESSAGES, f"nothing says what {name} is"
 
 
-def _roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
-    """By position as long as nothing is left out before it, by name after that."""
+def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
+    """Yield the roles: by position until a parameter is left out, by name after that."""
     is_by_name = False
     for parameter in parameters:
         if parameter.name not in kinds:
@@ -509,40 +528,40 @@ def _roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Ite
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
 
 
-class _Names(dict):  # type: ignore[type-arg]
-    """Those of a module, where a name that only a type checker knows may be anything."""
+class _AnnotationNames(dict):  # type: ignore[type-arg]
+    """The names of a module, in which a name that only a type checker knows may be anything."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, getattr(typing, name, Any))
 
 
-def _admitted(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
-    """Which of text and messages an annotation admits; ``None``: it does not say."""
+def _accepted_roles(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
+    """Return which of text and messages an annotation accepts; ``None`` if it does not say."""
     annotation = _annotation_of(parameter, function)
-    return None if annotation is parameter.empty else _admits(annotation)
+    return None if annotation is parameter.empty else _roles_of_annotation(annotation)
 
 
 def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
-    """What an annotation stands for; a text where this Python cannot read it."""
+    """Return the evaluated annotation; a string if this Python cannot evaluate it."""
     annotation, names = (
         parameter.annotation,
-        _Names(getattr(underlying_function(function), "__globals__", {})),
+        _AnnotationNames(getattr(underlying_function(function), "__globals__", {})),
     )
     with contextlib.suppress(Exception):
-        for _ in range(2):  # quoted, in a module with ``from __future__ import annotations``
+        for _ in range(2):  # twice if quoted in a module with ``from __future__ import annotations``
             if isinstance(annotation, str):
                 with contain_exits():
                     annotation = eval(annotation, {}, names)
     return annotation
 
 
-def _admits(annotation: Any) -> frozenset[str] | None:
+def _roles_of_annotation(annotation: Any) -> frozenset[str] | None:
     for name in ("__metadata__", "__supertype__", "__value__"):  # Annotated, NewType, an alias
         if hasattr(annotation, name):
-            return _admits(getattr(annotation, name.replace("metadata", "origin")))
+            return _roles_of_annotation(getattr(annotation, name.replace("metadata", "origin")))
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
-        found = [_admits(each) for each in args if each is not type(None)]
+        found = [_roles_of_annotation(each) for each in args if each is not type(None)]
         return frozenset().union(*filter(None, found)) or (None if None in found else frozenset())
     cls = origin or annotation
     if cls in (object, Any) or not isinstance(cls, type):
@@ -553,17 +572,18 @@ def _admits(annotation: Any) -> frozenset[str] | None:
 
 
 def _is_other_list(annotation: Any) -> bool:
-    """Whether an annotation, or a part of a union, asks for a list of what no message is."""
+    """Return whether an annotation, or a member of a union, is a list of something that cannot be a
+    message."""
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
-        admitted = _admits(annotation)
+        admitted = _roles_of_annotation(annotation)
         return any(map(_is_other_list, args)) and admitted is not None and MESSAGES not in admitted
     is_list = isinstance(origin or annotation, type) and (origin or annotation) in _LISTS
     return is_list and not all(map(_are_messages, args))
 
 
 def _are_messages(items: Any) -> bool:
-    """Whether items of a list may be messages by their annotation."""
+    """Return whether items of a list may be messages according to their annotation."""
     cls = getattr(items, "__origin__", items)
     return cls in (object, Any) or not isinstance(cls, type) or issubclass(cls, abc.Mapping)
 

@@ -1,4 +1,4 @@
-"""How the agent under test is called, in agenteval's process and in the agent's own."""
+"""Call the agent under test, in agenteval's process and in the agent's own."""
 
 from __future__ import annotations
 
@@ -31,71 +31,76 @@ if TYPE_CHECKING:
 
 
 class NotAnAgentError(TypeError):
-    """What a function made that should have made an agent; or an agent that asks for what it cannot see."""
+    """A factory's product that is not an agent, or an agent that asks for calls whose results it cannot
+    see."""
 
 
 class TargetRefusedError(Exception):
-    """What a function made is of a framework, and cannot be played as it is: its author's mistake."""
+    """A factory's product of a framework that cannot be played as it is: its author's mistake."""
 
     agenteval_kind = "author"
 
 
 class TargetSession:
-    """A target as one conversation's agent. An instance of a class is made when the first message comes,
-    where the author's code runs, under the same deadline."""
+    """A target as the agent of one conversation.
+
+    An instance of a class is made when the first message arrives, where the author's code runs and under the
+    same deadline."""
 
     def __init__(
         self,
         agent: ResolvedTarget,
-        recognise: Recognizer = lambda _: None,
+        recognize: Recognizer = lambda _: None,
         make_deps: Callable[[], Any] | None = None,
         world: World | None = None,
     ) -> None:
-        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides;
-        ``world``: the conversation's tool world."""
+        """Prepare the session. ``recognize``: see ``resolve_target``; ``make_deps`` makes the dependencies of
+        a framework's object; ``world`` is the conversation's tool world."""
         self.world = world or World()
         self._agent = agent
-        self._recognise = recognise
+        self._recognise = recognize
         self._make_deps = make_deps
         self._opened: Any = None
-        self._called: Callable[..., Any] | None = None
-        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._entry_point: Callable[..., Any] | None = None
+        self._session_id = uuid4().hex  # unique across runs, because the agent may store data under it
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
-        """The agent as a function of messages and context, async as the agent is. What it returns may have to
-        be awaited all the same."""
+        """Return the agent as a function of messages and context, async if the agent is. Its return value may
+        have to be awaited in either case."""
         if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
-                return await _in_full(self._collected(await self._call(messages, context)))
+                return await _await_fully(self._collect_answer(await self._call(messages, context)))
 
             return ask
         return self._ask
 
     def _ask(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        value = self._collected(self._call(messages, context))
-        return self._finished(value) if inspect.isawaitable(value) else value
+        value = self._collect_answer(self._call(messages, context))
+        return self._await_answer(value) if inspect.isawaitable(value) else value
 
-    async def _finished(self, value: Any) -> Any:
-        return await _in_full(self._collected(await value))
+    async def _await_answer(self, value: Any) -> Any:
+        return await _await_fully(self._collect_answer(await value))
 
     def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        if self._called is None and self._agent.lifecycle == "factory":
+        if self._entry_point is None and self._agent.lifecycle == "factory":
             made = self._agent.owner()
             if inspect.isawaitable(made):
-                return self._after(made, messages, context)
-            self._take(made)
-        elif self._called is None:
-            self._called = self._open() if self._agent.lifecycle == "framework" else _entry(self._agent)
-        assert self._called is not None
-        self.world.target = self._called
+                return self._call_after(made, messages, context)
+            self._adopt(made)
+        elif self._entry_point is None:
+            self._entry_point = (
+                self._open() if self._agent.lifecycle == "framework" else _make_entry_point(self._agent)
+            )
+        assert self._entry_point is not None
+        self.world.target = self._entry_point
         places, named = self._arguments(messages, context)
-        return self._called(*places, **named)
+        return self._entry_point(*places, **named)
 
     def _open(self) -> Callable[..., Any]:
-        """A conversation with an object of a framework."""
-        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps, self.world)
+        """Open a conversation with an object of a framework."""
+        opened = self._opened = self._agent.owner.opened(self._session_id, self._make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
             return await opened.reply(text)
@@ -104,17 +109,17 @@ class TargetSession:
 
     @property
     def is_of_framework(self) -> bool:
-        """Whether an adapter plays it, as far as is known by now."""
+        """True if an adapter plays the agent, as far as is known so far."""
         return self._agent.lifecycle == "framework"
 
     @property
     def has_open_conversation(self) -> bool:
-        """Whether there is anything to close."""
+        """True if there is a conversation to close."""
         return self._opened is not None
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Around one call of the agent: what is started within is of this conversation."""
+        """Wrap one call of the agent, so that anything started inside belongs to this conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:
@@ -124,25 +129,25 @@ class TargetSession:
                 self.world.record_fault(what)
 
     async def close(self) -> None:
-        """The conversation is over."""
+        """End the conversation."""
         self.world.close()
         if self._opened is not None:
             await self._opened.close()
 
-    async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
-        self._take(await making)
-        return await _in_full(self._call(messages, context))
+    async def _call_after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
+        self._adopt(await making)
+        return await _await_fully(self._call(messages, context))
 
-    def _take(self, made: Any) -> None:
-        """What a factory made is the agent from now on; nobody else has it."""
-        decided = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
+    def _adopt(self, made: Any) -> None:
+        """Use the factory's product as the agent from now on. Nobody else has a reference to it."""
+        resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
-        if isinstance(decided, TargetRefusal) and self._recognise(made):
-            raise TargetRefusedError(" — ".join(filter(None, decided)))
-        if isinstance(decided, TargetRefusal) or decided.lifecycle == "factory":
+        if isinstance(resolved, TargetRefusal) and self._recognise(made):
+            raise TargetRefusedError(" — ".join(filter(None, resolved)))
+        if isinstance(resolved, TargetRefusal) or resolved.lifecycle == "factory":
             what = (
-                decided.what
-                if isinstance(decided, TargetRefusal)
+                resolved.what
+                if isinstance(resolved, TargetRefusal)
                 else "it made a function without parameters"
             )
             what = f"{name}() is called without arguments to make the agent; {what}"
@@ -151,34 +156,34 @@ class TargetSession:
             raise TargetRefusedError(
                 f"{what} — return the method that takes a message: return {type(made).__name__}(…).chat"
             )
-        self._agent = decided
-        if decided.lifecycle == "framework":
-            self._called = self._open()
+        self._agent = resolved
+        if resolved.lifecycle == "framework":
+            self._entry_point = self._open()
             return
-        owner = decided.owner() if decided.lifecycle == "class" else decided.owner
-        self._called = getattr(owner, decided.method) if decided.method else owner
+        owner = resolved.owner() if resolved.lifecycle == "class" else resolved.owner
+        self._entry_point = getattr(owner, resolved.method) if resolved.method else owner
 
     def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
         self._pieces = []
         gets = self._agent.received_roles
         latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
         if TEXT in gets and latest != len(messages) - 1:
-            what = f"{self._agent.name} asked for tool calls, and gets the text of a message alone"
+            what = f"{self._agent.name} asked for tool calls but gets only the text of a message"
             raise NotAnAgentError(f"{what}: let it take `messages` to see the results")
         values = {
             TEXT: messages[latest].get("content") if TEXT in gets else "",
             MESSAGES: messages,
             HISTORY: messages[:latest],
-            SESSION: self._session,
+            SESSION: self._session_id,
             CONTEXT: context,
         }
         roles = self._agent.binding.roles
         named = {role.parameter: values[role.kind] for role in roles if role.parameter}
         return [values[role.kind] for role in roles if not role.parameter], named
 
-    def _collected(self, value: Any) -> Any:
-        """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
-        result. All else as it is."""
+    def _collect_answer(self, value: Any) -> Any:
+        """Return the items of a generator as one answer (a coroutine for an async generator), or the answer
+        in a framework's result. Return anything else unchanged."""
         is_growing = self._is_growing
         if inspect.isgenerator(value):
             return _collect(value, is_growing, self._pieces)
@@ -188,7 +193,7 @@ class TargetSession:
 
     @property
     def partial_answer(self) -> Any:
-        """Of a generator that was not read to its end: what it has yielded, as an answer; else ``None``."""
+        """The items that an unfinished generator has yielded, as an answer; otherwise ``None``."""
         found = list(self._pieces)
         return _join_pieces(found, self._is_growing) if found else None
 
@@ -197,13 +202,13 @@ class TargetSession:
         return HISTORY in self._agent.received_roles
 
 
-async def _in_full(value: Any) -> Any:
-    """What an async function returns may have to be awaited in turn."""
+async def _await_fully(value: Any) -> Any:
+    """Await the return value of an async function if it is itself awaitable."""
     return await value if inspect.isawaitable(value) else value
 
 
-def _entry(agent: ResolvedTarget) -> Callable[..., Any]:
-    """What is called in one conversation."""
+def _make_entry_point(agent: ResolvedTarget) -> Callable[..., Any]:
+    """Return the callable for one conversation."""
     owner = agent.owner
     if agent.lifecycle == "class":
         owner = owner()
@@ -225,8 +230,10 @@ def _collect(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
 
 
 def _join_pieces(found: list[Any], is_growing: bool) -> Any:
-    """Pieces of a text are one text; all else is the list of the turn's messages. Chat functions of a message
-    and a history, as user interfaces want them, yield the answer as far as it is there: the last is all."""
+    """Join pieces of a text into one text; return other items as the list of the turn's messages.
+
+    Chat functions of a message and a history, as user interfaces expect them, yield the answer so far: the
+    last piece is the complete one."""
     if not all(isinstance(piece, str) for piece in found):
         return found
     if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):

@@ -1,4 +1,4 @@
-"""Calls of tools that the agent has of its own: answered by the scenario, or carried out by the agent and
+"""Handle calls of the agent's own tools: the scenario answers them, or the agent runs them and they are
 recorded (``unmocked_tools: passthrough``)."""
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class ToolProxy:
-    """The scenario's tools for an agent that has them itself, during one turn. ``own`` is the agent's real
-    tool: it is called only where the scenario leaves the tool to the agent; what it returns is given as it
-    is, and what it raises is raised."""
+    """The scenario's tools during one turn, for an agent that has tools of its own.
+
+    ``run_real`` is the agent's real tool. It is called only if the scenario leaves the tool to the agent; its
+    value is then returned unchanged, and its exceptions propagate."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -33,54 +34,54 @@ class ToolProxy:
         """Return whether the scenario has an answer for the tool."""
         return self._context.mocks(name)
 
-    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer:
-        given = arguments_of(args)
+    async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer:
+        arguments = to_json_arguments(args)
         with self._context.open_batch() as batch:
             if self._context.passes_through(name):
-                return ToolAnswer(await record_call_async(self._context, name, given, batch, own))
-            return await await_answer(self._context.request_known_call(name, given, batch))
+                return ToolAnswer(await record_call_async(self._context, name, arguments, batch, run_real))
+            return await await_answer(self._context.request_known_call(name, arguments, batch))
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer:
-        given = arguments_of(args)
+    def call_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> ToolAnswer:
+        arguments = to_json_arguments(args)
         try:
             with self._context.open_batch() as batch:
                 if self._context.passes_through(name):
-                    return ToolAnswer(record_call(self._context, name, given, batch, own))
+                    return ToolAnswer(record_call(self._context, name, arguments, batch, run_real))
                 with mark_loop_blocked():
                     return call_in_start_order(
-                        lambda: self._context.request_known_call(name, given, batch)
+                        lambda: self._context.request_known_call(name, arguments, batch)
                     ).result()
         except CancelledError:
-            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
-    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
-        """What ``own()`` gives, whatever the scenario declares. Calls in it come after it, not at the same
-        time: they may be of each other's results."""
+    async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the result of ``run_real()``, whatever the scenario declares. Calls within it are separate
+        steps that follow it, since they may depend on each other's results."""
         with self._context.open_batch() as batch:
-            given = arguments_of(args)
-        return await record_call_async(self._context, name, given, batch, own)
+            arguments = to_json_arguments(args)
+        return await record_call_async(self._context, name, arguments, batch, run_real)
 
-    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
-        """The same for code that cannot await."""
+    def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
+        """Do the same as ``record`` for code that cannot await."""
         with self._context.open_batch() as batch:
-            given = arguments_of(args)
+            arguments = to_json_arguments(args)
         try:
-            return record_call(self._context, name, given, batch, own)
+            return record_call(self._context, name, arguments, batch, run_real)
         except CancelledError:
-            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
 
 def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
-    """What ``run()`` gives, recorded as the result of a call."""
-    own = PassthroughCall()
-    recorded = call_in_start_order(lambda: own.begin(context, name, args, batch))
-    own.go_ahead.result()
+    """Return the result of ``run()``, recorded as the result of a call."""
+    passthrough = PassthroughCall()
+    recorded = call_in_start_order(lambda: passthrough.begin(context, name, args, batch))
+    passthrough.go_ahead.result()
     try:
         value = run()
     except BaseException as error:
-        own.finish_with_error(error)
+        passthrough.finish_with_error(error)
         raise
-    own.finish_with(value)
+    passthrough.finish_with(value)
     recorded.result()
     return value
 
@@ -88,23 +89,22 @@ def record_call(context: Context, name: str, args: dict[str, Any], batch: int, r
 async def record_call_async(
     context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Awaitable[Any]]
 ) -> Any:
-    """The same for what is awaited."""
-    own = PassthroughCall()
-    recorded = own.begin(context, name, args, batch)
-    await asyncio.wrap_future(own.go_ahead)
+    """Do the same as ``record_call`` for an awaitable."""
+    passthrough = PassthroughCall()
+    recorded = passthrough.begin(context, name, args, batch)
+    await asyncio.wrap_future(passthrough.go_ahead)
     try:
         value = await run()
     except BaseException as error:
-        own.finish_with_error(error)
+        passthrough.finish_with_error(error)
         raise
-    own.finish_with(value)
+    passthrough.finish_with(value)
     await asyncio.wrap_future(recorded)
     return value
 
 
 class PassthroughCall:
-    """A call that is the agent's own to carry out: the world says when to ``go_ahead``, and waits until it is
-    ``done``."""
+    """A call that the agent runs itself: the world signals ``go_ahead``, and waits until it is ``done``."""
 
     def __init__(self) -> None:
         self.go_ahead: Future[None] = Future()
@@ -130,11 +130,12 @@ class PassthroughCall:
 # ── arguments and results as JSON ────────────────────────────────────────────────────────────────
 
 NOT_JSON = object()
-_DEEPEST = 50
+_MAX_DEPTH = 50
 
 
-def arguments_of(args: Any) -> Any:
-    """What a tool is called with; a value that JSON cannot hold is no argument of a tool."""
+def to_json_arguments(args: Any) -> Any:
+    """Return the arguments of a call as JSON, without values that JSON cannot represent, which are not
+    arguments of a tool."""
     if not isinstance(args, Mapping):
         return args
     found = {str(key): to_json_argument(value) for key, value in args.items()}
@@ -142,19 +143,19 @@ def arguments_of(args: Any) -> Any:
 
 
 class _NotJsonError(Exception):
-    """A value that JSON cannot hold, or one that is nested too deeply."""
+    """A value that JSON cannot represent, or one that is nested too deeply."""
 
 
 def to_json_argument(value: Any) -> Any:
-    """A value as JSON; ``NOT_JSON`` where it cannot be one."""
+    """Return a value as JSON; ``NOT_JSON`` if that is impossible."""
     try:
-        return _jsonable(value, _DEEPEST)
+        return _to_json(value, _MAX_DEPTH)
     except _NotJsonError:
         return NOT_JSON
 
 
-def _jsonable(value: Any, left: int) -> Any:
-    """``left``: how deep it may be nested. Raises ``_NotJsonError``."""
+def _to_json(value: Any, left: int) -> Any:
+    """Return a value as JSON. ``left``: the nesting depth still allowed. Raise ``_NotJsonError``."""
     if left < 0:
         raise _NotJsonError
     for kinds, read in _READERS:
@@ -168,23 +169,23 @@ def _read_float(value: float, _: int) -> Any:
 
 
 def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
-    return {str(key): _jsonable(item, left) for key, item in value.items()}
+    return {str(key): _to_json(item, left) for key, item in value.items()}
 
 
 def _read_items(value: Any, left: int) -> Any:
-    """A list; a named tuple as its fields."""
+    """Return a list; a named tuple as its fields."""
     if hasattr(value, "_asdict"):
-        return _jsonable(value._asdict(), left)
-    return [_jsonable(item, left) for item in value]
+        return _to_json(value._asdict(), left)
+    return [_to_json(item, left) for item in value]
 
 
 def _read_object(value: Any, left: int) -> Any:
-    """An object by its fields or its model, else as it prints, if its class has a text in mind: dates, UUIDs,
-    paths."""
+    """Return an object's fields or its model as JSON, otherwise its text if its class defines one: dates,
+    UUIDs, paths."""
     if dataclasses.is_dataclass(value):
-        return _jsonable({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
+        return _to_json({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
     if callable(getattr(value, "model_dump", None)):
-        return _jsonable(value.model_dump(mode="json"), left)
+        return _to_json(value.model_dump(mode="json"), left)
     if callable(value) or type(value).__str__ is vars(object)["__str__"]:
         raise _NotJsonError
     return str(value)
@@ -195,7 +196,7 @@ def _refuse(_: Any, __: int) -> Any:
 
 
 _READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
-    (Enum, lambda value, left: _jsonable(value.value, left)),
+    (Enum, lambda value, left: _to_json(value.value, left)),
     ((bool, int, type(None)), lambda value, _: value),
     (str, lambda value, _: str(value)),
     (float, _read_float),
@@ -203,4 +204,4 @@ _READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((list, tuple, set, frozenset), _read_items),
     ((type, bytes, bytearray, memoryview), _refuse),
 )
-"""How values of these types are read; the first that fits counts, since an ``Enum`` may be a text, too."""
+"""The readers by type. The first match counts, since an ``Enum`` may be a string, too."""

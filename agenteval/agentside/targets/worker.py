@@ -1,26 +1,24 @@
-"""A target of the author's in an interpreter of its own, one conversation at a time.
+"""Run the author's target in an interpreter of its own, one conversation at a time.
 
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true where nobody answers
-                        any more; {"tool_result": {"id", "go": true}}: carry it out yourself
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if nobody answers
+                        any more; {"tool_result": {"id", "go": true}}: run it yourself
                         {"over": true}: the conversation is over, the process may play another
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else; in
-                        both "imported", what the import did besides
+                        both "imported", the calls that the import made
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
-                        the agent has such a tool, and "own": true if it will carry it out
+                        the agent has such a tool, and "own": true if it will run it itself
                         {"tool_done": {"id", "result", "is_error"}}: it has
                         {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
-                        {"error": {"message", "kind", "final"}}, beside it what there was of an answer;
-                        in each "missed", why what the agent did in the turn proves nothing, if anything is
-                        known of that kind, and "exchanges", what its models were asked, if any was, with the
-                        calls for which the scenario was "asked", the tools that are "met" where they run, and
-                        whether it "is_of_framework"
+                        {"error": {"message", "kind", "final"}}, with the partial answer, if any;
+                        in each "missed", why the turn cannot be evaluated, if it cannot, and "exchanges",
+                        the requests to models, if any, with "asked", the calls that reached the scenario,
+                        "met", the tools that are intercepted where they run, and "is_of_framework"
 
-The lines go over the pipes that the process began with; what the agent prints goes to standard error.
-"""
+The lines go over the pipes that the process started with; the agent's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -57,15 +55,17 @@ if TYPE_CHECKING:
     from .tool_proxy import PassthroughCall
 
 _CLOSING_S = 1.0
-"""So long a conversation may take to let go of what it holds."""
+"""The time in seconds that a conversation may take to release its resources."""
 
 
 def work(
-    target: str, base: str, deps: str, recognise: Recognizer, settings: Mapping[str, Any] | None = None
+    target: str, base: str, deps: str, recognize: Recognizer, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none.
-    ``settings``: ``intercept``, the agent's functions that the scenario answers for, by tool; ``declared``
-    and ``runs_others``, see ``ImportWatch``."""
+    """Play conversations until the input ends.
+
+    ``deps`` names the function that makes the dependencies of a framework's object; empty for none.
+    ``settings`` holds ``intercept``, the agent's functions that the scenario answers for, by tool;
+    ``declared`` and ``runs_others``, see ``ImportWatch``."""
     lines, out = _take_over_pipes()
     wire = _Wire(out)
     hooks.install()
@@ -73,7 +73,7 @@ def work(
     others = bool(settings.get("runs_others"))
     importing = ImportWatch(target, base, settings.get("declared") or (), runs_others=others)
     with importing.watch_imports():
-        loaded = _load_target(target, base, deps, recognise, settings.get("intercept") or {})
+        loaded = _load_target(target, base, deps, recognize, settings.get("intercept") or {})
     if not isinstance(loaded, _LoadedTarget):
         wire.send({"refused": {**loaded, "imported": importing.import_warning}})
         return
@@ -84,10 +84,10 @@ def work(
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
 
-    def played_anew() -> TargetSession:
-        return TargetSession(agent, recognise, make_deps, World(intercepted=intercepts.tools))
+    def new_session() -> TargetSession:
+        return TargetSession(agent, recognize, make_deps, World(intercepted=intercepts.tools))
 
-    _play(played_anew, intercepts.check_second_copy, wire, requests)
+    _play(new_session, intercepts.check_second_copy, wire, requests)
 
 
 class _LoadedTarget(NamedTuple):
@@ -97,12 +97,12 @@ class _LoadedTarget(NamedTuple):
 
 
 def _load_target(
-    target: str, base: str, deps: str, recognise: Recognizer, intercept: Mapping[str, str]
+    target: str, base: str, deps: str, recognize: Recognizer, intercept: Mapping[str, str]
 ) -> _LoadedTarget | dict[str, Any]:
-    """What is imported; or why the target cannot be played."""
+    """Import the target and return it, or the reason why it cannot be played."""
     try:
         make_deps = load_object(deps, base) if deps else None
-        agent = resolve_target(load_agent(target, base), target, recognise, has_deps=bool(deps))
+        agent = resolve_target(load_agent(target, base), target, recognize, has_deps=bool(deps))
     except TargetError as error:
         return {
             "what": error.what,
@@ -110,8 +110,8 @@ def _load_target(
             "asked": error.missing_name,
             "known": error.attribute_names,
         }
-    if make_deps is not None and (no := check_deps_factory(make_deps, deps)):
-        agent = no
+    if make_deps is not None and (refusal := check_deps_factory(make_deps, deps)):
+        agent = refusal
     if isinstance(agent, TargetRefusal):
         return {"of": "agent", "what": agent.what, "remedy": agent.remedy}
     try:
@@ -121,7 +121,7 @@ def _load_target(
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """The pipes to agenteval; from now on the agent reads nothing, and what it prints is its log."""
+    """Return the pipes to agenteval. From then on the agent reads nothing, and its output goes to its log."""
     lines, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -134,18 +134,18 @@ def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 class _Wire:
-    """The lines to agenteval and, from a thread, those that come from it."""
+    """The lines to agenteval and, read in a thread, the lines from it."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self._lock = threading.Lock()
         self._ids = count(1)
-        self._waiting: dict[int, Future[Any]] = {}
-        self._own: dict[int, PassthroughCall] = {}
+        self._pending_calls: dict[int, Future[Any]] = {}
+        self._passthrough_calls: dict[int, PassthroughCall] = {}
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
-        try:  # as it is counted: a letter may be two bytes, and its escape is six
+        try:  # unescaped, as sizes are counted: a letter may be two bytes, its escape six
             line = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
         except UnicodeEncodeError:  # half of a surrogate pair
             line = json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -162,18 +162,18 @@ class _Wire:
         batch: int,
         *,
         known: bool = False,
-        own: PassthroughCall | None = None,
+        passthrough: PassthroughCall | None = None,
     ) -> Future[Any]:
-        """A call of a tool; its future is cancelled where the conversation is over."""
+        """Send a tool call and return its future, which is cancelled if the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
-        self._waiting[number] = future
-        if own:
-            self._own[number] = own
-            own.done.add_done_callback(partial(self._send_done, number))
+        self._pending_calls[number] = future
+        if passthrough:
+            self._passthrough_calls[number] = passthrough
+            passthrough.done.add_done_callback(partial(self._send_done, number))
         called = name if isinstance(name, str) else repr(name)[:200]
-        told = {"id": number, "name": called, "arguments": _arguments(args)}
-        marks = {"known": True} if known else {"own": True} if own else {}
-        self.send({"tool_call": {**told, "batch": batch, "session": session, **marks}})
+        payload = {"id": number, "name": called, "arguments": _json_arguments(args)}
+        marks = {"known": True} if known else {"own": True} if passthrough else {}
+        self.send({"tool_call": {**payload, "batch": batch, "session": session, **marks}})
         return future
 
     def _send_done(self, number: int, done: Future[ToolAnswer]) -> None:
@@ -182,30 +182,30 @@ class _Wire:
 
     def listen(self, lines: IO[bytes], requests: Queue[dict[str, Any] | None]) -> None:
         for line in lines:
-            told = json.loads(line)
-            if "tool_result" in told:
-                self._resolve_call(told["tool_result"])
+            message = json.loads(line)
+            if "tool_result" in message:
+                self._resolve_call(message["tool_result"])
             else:
                 self.is_busy = True
-                requests.put(told)
-        if self.is_busy:  # nobody waits for an answer any more
+                requests.put(message)
+        if self.is_busy:  # agenteval no longer waits for an answer
             os._exit(0)
         requests.put(None)
 
-    def _resolve_call(self, told: Mapping[str, Any]) -> None:
-        if told.get("go"):
-            self._own.pop(told["id"]).go_ahead.set_result(None)
+    def _resolve_call(self, result: Mapping[str, Any]) -> None:
+        if result.get("go"):
+            self._passthrough_calls.pop(result["id"]).go_ahead.set_result(None)
             return
-        future = self._waiting.pop(told["id"], None)
-        self._own.pop(told["id"], None)
+        future = self._pending_calls.pop(result["id"], None)
+        self._passthrough_calls.pop(result["id"], None)
         if future is None or future.done():
             return
-        if told.get("over"):
+        if result.get("over"):
             future.cancel()
             future.set_running_or_notify_cancel()
             return
-        with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(ToolAnswer(told.get("result"), bool(told.get("is_error"))))
+        with contextlib.suppress(Exception):  # cancelled at this very moment
+            future.set_result(ToolAnswer(result.get("result"), bool(result.get("is_error"))))
 
 
 class _WorkerContext(Context):
@@ -228,13 +228,14 @@ class _WorkerContext(Context):
         return self.answered is not None and name not in self.answered
 
     def request_passthrough(
-        self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
+        self, name: str, args: dict[str, Any], batch: int, passthrough: PassthroughCall
     ) -> Future[ToolAnswer]:
-        return self._wire.call(self._session, name, args, batch, own=own)
+        return self._wire.call(self._session, name, args, batch, passthrough=passthrough)
 
 
-def _arguments(args: Any) -> Any:
-    """As they are, where JSON can say it; else a text that is not JSON, which is answered with an error."""
+def _json_arguments(args: Any) -> Any:
+    """Return arguments unchanged if JSON can represent them; otherwise a text that is not JSON, which is
+    answered with an error."""
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:
@@ -243,41 +244,42 @@ def _arguments(args: Any) -> Any:
 
 
 def _play(
-    played_anew: Callable[[], TargetSession],
+    new_session: Callable[[], TargetSession],
     second_copy: Callable[[], str],
     wire: _Wire,
     requests: Queue[dict[str, Any] | None],
 ) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
-    session, played, batches = None, played_anew(), count(1)
+    session, target_session, batches = None, new_session(), count(1)
     while True:
         request = requests.get()
         if request is None or request.get("session") != session:
-            _close(played, loop)
+            _close(target_session, loop)
         if request is None:
             return
         if "over" in request:
-            session, played, wire.is_busy = None, played_anew(), False
+            session, target_session, wire.is_busy = None, new_session(), False
             wire.send(request)
             continue
         if request["session"] != session:
-            session, played, batches = request["session"], played_anew(), count(1)
-        told = _build_reply_line(played, request, wire, loop, batches)
+            session, target_session, batches = request["session"], new_session(), count(1)
+        reply_line = _build_reply_line(target_session, request, wire, loop, batches)
         if copied := second_copy():
-            told["missed"] = copied
+            reply_line["missed"] = copied
         wire.is_busy = False
-        wire.send(told)
+        wire.send(reply_line)
 
 
-def _close(played: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
-    """The conversation is over; what it does about that must not hold up the next, nor break it."""
+def _close(target_session: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
+    """End the conversation. What the agent does about it must neither delay nor break the next one."""
     with contextlib.suppress(BaseException):
-        asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
+        asyncio.run_coroutine_threadsafe(target_session.close(), loop).result(_CLOSING_S)
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    """A ``sys.exit`` in a background task, or ``loop.stop()``, must not end what comes later."""
+    """Keep the loop running: a ``sys.exit`` in a background task, or ``loop.stop()``, must not end later
+    conversations."""
     asyncio.set_event_loop(loop)
     while not loop.is_closed():
         with contextlib.suppress(BaseException):
@@ -285,28 +287,28 @@ def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _build_reply_line(
-    played: TargetSession,
+    target_session: TargetSession,
     request: Mapping[str, Any],
     wire: _Wire,
     loop: asyncio.AbstractEventLoop,
     batches: Iterator[int],
 ) -> dict[str, Any]:
-    """The agent's answer to a request, or what it raised, as a line."""
+    """Return the agent's answer to a request, or its exception, as a line."""
     context = _WorkerContext(wire, request["session"], batches, request["tools"])
     context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
-    with played.turn(context):
-        told = _run_turn(played, request, context, loop)
-    if fault := played.world.take_fault():
-        told["missed"] = fault
-    told.update(_observations(played))
-    return {**told, "list_asked": True} if context.has_listed_tools else told
+    with target_session.turn(context):
+        reply_line = _run_turn(target_session, request, context, loop)
+    if fault := target_session.world.take_fault():
+        reply_line["missed"] = fault
+    reply_line.update(_collect_observations(target_session))
+    return {**reply_line, "list_asked": True} if context.has_listed_tools else reply_line
 
 
-def _observations(played: TargetSession) -> dict[str, Any]:
-    """What the models were asked for, and what is known of the calls, as parts of an answer."""
-    world = played.world
+def _collect_observations(target_session: TargetSession) -> dict[str, Any]:
+    """Return the requests to models and the known facts about calls, as parts of an answer."""
+    world = target_session.world
     parts = {
         "exchanges": model_requests.exchanges_to_json(
             world.take_exchanges(), model_requests.MAX_MODEL_REPLY_BYTES // 2
@@ -315,34 +317,37 @@ def _observations(played: TargetSession) -> dict[str, Any]:
         "met": sorted(world.hooked_tools),
         "made": [list(each) for each in world.take_all_calls()],
         "is_met": world.has_hooked_calls,
-        "is_of_framework": played.is_of_framework,
+        "is_of_framework": target_session.is_of_framework,
     }
     return {name: part for name, part in parts.items() if part}
 
 
 def _run_turn(
-    played: TargetSession,
+    target_session: TargetSession,
     request: Mapping[str, Any],
     context: _WorkerContext,
     loop: asyncio.AbstractEventLoop,
 ) -> dict[str, Any]:
     try:
-        told = to_reply_line(_call_entry(played.entry(), request["messages"], context, loop))
-        return {"too_large": TOO_LARGE_TEXT} if is_too_large(told) else told
+        reply_line = to_reply_line(_call_entry(target_session.entry(), request["messages"], context, loop))
+        return {"too_large": TOO_LARGE_TEXT} if is_too_large(reply_line) else reply_line
     except BaseException as error:
         fault = classify_error(_as_exception(error))
-        told = {"error": {"message": to_plain_json(fault.text), "kind": fault.kind, "final": fault.is_final}}
+        reply_line = {
+            "error": {"message": to_plain_json(fault.text), "kind": fault.kind, "final": fault.is_final}
+        }
         with contextlib.suppress(Exception):
             seen = get_partial_reply(error)
-            so_far = to_reply_line(played.partial_answer if seen is None else seen)
-            told.update({} if is_too_large(so_far) else so_far)
-        return told
+            so_far = to_reply_line(target_session.partial_answer if seen is None else seen)
+            reply_line.update({} if is_too_large(so_far) else so_far)
+        return reply_line
 
 
 def _call_entry(
     entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
 ) -> Any:
-    """Async code runs on the one loop that the process has; all other in the main thread, and may block."""
+    """Call the agent: async code runs on the process's one loop, other code in the main thread, which it may
+    block."""
     if inspect.iscoroutinefunction(entry):
         return asyncio.run_coroutine_threadsafe(entry(messages, context), loop).result()
     value = entry(messages, context)
@@ -356,7 +361,8 @@ def _call_entry(
 
 
 def _as_exception(error: BaseException) -> BaseException:
-    """As agenteval's own process sees it: what would end a program is an error like any other."""
+    """Return an exception as agenteval's own process sees it: one that would end a program is an error like
+    any other."""
     import concurrent.futures
 
     if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):

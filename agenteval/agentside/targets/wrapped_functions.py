@@ -1,4 +1,4 @@
-"""The author's functions inside what a decorator or class made of them."""
+"""Find the author's functions inside the objects that decorators and classes made of them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,38 @@ _NAMES = (
     *("func", "_func", "fn", "_fn", "function", "_function", "coroutine", "async_fn", "_async_fn"),
     *("real_fn", "_real_fn", "_tool_func", "tool_function", "real_func", "the_func", "forward"),
 )
-"""Under which frameworks keep a tool's function, as an attribute or in the closure of a function of their
-own."""
-_PASSAGES = ("__self__", "on_invoke_tool", "_invoke_tool_impl", "_on_invoke_tool_impl", "invoke_tool_impl")
-"""Under which they keep what has it. One that is the author's own takes no arguments of a tool."""
-_DEEPEST = 5
+"""The names under which frameworks keep a tool's function, as an attribute or in the closure of one of their
+own functions."""
+_HOLDER_NAMES = (
+    "__self__",
+    "on_invoke_tool",
+    "_invoke_tool_impl",
+    "_on_invoke_tool_impl",
+    "invoke_tool_impl",
+)
+"""The names under which they keep the object that holds it. A function of the author's under such a name
+takes no arguments of a tool."""
+_MAX_DEPTH = 5
 
 
 def functions_in(tool: Any) -> list[Any]:
-    """Return the functions and bound methods that a tool holds, those of its own library left out; empty
-    where there are none. Nothing of the tool is called but its properties."""
-    own = _package(type(tool)) if is_installed(type(tool)) else ""
-    libraries = frozenset(filter(None, (own, __name__.partition(".")[0])))  # ours: a hook may be around it
+    """Return the functions and bound methods in a tool, without those of its own library. Of the tool's code,
+    only properties run."""
+    own_package = _package(type(tool)) if is_installed(type(tool)) else ""
+    libraries = frozenset(
+        filter(None, (own_package, __name__.partition(".")[0]))
+    )  # agenteval's too, because a hook may wrap it
     found: dict[int, Any] = {}
-    for each in _walk(tool, libraries, 0, set()):
+    for each in _find_functions(tool, libraries, 0, set()):
         found.setdefault(id(getattr(each, "__func__", each)), each)
     return list(found.values())
 
 
-def _walk(holder: Any, libraries: frozenset[str], depth: int, seen: set[int]) -> Iterator[Any]:
-    if depth > _DEEPEST or id(holder) in seen:
+def _find_functions(holder: Any, libraries: frozenset[str], depth: int, seen: set[int]) -> Iterator[Any]:
+    if depth > _MAX_DEPTH or id(holder) in seen:
         return
     seen.add(id(holder))
-    for name, value in _held(holder):
+    for name, value in _named_values(holder):
         function = value.__func__ if isinstance(value, MethodType) else value
         is_function = isinstance(function, FunctionType)
         is_of_library = _package(function if is_function else type(value)) in libraries
@@ -47,23 +56,24 @@ def _walk(holder: Any, libraries: frozenset[str], depth: int, seen: set[int]) ->
             if name in _NAMES:
                 yield value
         elif is_of_library or isinstance(value, partial):
-            yield from _walk(value, libraries, depth + 1, seen)
+            yield from _find_functions(value, libraries, depth + 1, seen)
 
 
-def _held(holder: Any) -> Iterator[tuple[str, Any]]:
-    """What is under one of the names."""
-    for name in (*_NAMES, *_PASSAGES):
+def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values under one of the known names."""
+    for name in (*_NAMES, *_HOLDER_NAMES):
         try:
             value = getattr(holder, name, None)
-        except Exception:  # a property that needs what is not there yet
+        except Exception:  # a property that needs something that does not exist yet
             continue
         if value is not None:
             yield name, value
-    held = closure_variables(holder) if isinstance(holder, FunctionType) else {}
-    yield from ((name, value) for name, value in held.items() if name in (*_NAMES, *_PASSAGES))
+    variables = closure_variables(holder) if isinstance(holder, FunctionType) else {}
+    yield from ((name, value) for name, value in variables.items() if name in (*_NAMES, *_HOLDER_NAMES))
 
 
-def _package(of: Any) -> str:
-    """The outermost package of a class, or of where a function was written, whatever it says of itself."""
-    module = of.__globals__.get("__name__") if isinstance(of, FunctionType) else of.__module__
+def _package(obj: Any) -> str:
+    """Return the outermost package of a class, or of the module that defines a function, whatever its
+    ``__module__`` says."""
+    module = obj.__globals__.get("__name__") if isinstance(obj, FunctionType) else obj.__module__
     return str(module or "").partition(".")[0]

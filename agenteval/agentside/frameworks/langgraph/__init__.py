@@ -1,12 +1,11 @@
-"""LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+"""Play LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
 
-- ``graph``: what a graph holds, read off it before anything runs
-- ``conversation``: a copy of the graph, played turn by turn
-- ``recorder``: what the stream of a turn reports
-- ``encoder``: LangChain's messages in OpenAI's format
+- ``graph``: inspects a graph before anything runs
+- ``conversation``: plays a copy of the graph turn by turn
+- ``recorder``: records the stream of a turn
+- ``encoder``: converts LangChain's messages to OpenAI's format
 
-Nothing here stands in for a tool: LangChain's hook does that where tools run (``hooks/langchain.py``).
-"""
+No module here replaces a tool: LangChain's hook does that where tools run (``hooks/langchain.py``)."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ class LangGraph:
 
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
-        own = [describe_tool(tool) for tool in collect_tools(graph).values() if not is_handoff(tool)]
-        return [*own, MORE] if has_own_code(graph) else own
+        described = [describe_tool(tool) for tool in collect_tools(graph).values() if not is_handoff(tool)]
+        return [*described, MORE] if has_own_code(graph) else described
 
     def runs_own_code(self, obj: Any) -> bool:
         return has_own_code(_compiled(obj))
@@ -78,12 +77,12 @@ def _compiled(obj: Any) -> Any:
     if name == "RemoteGraph":
         what = "the agent is a RemoteGraph, whose tools run at its server"
         raise Refused(what, "name the graph itself, or its server as an agent of type http")
-    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as create_agent makes"
+    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as those of create_agent"
     raise Refused(what, "for others " + _FUNCTION)
 
 
 def _require_messages(graph: Any) -> None:
-    """Raises ``Refused`` for a graph that no message can be given to."""
+    """Raise ``Refused`` for a graph that takes no messages."""
     for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
         if not hasattr(graph, attribute):
             raise unsupported_version_error(FRAMEWORK, "Pregel." + attribute)
@@ -91,7 +90,11 @@ def _require_messages(graph: Any) -> None:
     if "messages" in keys:
         return
     if not keys:
-        raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
-    what = f"the graph takes {', '.join(sorted(keys))} and no messages"
-    remedy = "write a function of the user's message that calls it: its tools are answered there, too"
+        raise Refused(
+            "the agent is a workflow of @entrypoint, whose input is that of its function", _FUNCTION
+        )
+    what = f"the graph takes {', '.join(sorted(keys))} but no messages"
+    remedy = (
+        "write a function of the user's message that calls it: the scenario answers for its tools there, too"
+    )
     raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -1,5 +1,7 @@
-"""One conversation with a graph: with a copy of it, which has a checkpointer of its own where the graph has
-one, else the state carried from turn to turn; with a store and a cache of its own."""
+"""Play one conversation with a copy of a graph.
+
+The copy has a checkpointer of its own if the graph has one; otherwise the state is carried from turn to turn.
+It also has a store and a cache of its own."""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class GraphRunOptions(NamedTuple):
-    """What a graph gets with its input."""
+    """The context and configuration that a graph gets with its input."""
 
     context: Any = None
     config: dict[str, Any] = {}
 
 
 def run_options(graph: Any, deps: Any) -> GraphRunOptions:
-    """Give ``deps`` as the graph's context, and to graphs that read them from the configuration there, too.
-    Raises ``Refused``."""
+    """Return ``deps`` as the graph's context, and as its configuration for graphs that read them there. Raise
+    ``Refused`` if they fit neither."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
         return GraphRunOptions()
@@ -41,12 +43,13 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
         return GraphRunOptions(None if "configurable" in config and config is deps else deps, config)
     if not config:
         what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
-        raise Refused(what, "return a dict, which is given as `configurable`")
+        raise Refused(what, "return a dict, which is passed as `configurable`")
     return GraphRunOptions(None, config)
 
 
 def _context_of_defaults(schema: Any) -> Any:
-    """A context where none is given; a graph may do without one whose fields are a mapping's."""
+    """Return the context if none is given. A graph whose context fields are those of a mapping can do without
+    one."""
     if dataclasses.is_dataclass(schema):
         missing = dataclasses.MISSING
         fields = [each for each in dataclasses.fields(schema) if each.init]
@@ -72,8 +75,8 @@ class LangGraphConversation:
         self._graph = copy.copy(graph)
         self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
         if self._keeps_state:
-            self._graph.checkpointer = _saver_like(graph.checkpointer)
-        self._graph.store = _store_like(graph)
+            self._graph.checkpointer = _in_memory_saver(graph.checkpointer)
+        self._graph.store = _store_for(graph)
         if getattr(graph, "cache", None) is not None:
             self._graph.cache = None
         self._is_sync = has_no_async(graph)
@@ -82,7 +85,7 @@ class LangGraphConversation:
         self._input_keys = input_keys(graph)
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
     async def reply(self, text: str) -> dict[str, Any]:
         from langchain_core.messages import HumanMessage
@@ -104,10 +107,10 @@ class LangGraphConversation:
 
     def _reply(self, turn: StreamRecorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
         for what in turn.unread:
-            self._world.note_unplaced(what)
-        by_hand = [each for each in self._world.calls_so_far if not each.call_id]
-        if by_hand:  # a node of the author's hands no id on, and may add arguments of its own
-            messages, _ = restore_arguments(messages, by_hand)
+            self._world.note_unseen_calls(what)
+        without_ids = [each for each in self._world.calls_so_far if not each.call_id]
+        if without_ids:  # an author's node passes on no id, and may add arguments of its own
+            messages, _ = restore_arguments(messages, without_ids)
         return {
             "messages": messages,
             "usage": meter.usage() or turn.usage(),
@@ -124,23 +127,23 @@ class LangGraphConversation:
     def _config(self, meter: Any) -> Any:
         from langchain_core.runnables.config import merge_configs
 
-        ours: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
-        given: Any = self._options.config
-        return merge_configs(getattr(self._graph, "config", None), given, ours)
+        own_config: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
+        author_config: Any = self._options.config
+        return merge_configs(getattr(self._graph, "config", None), author_config, own_config)
 
-    async def _play(self, given: Any, config: Any, turn: StreamRecorder) -> None:
+    async def _play(self, graph_input: Any, config: Any, turn: StreamRecorder) -> None:
         options: dict[str, Any] = {"stream_mode": ["values", "updates"], "subgraphs": True}
         if self._options.context is not None:
             options["context"] = self._options.context
         if self._is_sync:
 
             def played() -> None:
-                for event in self._graph.stream(given, config, **options):
+                for event in self._graph.stream(graph_input, config, **options):
                     turn.record_event(*event)
 
             await asyncio.to_thread(played)
             return
-        stream = self._graph.astream(given, config, **options)
+        stream = self._graph.astream(graph_input, config, **options)
         try:
             async for event in stream:
                 turn.record_event(*event)
@@ -148,20 +151,20 @@ class LangGraphConversation:
             await stream.aclose()
 
 
-# ── what stands in for the graph's own ───────────────────────────────────────────────────────────
+# ── replacements for the graph's own checkpointer and store ──────────────────────────────────────
 
 
-def _saver_like(saver: Any) -> Any:
-    """In memory, which writes what it keeps as the graph's own one does."""
+def _in_memory_saver(saver: Any) -> Any:
+    """Return a checkpointer in memory that serializes as the graph's own one does."""
     from langgraph.checkpoint.memory import InMemorySaver
 
     serde = getattr(saver, "serde", None)
     return InMemorySaver(serde=serde) if serde is not None else InMemorySaver()
 
 
-def _store_like(graph: Any) -> Any:
-    """A copy of one in memory; a database is the author's to choose. A graph that has none and asks for one
-    gets it, as from the platform on which it runs."""
+def _store_for(graph: Any) -> Any:
+    """Return a copy of the graph's store if that is in memory; a database is the author's choice and is
+    returned as it is. A graph that asks for a store but has none gets one, as it would from its platform."""
     from langgraph.store.memory import InMemoryStore
 
     store = getattr(graph, "store", None)
@@ -171,5 +174,5 @@ def _store_like(graph: Any) -> Any:
         return store
     try:
         return copy.deepcopy(store)
-    except Exception:  # a client in it, for embeddings
+    except Exception:  # it may contain a client, for embeddings
         return store

@@ -1,5 +1,7 @@
-"""LangChain's messages in OpenAI's format. They are objects, or what LangChain takes for one: a dict, a text,
-a pair of a role and a text."""
+"""Convert LangChain's messages to OpenAI's format.
+
+They are objects, or what LangChain accepts in place of one: a dict, a string, a pair of a role and a string.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +20,24 @@ class RecordedMessage(NamedTuple):
 
     message: Any
     agent: str
-    """The innermost agent whose message it is; empty for the graph itself."""
+    """The innermost agent that the message belongs to; empty for the graph itself."""
     is_of_graph: bool
-    """It came up to the graph itself, and did not stay with an agent below."""
+    """True if the message reached the graph itself instead of staying with an agent below."""
 
 
 class MessageEncoder:
-    """Writes the messages of a turn."""
+    """An encoder of the messages of a turn."""
 
     def __init__(self, user: Any, internal: frozenset[str]) -> None:
-        """``user``: the id of the message that the user wrote; ``internal``: the names of tools that are the
-        graph's own business."""
+        """Set up the encoder. ``user`` is the id of the user's message; ``internal`` holds the names of tools
+        that belong to the graph's control flow."""
         self._user = user
         self._internal = internal
         self._hidden: set[Any] = set()
         self._writers = {"ai": self._write_answer, "human": self._write_person, "tool": self._write_result}
 
     def hide(self, call_id: Any) -> None:
-        """Leave a call out, with its result: it asked no tool."""
+        """Leave out a call and its result, because it called no tool."""
         self._hidden.add(call_id)
 
     def encode(self, recorded: Iterable[RecordedMessage]) -> Transcript:
@@ -47,7 +49,7 @@ class MessageEncoder:
         return transcript
 
     def _write_answer(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """A message in which an agent does nothing but hand over counts where its name is known."""
+        """Add an agent's message. One that only hands over counts if the agent's name is known."""
         message = recorded.message
         made = _calls(message)
         calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]
@@ -58,7 +60,8 @@ class MessageEncoder:
             transcript.answer(text or None, calls, name=name or None)
 
     def _write_person(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """So some graphs write what an agent below has answered: under its name."""
+        """Add a message in the user's role, in which some graphs write the answer of an agent below, under
+        its name."""
         message = recorded.message
         name = get_field(message, "name")
         if recorded.is_of_graph and name and get_field(message, "id") != self._user:
@@ -73,11 +76,11 @@ class MessageEncoder:
 
 
 def _is_handed_back(message: Any) -> bool:
-    """What a supervisor's library writes where an agent is done."""
+    """Return whether a supervisor's library wrote the message to mark the end of an agent's work."""
     return bool((get_field(message, "response_metadata") or {}).get("__is_handoff_back"))
 
 
-# ── one message ──────────────────────────────────────────────────────────────────────────────────
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def get_field(message: Any, name: str) -> Any:
@@ -90,7 +93,7 @@ def get_field(message: Any, name: str) -> Any:
 
 
 def message_kind(message: Any) -> str:
-    """``human``, ``ai``, ``tool`` or something else."""
+    """Return ``human``, ``ai``, ``tool`` or something else."""
     kind = str(get_field(message, "type") or get_field(message, "role") or "")
     if kind == "chat":
         kind = str(get_field(message, "role"))
@@ -99,8 +102,8 @@ def message_kind(message: Any) -> str:
 
 
 def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each message behind its key in the conversation: its id, else its content and the how-manieth of
-    this content it is."""
+    """Yield each message after its key in the conversation: its id, otherwise its content and the number of
+    times that content has occurred."""
     count: dict[Any, int] = {}
     for message in messages:
         key = get_field(message, "id")
@@ -113,7 +116,7 @@ def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message, of the blocks of some providers, too."""
+    """Return the text of a message, including that in the blocks of some providers."""
     if isinstance(content, list):
         return "".join(each if isinstance(each, str) else _text_of_block(each) for each in content)
     return content if isinstance(content, str) else "" if content is None else to_json_text(content)
@@ -131,7 +134,7 @@ def to_json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-# ── its calls ────────────────────────────────────────────────────────────────────────────────────
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 _AT_PROVIDER = ("server_tool_use", "server_tool_call", "mcp_tool_use")
 _READ = frozenset(
@@ -142,7 +145,7 @@ _READ = frozenset(
         *_AT_PROVIDER,
     )
 )
-"""The blocks of a reply that are read, that stand among its calls, too, or that hold none."""
+"""The blocks of a reply that are read, that repeat its calls, or that contain none."""
 
 
 def _calls(message: Any) -> list[ToolCall]:
@@ -160,7 +163,7 @@ def _call_of_openai(call: Any) -> ToolCall:
 
 
 def server_calls(message: Any) -> list[ToolCall]:
-    """Return the calls that the model's provider carried out, as some of them list them."""
+    """Return the calls that the model's provider ran, as some providers list them."""
     listed = [each for each in _blocks(message) if each.get("type") in _AT_PROVIDER and "name" in each]
     return [
         ToolCall(each.get("id"), each["name"], each.get("args", each.get("input")) or {}) for each in listed
@@ -168,7 +171,7 @@ def server_calls(message: Any) -> list[ToolCall]:
 
 
 def describe_unread(message: Any) -> Iterator[str]:
-    """Yield, in words, what of a reply may hold calls and is not read."""
+    """Yield descriptions of the parts of a reply that may contain calls but are not read."""
     for block in _blocks(message):
         kind = str(block.get("type"))
         if kind not in _READ and not kind.endswith("_result"):

@@ -1,5 +1,5 @@
-"""What a graph holds, read off it before anything runs: its tools, its agents, code of the author's. Nothing
-is called for it."""
+"""Inspect a graph before anything runs: its tools, its agents, the author's code in it. None of it is
+called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_instance(obj: Any, module: str, name: str) -> bool:
-    """Return whether it is an instance of such a class. (A graph's nodes name classes, too.)"""
+    """Return whether an object is an instance of such a class. (A graph's nodes also refer to classes.)"""
     return not isinstance(obj, type) and any(
         kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
     )
@@ -35,31 +35,35 @@ def is_builder(obj: Any) -> bool:
 
 
 def is_runnable(obj: Any) -> bool:
-    """Of a library's class: one of the author's own is called as any other object is."""
-    return _is_of_library(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
+    """Return whether an object is a ``Runnable`` of a library's class; one of an author's class is called
+    like any other object."""
+    return _is_library_object(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
 
 
 def _is_tool(obj: Any) -> bool:
     return is_instance(obj, "langchain_core.tools", "BaseTool")
 
 
-def _is_of_library(obj: Any) -> bool:
-    return _is_librarys(kinds(obj)[0])
+def _is_library_object(obj: Any) -> bool:
+    return _is_library_module(kinds(obj)[0])
 
 
 def _is_shipped(obj: Any) -> bool:
-    """Of a class that stands in its library's module: a decorator makes others there of a function."""
+    """Return whether an object's class is defined in its library's module; a decorator creates others there
+    from functions."""
     cls = type(obj)
     return (
-        _is_librarys(cls.__module__) and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+        _is_library_module(cls.__module__)
+        and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
     )
 
 
 _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
-def _is_librarys(module: str) -> bool:
-    """Whether a module is of LangChain's libraries: one of the author's own may have such a name, too."""
+def _is_library_module(module: str) -> bool:
+    """Return whether a module belongs to LangChain's libraries, since one of the author's own may have such a
+    name, too."""
     root = module.partition(".")[0]
     found = sys.modules.get(root)
     if found is None or not root.startswith(_LIBRARIES):
@@ -68,17 +72,20 @@ def _is_librarys(module: str) -> bool:
     return any("-packages" in place for place in places)
 
 
-# ── what it takes, and what is in it ─────────────────────────────────────────────────────────────
+# ── input and contents ───────────────────────────────────────────────────────────────────────────
 
 
 class GraphNames(NamedTuple):
-    """Of the graph's tools; of those among them that are its own business; of nodes that are agents; of nodes
-    of the author's own code."""
+    """The names of a graph's tools and nodes."""
 
     tools: frozenset[str]
+    """All tools."""
     internal: frozenset[str]
+    """The tools that belong to the graph's control flow."""
     agents: frozenset[str]
+    """The nodes that are agents."""
     own_nodes: frozenset[str]
+    """The nodes with the author's own code."""
 
 
 def collect_names(graph: Any) -> GraphNames:
@@ -89,8 +96,10 @@ def collect_names(graph: Any) -> GraphNames:
 
 
 def input_keys(graph: Any) -> set[str]:
-    """The keys of what it takes. ``builder`` knows them where a graph has an ``input_schema`` of its own; its
-    JSON Schema is not asked for, since Pydantic makes none of some states."""
+    """Return the keys of the graph's input.
+
+    ``builder`` knows them if a graph has an ``input_schema`` of its own. Its JSON Schema is not used, since
+    Pydantic cannot make one of some states."""
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", None)
     taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
@@ -98,30 +107,30 @@ def input_keys(graph: Any) -> set[str]:
 
 
 def collect_tools(graph: Any) -> dict[str, Any]:
-    """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below,
-    too."""
+    """Return the tools that can be found, by name: those of tool nodes, and those that nodes hold or refer
+    to, including subgraphs."""
     found: dict[str, Any] = {}
-    for obj in _reached(graph):
+    for obj in _walk_reachable(graph):
         if _is_tool(obj):
             found.setdefault(obj.name, obj)
     return found
 
 
 def has_own_code(graph: Any) -> bool:
-    """Return whether it runs code of the author's that may call tools which are found nowhere: in a node, or
+    """Return whether the graph runs code of the author's that may call undiscovered tools: in a node, or
     around the calls of an agent."""
-    around = (wraps for each in _reached(graph) if is_graph(each) for wraps in _middleware(each))
+    around = (wraps for each in _walk_reachable(graph) if is_graph(each) for wraps in _middleware(each))
     return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
 
 
 def needs_store(graph: Any) -> bool:
-    """Return whether something in it asks for a graph's store."""
-    return any(map(_asks_for_store, _reached(graph)))
+    """Return whether part of the graph asks for a store."""
+    return any(map(_asks_for_store, _walk_reachable(graph)))
 
 
 def has_no_async(graph: Any) -> bool:
-    """Return whether a middleware wraps calls in a synchronous function alone: LangChain refuses to await
-    such a one."""
+    """Return whether a middleware wraps calls in a synchronous function only: LangChain refuses to await such
+    a graph."""
     return any(
         getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
         for cls in map(type, _middleware(graph))
@@ -136,42 +145,43 @@ def _base(cls: Any, name: str) -> Any:
 
 
 def _own_nodes(graph: Any) -> frozenset[str]:
-    """The names of nodes that run code of the author's: they may carry out calls by hand."""
+    """Return the names of nodes that run the author's code, which may run calls by hand."""
     return frozenset(name for name, node in _nodes(graph) if not all(map(_is_known, _steps(node))))
 
 
 def _is_agent(node: Any) -> bool:
-    """Whether a node is a graph, or calls one."""
+    """Return whether a node is a graph, or calls one."""
     return any(map(is_graph, (*(getattr(node, "subgraphs", None) or ()), *_steps(node))))
 
 
 def _is_known(step: Any) -> bool:
-    """A step whose calls are those of the tools in it: it is a library's own."""
-    own = getattr(step, "__dict__", {})
-    code = [each for name in ("func", "afunc") if (each := own.get(name)) is not None]
+    """Return whether a step is a library's own, so that its calls are those of the tools in it."""
+    attributes = getattr(step, "__dict__", {})
+    code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
         return all(map(_is_code_of_library, code))
     is_ready = step is None or is_graph(step) or is_instance(step, "langgraph", "ToolNode")
-    return is_ready or not own.get("steps")
+    return is_ready or not attributes.get("steps")
 
 
 def _is_code_of_library(function: Any) -> bool:
     is_of_author = inspect.ismethod(function) and not _is_shipped(function.__self__)
-    return _is_librarys(str(getattr(function, "__module__", ""))) and not is_of_author
+    return _is_library_module(str(getattr(function, "__module__", ""))) and not is_of_author
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
+    """Return whether an object is a function of the author's, or a tool, that has a store injected or fetches
+    it."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
-    if type(function) is not FunctionType or _is_librarys(function.__module__):
+    if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
     notes = " ".join(map(str, function.__annotations__.values()))
     used = set(_names_of_code(function.__code__))
-    is_put_in = "BaseStore" in notes or "InjectedStore" in notes
-    return is_put_in or "get_store" in used or ("Runtime" in notes and "store" in used)
+    is_injected = "BaseStore" in notes or "InjectedStore" in notes
+    return is_injected or "get_store" in used or ("Runtime" in notes and "store" in used)
 
 
-# ── a tool, for whom it is listed ────────────────────────────────────────────────────────────────
+# ── tool descriptions ────────────────────────────────────────────────────────────────────────────
 
 
 def describe_tool(tool: Any) -> Tool:
@@ -180,12 +190,13 @@ def describe_tool(tool: Any) -> Tool:
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
-    """The JSON Schema of its arguments as a model sees them: without those that the graph puts in."""
+    """Return the JSON Schema of a tool's arguments as a model sees them, without those that the graph
+    injects."""
     try:
         schema = tool.tool_call_schema
         if not isinstance(schema, dict):
             schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
-    except Exception:  # of some annotations none can be made
+    except Exception:  # some annotations have no schema
         return None
     known = {key: value for key, value in schema.items() if key not in ("description", "title")}
     injected = injected_arguments(tool)
@@ -195,21 +206,21 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
     return known
 
 
-# ── the walk from object to object ───────────────────────────────────────────────────────────────
+# ── walking the objects ──────────────────────────────────────────────────────────────────────────
 
-_DEEPEST = 24
-_MOST = 500
-_WHAT_IS_CALLED = (
+_MAX_DEPTH = 24
+_MAX_OBJECTS = 500
+_CALLED_ATTRIBUTES = (
     *("bound", "func", "afunc", "coroutine"),
     *("steps", "mapper", "runnable", "subgraphs", "branches"),
 )
-"""Where objects of LangChain and LangGraph keep what they call."""
+"""The attributes in which objects of LangChain and LangGraph keep what they call."""
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:
-    """The nodes of a graph and of those below it, each with its name."""
-    for each in _reached(graph):
+    """Yield the nodes of a graph and its subgraphs, each with its name."""
+    for each in _walk_reachable(graph):
         if is_graph(each):
             yield from each.nodes.items()
 
@@ -220,72 +231,74 @@ def _steps(node: Any) -> Iterator[Any]:
     yield from getattr(bound, "__dict__", {}).get("steps") or ()
 
 
-def _reached(graph: Any) -> Iterator[Any]:
-    """What a graph leads to, the nearest first."""
+def _walk_reachable(graph: Any) -> Iterator[Any]:
+    """Yield the objects that are reachable from a graph, the nearest first."""
     seen: dict[int, Any] = {}
     waiting: list[tuple[Any, int]] = [(graph, 0)]
     while waiting:
         obj, depth = waiting.pop(0)
-        if id(obj) in seen or depth > _DEEPEST:
+        if id(obj) in seen or depth > _MAX_DEPTH:
             continue
         seen[id(obj)] = obj
         yield obj
-        waiting += [(each, depth + 1) for each in _leads_to(obj)]
+        waiting += [(each, depth + 1) for each in _references_of(obj)]
 
 
-def _leads_to(obj: Any) -> Iterable[Any]:
-    """Asked by ``type`` alone: ``isinstance`` wakes what loads itself when it is looked at."""
+def _references_of(obj: Any) -> Iterable[Any]:
+    """Return the objects that an object refers to. Only ``type`` is asked, because ``isinstance`` triggers
+    lazy loading."""
     cls = type(obj)
     if is_graph(obj):
         return list(obj.nodes.values())
     if issubclass(cls, _CONTAINERS):
         return _items(obj.values() if issubclass(cls, dict) else obj)
     if issubclass(cls, functools.partial):
-        return [obj.func, *filter(_may_lead_on, (*obj.args, *obj.keywords.values()))]
+        return [obj.func, *filter(_is_worth_following, (*obj.args, *obj.keywords.values()))]
     if cls is MethodType:
         return [obj.__func__, *_fields(obj.__self__)]
     if cls is FunctionType:
-        return _named_in(obj)
+        return _referenced_by_function(obj)
     if type(getattr(cls, "tools_by_name", None)) is property:
-        return [*obj.tools_by_name.values(), *_called_by(obj)]
-    if _is_of_library(obj):
-        return _called_by(obj)
+        return [*obj.tools_by_name.values(), *_called_parts(obj)]
+    if _is_library_object(obj):
+        return _called_parts(obj)
     entry = None if issubclass(cls, type) else vars(cls).get("__call__")
     return [entry, *_fields(obj)] if type(entry) is FunctionType else []
 
 
-def _may_lead_on(obj: Any) -> bool:
+def _is_worth_following(obj: Any) -> bool:
     cls = type(obj)
     if cls in (FunctionType, MethodType):
         return not str(obj.__module__).startswith("langchain_core.")
     if issubclass(cls, (*_CONTAINERS, functools.partial)):
         return True
-    return not issubclass(cls, type) and (_is_of_library(obj) or _is_tool(obj))
+    return not issubclass(cls, type) and (_is_library_object(obj) or _is_tool(obj))
 
 
 def _items(items: Any) -> list[Any]:
-    """Of a collection, unless it is data."""
-    return list(filter(_may_lead_on, items)) if len(items) <= _MOST else []
+    """Return the relevant items of a collection; none if it is so large that it must be data."""
+    return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 
 
-def _called_by(obj: Any) -> list[Any]:
-    """``getattr`` would ask a RunnableBinding's inner object, too."""
-    own = getattr(obj, "__dict__", {})
-    return [own[name] for name in _WHAT_IS_CALLED if own.get(name) is not None]
+def _called_parts(obj: Any) -> list[Any]:
+    """Return the objects that an object calls. ``getattr`` would also ask the object inside a
+    RunnableBinding."""
+    attributes = getattr(obj, "__dict__", {})
+    return [attributes[name] for name in _CALLED_ATTRIBUTES if attributes.get(name) is not None]
 
 
 def _fields(owner: Any) -> list[Any]:
-    own = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
-    return list(filter(_may_lead_on, own.values()))
+    attributes = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
+    return list(filter(_is_worth_following, attributes.values()))
 
 
-def _named_in(function: Any) -> list[Any]:
-    """What a function has in its closure; and, if it is not a library's, what of its module it names."""
-    held = list(closure_variables(function).values())
+def _referenced_by_function(function: Any) -> list[Any]:
+    """Return the values in a function's closure and, unless it is a library's, the globals that it names."""
+    values = list(closure_variables(function).values())
     space = function.__globals__
-    if not _is_librarys(str(space.get("__name__", ""))):
-        held += [space[name] for name in _names_of_code(function.__code__) if name in space]
-    return list(filter(_may_lead_on, held))
+    if not _is_library_module(str(space.get("__name__", ""))):
+        values += [space[name] for name in _names_of_code(function.__code__) if name in space]
+    return list(filter(_is_worth_following, values))
 
 
 def _names_of_code(code: Any) -> Iterator[str]:
@@ -296,12 +309,13 @@ def _names_of_code(code: Any) -> Iterator[str]:
 
 
 def _middleware(graph: Any) -> Iterator[Any]:
-    """What wraps the calls of the model and the tools, out of the closures of the nodes that make them."""
+    """Yield the middleware around the calls of the model and the tools, from the closures of the nodes that
+    make them."""
     nodes = [graph.nodes[name] for name in ("model", "tools") if graph.nodes.get(name) is not None]
     steps = [step for node in nodes for step in _steps(node) if step is not None]
     waiting = [value for step in steps for value in vars(step).values()]
     seen: dict[int, Any] = {}
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_OBJECTS:
         obj = waiting.pop(0)
         if id(obj) in seen:
             continue

@@ -1,7 +1,7 @@
-"""What the stream of a turn reports: the states after each step, of the graph and of those below it, and what
-each node wrote.
+"""Record the stream of a turn: the states after each step, of the graph and its subgraphs, and the updates of
+each node.
 
-Messages are told apart by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
+Messages are distinguished by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _INTERRUPT = "__interrupt__"
 
 
 class StreamRecorder:
-    """Records one turn. ``seen``: the keys of the conversation's messages so far; ``user``: the id of the one
-    that begins the turn."""
+    """A recorder of one turn. ``seen`` holds the keys of the conversation's messages so far; ``user`` is the
+    id of the message that begins the turn."""
 
     def __init__(self, seen: set[Any], user: Any, names: GraphNames) -> None:
         self._seen = seen
@@ -54,12 +54,12 @@ class StreamRecorder:
     def record_event(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
         """Record an event: the ``values`` of a state, or the ``updates`` that nodes wrote."""
         if mode == "values":
-            self._take_state(namespace, data)
+            self._record_state(namespace, data)
         elif isinstance(data, dict):
             for node, written in data.items():
-                self._take_update(namespace, node, written)
+                self._record_update(namespace, node, written)
 
-    def _take_state(self, namespace: tuple[str, ...], data: Any) -> None:
+    def _record_state(self, namespace: tuple[str, ...], data: Any) -> None:
         state = data if isinstance(data, dict) else getattr(data, "__dict__", {})
         messages = state.get("messages")
         listed = messages if isinstance(messages, (list, tuple)) else [messages] if messages else []
@@ -77,7 +77,7 @@ class StreamRecorder:
             self._last = of_turn[-1][0]
 
     def _record(self, key: Any, new: RecordedMessage) -> None:
-        """A message that a graph below has shown before is that agent's still."""
+        """Record a message. One that a subgraph has already shown keeps that agent."""
         before = self._recorded.get(key)
         if before is not None:
             new = new._replace(agent=before.agent, is_of_graph=before.is_of_graph or new.is_of_graph)
@@ -87,21 +87,21 @@ class StreamRecorder:
             self.unread.update(dict.fromkeys(describe_unread(new.message)))
 
     def _agent_at(self, namespace: tuple[str, ...]) -> str:
-        """The innermost node that is an agent."""
+        """Return the innermost node that is an agent."""
         names = [part.partition(":")[0] for each in namespace for part in each.split("|")]
         return next((name for name in reversed(names) if name in self._names.agents), "")
 
-    def _take_update(self, namespace: tuple[str, ...], node: str, written: Any) -> None:
+    def _record_update(self, namespace: tuple[str, ...], node: str, written: Any) -> None:
         if node == _INTERRUPT:
             self.waits = _waits_for(written)
             return
         for each in written if isinstance(written, (list, tuple)) else (written,):
             if isinstance(each, dict):
-                self._take_written(namespace, each)
+                self._record_written(namespace, each)
             if node not in self._names.own_nodes:
                 self._by_library |= answered_call_ids(each)
 
-    def _take_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
+    def _record_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
         if not namespace:
             self._wrote |= {key for key, value in written.items() if value is not None}
             if written.get("structured_response") is not None:
@@ -115,21 +115,21 @@ class StreamRecorder:
         return "structured_response" in self.state
 
     def _hide_answered(self, messages: list[Any]) -> None:
-        """A node that lists a call together with its result asked no tool: so an agent of LangChain takes a
-        model's structured answer."""
+        """Hide calls that a node lists together with their results, since they called no tool: this is how an
+        agent of LangChain records a model's structured answer."""
         answered = {getattr(each, "tool_call_id", None) for each in messages}
         for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
             if call["id"] in answered and call["name"] not in self._names.tools:
                 self._encoder.hide(call["id"])
 
-    # ── what it comes to
+    # ── results
 
     def messages(self) -> list[dict[str, Any]]:
-        """In OpenAI's format."""
+        """Return the turn's messages in OpenAI's format."""
         return self._encoder.encode(self._recorded.values()).to_openai()
 
     def answer(self) -> list[dict[str, Any]]:
-        """The messages, of which the last is what the graph answers."""
+        """Return the turn's messages, the last of which is the graph's answer."""
         transcript = self._encoder.encode(self._recorded.values())
         listed = transcript.to_openai()
         if self._structured is not None:
@@ -151,8 +151,9 @@ class StreamRecorder:
         return [each for each in reported if isinstance(each, dict) and each] or None
 
     def external_call_ids(self, messages: list[dict[str, Any]]) -> set[Any]:
-        """The ids of calls that may have been carried out by a node of the author's own code, or were at the
-        provider. Only what the library answers is known to have asked a tool, or to have refused it."""
+        """Return the ids of calls that a node of the author's code may have run, or that ran at the provider.
+
+        Only the calls that the library answers are known to have reached a tool or been refused."""
         hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
         if not self._names.own_nodes:
             return hosted
@@ -160,19 +161,19 @@ class StreamRecorder:
         return (called - self._by_library) | hosted
 
     def unknown_tool_names(self, messages: list[dict[str, Any]]) -> set[str]:
-        """The names of tools that the library has looked for in vain."""
+        """Return the names of tools that the library looked for and did not find."""
         failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
         refused = {call["id"]: call["function"]["name"] for call in iter_calls(messages)}
         return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools
 
 
 def _waits_for(interrupts: Iterable[Any] | None) -> str:
-    asked = next((each.value for each in interrupts or ()), None)
-    wanted = asked.get("action_requests") if isinstance(asked, dict) else None
-    if isinstance(wanted, list) and wanted:  # the middleware for approvals
+    value = next((each.value for each in interrupts or ()), None)
+    wanted = value.get("action_requests") if isinstance(value, dict) else None
+    if isinstance(wanted, list) and wanted:  # from the approval middleware
         shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
     else:
-        shown = "a breakpoint" if asked is None else f"interrupt: {_short(asked)}"
+        shown = "a breakpoint" if value is None else f"interrupt: {_short(value)}"
     return f"the agent waits for a person ({shown}); agenteval cannot answer that yet"
 
 
@@ -189,8 +190,8 @@ def _is_same_json(text: Any, other: str) -> bool:
 
 
 def new_meter() -> Any:
-    """Return a callback that counts the tokens of all models that are called below the graph, also of agents
-    whose messages never come up."""
+    """Return a callback that counts the tokens of all models called below the graph, including agents whose
+    messages never reach it."""
     from langchain_core.callbacks import BaseCallbackHandler
 
     class Meter(BaseCallbackHandler):  # type: ignore[misc]

@@ -1,11 +1,11 @@
-"""Strands: an ``Agent``, with the agents that are its tools.
+"""Play an ``Agent`` of Strands, with the agents that are its tools.
 
-- ``conversation``: an agent of its own, played turn by turn, and its messages in OpenAI's format
-- ``copies``: how that agent is built anew of the parts of the author's
+- ``conversation``: plays a copy of the agent turn by turn, and converts its messages to OpenAI's format
+- ``copies``: rebuilds that agent from the parts of the author's
 
-Hooks alone meet the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies`` keeps
-conversations apart, for which no release has anything of its own: what it does not carry over is refused.
-"""
+Only hooks intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
+keeps conversations apart, since no release can do so itself; agents with parts that it does not carry over
+are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _NOT_CARRIED = {
-    "memory_manager": "a memory manager, which would write what tests say",
+    "memory_manager": "a memory manager, which would store what tests say",
     "_background_tasks": "background tasks, which may end after their turn",
     "_checkpointing": "checkpointing",
 }
@@ -57,7 +57,7 @@ class _Strands:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
-            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not played"
+            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not supported"
             raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
         for agent in all_agents(obj):
             _require(agent)
@@ -74,21 +74,21 @@ def _tools_of(agent: Any) -> list[Tool]:
     found = []
     for name, tool in agent.tool_registry.registry.items():
         if not is_strands_builtin(tool):
-            found.append(_described(name, tool))
+            found.append(_describe_tool(name, tool))
         if may_reach(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
-            found.append(MORE)  # those of an agent that the function runs
+            found.append(MORE)  # the tools of an agent that the function runs
     found += [Tool(name, hosted=True) for name in hosted_tools(agent)]
     return [*found, MORE] if agent.load_tools_from_directory else found
 
 
-def _described(name: str, tool: Any) -> Tool:
+def _describe_tool(name: str, tool: Any) -> Tool:
     spec = tool.tool_spec
     schema = spec.get("inputSchema") or {}
     return Tool(name, spec.get("description") or "", schema.get("json", schema), hints=hints_of(tool))
 
 
 def _require(agent: Any) -> None:
-    """Raises ``Refused`` for what cannot be carried over."""
+    """Raise ``Refused`` for an agent with parts that cannot be carried over."""
     for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
         if not hasattr(agent, name):
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")

@@ -1,4 +1,4 @@
-"""One conversation with an agent of Strands: with one of its own, which is built of the same parts."""
+"""Play one conversation with a rebuilt agent of Strands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _UNNAMED = "Strands Agents"
-"""What the framework calls an agent without a name."""
+"""The framework's name for an agent without one."""
 
 
 class StrandsConversation:
@@ -49,7 +49,7 @@ class StrandsConversation:
         return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._speaker()}
 
     async def close(self) -> None:
-        """Nothing: what a run has started has ended with it."""
+        """Do nothing: everything that a run has started has ended with it."""
 
     def _on_message(self, event: Any) -> None:
         if event.agent is self._agent:
@@ -57,9 +57,9 @@ class StrandsConversation:
 
     def _transcript(self, without: str = "") -> Transcript:
         for name in self._at_provider:
-            self._world.note_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
+            self._world.note_unseen_calls(f"'{name}' runs at the provider, which does not say whether it did")
         for kind in sorted({key for message in self._added for key in _unread(message)}):
-            self._world.note_unplaced(f"a block '{kind}' of a message is not read")
+            self._world.note_unseen_calls(f"a block '{kind}' of a message is not read")
         return _encode(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:
@@ -68,10 +68,10 @@ class StrandsConversation:
     def _state(self) -> dict[str, Any]:
         if not self._deps:
             return {}
-        takes = inspect.signature(self._agent.invoke_async).parameters
-        return {"invocation_state": dict(self._deps)} if "invocation_state" in takes else dict(self._deps)
+        accepted = inspect.signature(self._agent.invoke_async).parameters
+        return {"invocation_state": dict(self._deps)} if "invocation_state" in accepted else dict(self._deps)
 
-    # ── tokens: what the framework counts is of all turns
+    # ── tokens: the framework's counts span all turns
 
     def _total(self) -> dict[str, int]:
         found = {"requests": 0, **dict.fromkeys(_COUNTS, 0)}
@@ -85,16 +85,16 @@ class StrandsConversation:
     def _usage(self) -> dict[str, int] | None:
         total, before = self._total(), self._metered
         self._metered = total
-        took = {name: total[name] - before[name] for name in total}
-        return took if took["inputTokens"] or took["outputTokens"] else None
+        used = {name: total[name] - before[name] for name in total}
+        return used if used["inputTokens"] or used["outputTokens"] else None
 
 
 def _waits_for(interrupts: Any) -> Waits:
-    asked = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
-    return Waits(f"the agent waits for a person: {asked}")
+    reasons = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
+    return Waits(f"the agent waits for a person: {reasons}")
 
 
-# ── messages, as Bedrock's Converse has them ─────────────────────────────────────────────────────
+# ── messages in the format of Bedrock's Converse ─────────────────────────────────────────────────
 
 _READ = frozenset(
     (
@@ -102,12 +102,14 @@ _READ = frozenset(
         *("image", "video", "audio", "document", "guardContent"),
     )
 )
-"""The blocks that are read, or that hold no calls."""
+"""The blocks that are read or that contain no calls."""
 
 
-def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
-    """``there``: the tools that there are; what another one gives is an error. ``without``: a tool that is
-    the framework's way to a structured answer. A model may use the id of a call again."""
+def _encode(added: list[Message], known_tools: set[str], without: str) -> Transcript:
+    """Return the messages as a transcript.
+
+    ``known_tools`` are the agent's tools; the result of any other is an error. ``without`` is the tool by
+    which the framework requests a structured answer. A model may reuse the id of a call."""
     left_out: set[str] = set()
     missing: set[str] = set()
     transcript = Transcript()
@@ -115,7 +117,7 @@ def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
         if _is_answer(message):
             uses = _blocks(message, "toolUse")
             left_out.update(use["toolUseId"] for use in uses if use["name"] == without)
-            missing.update(use["toolUseId"] for use in uses if use["name"] not in there)
+            missing.update(use["toolUseId"] for use in uses if use["name"] not in known_tools)
             _add_answer(transcript, message, without)
             continue
         for result in _blocks(message, "toolResult"):
@@ -135,9 +137,9 @@ def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
 
 
 def _call(use: Message) -> ToolCall:
-    """Its input was read from the model's JSON: a text in it was a text there."""
-    given = json.dumps(use.get("input"), ensure_ascii=False, default=str)
-    return ToolCall(use["toolUseId"], use["name"], given)
+    """Return a call. Its input was parsed from the model's JSON, so it is encoded again."""
+    arguments = json.dumps(use.get("input"), ensure_ascii=False, default=str)
+    return ToolCall(use["toolUseId"], use["name"], arguments)
 
 
 def _is_answer(message: Message) -> bool:

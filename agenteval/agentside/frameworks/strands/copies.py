@@ -1,8 +1,7 @@
-"""Agents that are built anew of their parts, for one conversation, and what these parts are.
+"""Rebuild agents from their parts for one conversation, and find these parts.
 
-An agent refuses a second conversation at the same time (older releases mix them), and a copy shares messages
-and hooks with it.
-"""
+An agent refuses a second simultaneous conversation (older releases mix them up), and a copy shares messages
+and hooks with it."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 
 
 def all_agents(agent: Any) -> list[Any]:
-    """Return an agent, and those that are tools of it or of one of these."""
+    """Return an agent, and the agents that are its tools, directly or indirectly."""
     return [each for each in walk_tree(agent, _tools_that_are_agents) if AGENT in kinds(each)]
 
 
@@ -33,7 +32,7 @@ def _tools_that_are_agents(agent: Any) -> list[Any]:
 
 
 def hosted_tools(agent: Any) -> list[str]:
-    """Return the tools that run at the model's provider, as its settings name them."""
+    """Return the tools that run at the model's provider, as the model's settings name them."""
     config = getattr(agent.model, "config", None)
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
     listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
@@ -42,22 +41,22 @@ def hosted_tools(agent: Any) -> list[str]:
 
 
 def _is_among(part: Any, parts: list[Any]) -> bool:
-    """Whether it is one of them itself."""
+    """Return whether the object itself is in the list."""
     return any(part is each for each in parts)
 
 
-# ── what its author put around it ────────────────────────────────────────────────────────────────
+# ── hooks, plugins and middleware ────────────────────────────────────────────────────────────────
 
 
 class _RegisteredHook(NamedTuple):
     event: Any
     callback: Any
     order: Any
-    """``None`` in older releases."""
+    """The order; ``None`` in older releases."""
 
     @property
     def holder(self) -> Any:
-        """What the callback is a method of, or calls one of; ``None`` for a function."""
+        """The object whose method the callback is or calls; ``None`` for a function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
 
@@ -75,18 +74,18 @@ def _plugins_of(agent: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _with_hooks_of_their_own(agent: Any) -> list[Any]:
-    """The parts of an agent that register their hooks themselves."""
+def _self_registering_parts(agent: Any) -> list[Any]:
+    """Return the parts of an agent that register their hooks themselves."""
     names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
     parts = [*(getattr(agent, name, None) for name in names), *_plugins_of(agent).values()]
     return [each for each in parts if each is not None]
 
 
 def has_middleware(agent: Any) -> bool:
-    """Return whether its author put something around the calls of models and tools, beside what plugins put
-    there again."""
-    held = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
-    handlers = [getattr(each, "handler", each) for listed in held.values() for each in listed]
+    """Return whether the author put middleware around the calls of models and tools, apart from what plugins
+    add again."""
+    registered = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
+    handlers = [getattr(each, "handler", each) for listed in registered.values() for each in listed]
     adapted = [closure_variables(each).get("handler") or each for each in handlers]
     plugins = list(_plugins_of(agent).values())
     return any(
@@ -101,11 +100,11 @@ def _is_of_framework(callback: Any) -> bool:
     return str(module).partition(".")[0] == "strands"
 
 
-# ── an agent of the same parts ───────────────────────────────────────────────────────────────────
+# ── rebuilding agents ────────────────────────────────────────────────────────────────────────────
 
 
 class AgentCopies:
-    """The agents of a conversation, one for each of the author's. ``on_message`` hears of each message that
+    """The agents of a conversation, one for each of the author's. ``on_message`` receives each message that
     is added to one of them (a ``MessageAddedEvent``)."""
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:
@@ -118,24 +117,25 @@ class AgentCopies:
 
     def copy_of(self, agent: Any) -> Any:
         if id(agent) not in self._agents:
-            self._agents[id(agent)] = self._built(agent)
+            self._agents[id(agent)] = self._build(agent)
         return self._agents[id(agent)]
 
-    def _built(self, agent: Any) -> Any:
+    def _build(self, agent: Any) -> Any:
         from strands import Agent
 
-        bare = Agent(model=agent.model, callback_handler=None)  # has what each agent gets by itself
-        takes = inspect.signature(Agent.__init__).parameters
+        bare = Agent(model=agent.model, callback_handler=None)  # has the parts that every agent gets
+        accepted = inspect.signature(Agent.__init__).parameters
         parts = self._parts_of(agent, bare).items()
-        given = {name: part for name, part in parts if name in takes and part is not None}
-        new = Agent(**{"callback_handler": None, **given})
+        arguments = {name: part for name, part in parts if name in accepted and part is not None}
+        new = Agent(**{"callback_handler": None, **arguments})
         if type(agent) is not Agent:
             new.__class__ = type(agent)
             vars(new).update({name: value for name, value in vars(agent).items() if name not in vars(new)})
         return new
 
     def _parts_of(self, agent: Any, bare: Any) -> dict[str, Any]:
-        """By the names of an agent's parameters, in any release; ``None`` for those that it does not have."""
+        """Return the parts of an agent by the names of the parameters, in any release; ``None`` for those
+        that it does not have."""
         session = getattr(agent, "_session_manager", None)
         context = getattr(agent, "_context_manager_instance", None)
         has_manager = context is None and not getattr(agent.model, "stateful", False)
@@ -143,12 +143,12 @@ class AgentCopies:
         return {
             "model": getattr(agent, "_model_router", None) or agent.model,
             "messages": [] if session is not None else copy.deepcopy(agent.messages),
-            "tools": [self._tool(each) for each in agent.tool_registry.registry.values()],
+            "tools": [self._copy_tool(each) for each in agent.tool_registry.registry.values()],
             "system_prompt": getattr(agent, "_system_prompt_content", None) or agent.system_prompt,
             "structured_output_model": getattr(agent, "_default_structured_output_model", None),
             "structured_output_prompt": getattr(agent, "_structured_output_prompt", None),
             "callback_handler": None if _PRINTS in kinds(agent.callback_handler) else agent.callback_handler,
-            "conversation_manager": self._part(agent.conversation_manager) if has_manager else None,
+            "conversation_manager": self._copy_part(agent.conversation_manager) if has_manager else None,
             "record_direct_tool_call": agent.record_direct_tool_call,
             "trace_attributes": agent.trace_attributes,
             "agent_id": agent.agent_id,
@@ -156,24 +156,26 @@ class AgentCopies:
             "description": agent.description,
             "state": copy.deepcopy(agent.state.get()),
             "tool_executor": agent.tool_executor,
-            "retry_strategy": self._part(getattr(agent, "_retry_strategy", None)),
+            "retry_strategy": self._copy_part(getattr(agent, "_retry_strategy", None)),
             "interventions": getattr(getattr(agent, "_intervention_registry", None), "handlers", None),
             "sandbox": getattr(agent, "_sandbox", None),
-            "context_manager": self._part(context),
-            "plugins": [self._part(each) for each in own_plugins if each is not context],
-            "hooks": [_Registers(self._author_hooks(agent, bare), self._on_message)],
+            "context_manager": self._copy_part(context),
+            "plugins": [self._copy_part(each) for each in own_plugins if each is not context],
+            "hooks": [_CopiedHooks(self._author_hooks(agent, bare), self._on_message)],
         }
 
-    def _tool(self, tool: Any) -> Any:
-        """A tool as it is; one that is an agent, with that of this conversation."""
+    def _copy_tool(self, tool: Any) -> Any:
+        """Return the tool itself; for a tool that is an agent, one with this conversation's copy of the
+        agent."""
         if _AS_TOOL not in kinds(tool):
             return tool
         new = copy.copy(tool)
         new._agent, new._lock = self.copy_of(tool.agent), threading.Lock()
         return new
 
-    def _part(self, part: Any) -> Any:
-        """What an author gave keeps its state for this conversation; what cannot be copied is that of all."""
+    def _copy_part(self, part: Any) -> Any:
+        """Return this conversation's copy of a part of the author's; all conversations share one that cannot
+        be copied."""
         if part is None:
             return None
         if id(part) not in self._parts:
@@ -184,26 +186,26 @@ class AgentCopies:
         return self._parts[id(part)][1]
 
     def _author_hooks(self, agent: Any, bare: Any) -> list[_RegisteredHook]:
-        """The hooks that the author registered: not what each agent has, nor those of parts that register
-        theirs again."""
+        """Return the hooks that the author registered, without those that each agent has and those of parts
+        that register theirs again."""
         usual = [each.callback for each in _hooks_of(bare)]
-        parts = _with_hooks_of_their_own(agent)
+        parts = _self_registering_parts(agent)
         return [
-            self._hook(each)
+            self._copy_hook(each)
             for each in _hooks_of(agent)
             if not _is_among(each.callback, usual) and not _is_among(each.holder, parts)
         ]
 
-    def _hook(self, hook: _RegisteredHook) -> _RegisteredHook:
-        """A hook as it is; one that is a method, with what this conversation has of its object."""
+    def _copy_hook(self, hook: _RegisteredHook) -> _RegisteredHook:
+        """Return the hook itself; for a method, one of this conversation's copy of its object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
             return hook
-        return hook._replace(callback=getattr(self._part(owner), hook.callback.__name__))
+        return hook._replace(callback=getattr(self._copy_part(owner), hook.callback.__name__))
 
 
-class _Registers:
-    """The hooks of an agent, for the one that is built of its parts; ours comes last."""
+class _CopiedHooks:
+    """The hooks of an agent for its rebuilt copy; agenteval's comes last."""
 
     def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
         self._hooks = hooks
