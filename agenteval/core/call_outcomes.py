@@ -51,15 +51,15 @@ def format_call(call: ToolCall) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False, sort_keys=True)
+    return json.dumps(_normalize_numbers(value), ensure_ascii=False, sort_keys=True)
 
 
-def _plain(value: Any) -> Any:
+def _normalize_numbers(value: Any) -> Any:
     """With one spelling for numbers that are the same."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_normalize_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -111,8 +111,8 @@ def is_clear_success(call: ToolCall) -> bool:
         return False
     if any(item is False or item is None for name, item in value.items() if name not in _ERROR_KEYS):
         return False
-    is_marked = any(value.get(name) is True for name in _SUCCESS)
-    return is_marked or str(value.get("status", "")).lower() in _WENT_WELL
+    is_marked = any(value.get(name) is True for name in _SUCCESS_FIELDS)
+    return is_marked or str(value.get("status", "")).lower() in _SUCCESS_STATUSES
 
 
 _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "exception"))
@@ -135,11 +135,11 @@ def _may_have_been_done(result: ToolResult) -> bool:
     value = decode_result(result)
     if any(_is_failure_of_server(status) for status in _statuses(value)):
         return True
-    return _BROKE_OFF.search(result.text[:_HEAD]) is not None
+    return _INTERRUPTED.search(result.text[:_HEAD]) is not None
 
 
 _HEAD = 2000
-_BROKE_OFF = re.compile(
+_INTERRUPTED = re.compile(
     r"time[ -]?out|timed[ _-]out|deadline[ _-]?exceeded|\betimedout\b|"
     r"connection (?:was )?(?:reset|closed|aborted|lost|dropped|broken|interrupted)|\beconnreset\b|\bepipe\b|"
     r"broken pipe|socket hang ?up|disconnected|incomplete ?read|truncated|"
@@ -176,7 +176,7 @@ def error_of(result: ToolResult | None) -> str | None:
     if result is None:
         return None
     if result.is_error:
-        return _message(result.value) or "an error"
+        return _error_message(result.value) or "an error"
     value = result.value
     if not isinstance(value, str):
         return _error_or_inner(value) if isinstance(value, Mapping) else None
@@ -203,10 +203,10 @@ _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 a
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:
-    told = _error_in(value)
-    if told is not None or _WRAPPERS.isdisjoint(value):
-        return told
-    return _inner_error(_inside(value))
+    error = _error_in(value)
+    if error is not None or _WRAPPERS.isdisjoint(value):
+        return error
+    return _inner_error(_unwrapped(value))
 
 
 def _inner_error(inner: Any) -> str | None:
@@ -218,72 +218,76 @@ def _inner_error(inner: Any) -> str | None:
             return text.strip() if begins_as_error(text) else None
     if not isinstance(inner, Mapping):
         return None
-    told = [inner.get(name) for name in _ERRORS] if len(inner) <= _FEW else []
-    is_told = any(each and str(each).strip().lower() not in _NO_ERROR for each in told)
-    return _message(inner) if is_told or any(inner.get(name) is False for name in _SUCCESS) else None
+    errors = [inner.get(name) for name in _ERROR_FIELDS] if len(inner) <= _MOST_FIELDS else []
+    is_error = any(each and str(each).strip().lower() not in _NO_ERROR for each in errors)
+    return (
+        _error_message(inner)
+        if is_error or any(inner.get(name) is False for name in _SUCCESS_FIELDS)
+        else None
+    )
 
 
-def _inside(value: Mapping[str, Any]) -> Any:
+def _unwrapped(value: Mapping[str, Any]) -> Any:
     """The result proper, where an object holds little else and does not say that all went well; a text only
     where it cannot be that of a document."""
-    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS):
+    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS_FIELDS):
         return None
-    if str(value.get("status", "")).lower() in _WENT_WELL:
+    if str(value.get("status", "")).lower() in _SUCCESS_STATUSES:
         return None
     name = next((name for name in value if name in _WRAPPERS and value[name]), "")
     inner = value.get(name)
-    is_told = isinstance(inner, str) and name not in _OF_DOCUMENTS
-    return inner if is_told or isinstance(inner, Mapping) else None
+    is_text_result = isinstance(inner, str) and name not in _DOCUMENT_KEYS
+    return inner if is_text_result or isinstance(inner, Mapping) else None
 
 
 _WRAPPERS = frozenset(
     ("result", "response", "output", "data", "body", "tool_result", "tool_response", "return_value")
 )
-_OF_DOCUMENTS = ("data", "body")
+_DOCUMENT_KEYS = ("data", "body")
 _LARGEST_WRAPPER = 3
-_WENT_WELL = frozenset(("success", "ok", "successful", "completed"))
+_SUCCESS_STATUSES = frozenset(("success", "ok", "successful", "completed"))
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:
-    for told in map(value.get, _ERRORS):
-        if told and str(told).strip().lower() not in _NO_ERROR:
-            return _message(value)
-    for told in map(value.get, _ERRORS_ABROAD):
-        if told is not None and _is_error_abroad(told, value):
-            return _message(value)
-    if any(mark is False for mark in map(value.get, _SUCCESS)) or value.get("isError") is True:
-        return _message(value)
+    for marker in map(value.get, _ERROR_FIELDS):
+        if marker and str(marker).strip().lower() not in _NO_ERROR:
+            return _error_message(value)
+    for marker in map(value.get, _ERROR_KEYS_ABROAD):
+        if marker is not None and _is_error_abroad(marker, value):
+            return _error_message(value)
+    if any(mark is False for mark in map(value.get, _SUCCESS_FIELDS)) or value.get("isError") is True:
+        return _error_message(value)
     # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
     status = str(value.get("status", "")).lower()
     if status in ("error", "failed", "failure") and (
-        len(value) <= 2 or (status == "error" and value.keys() <= _OF_ERRORS)
+        len(value) <= 2 or (status == "error" and value.keys() <= _ERROR_ONLY_FIELDS)
     ):
-        return _message(value)
-    return _message(value) if _is_refused(value) else None
+        return _error_message(value)
+    return _error_message(value) if _is_refused(value) else None
 
 
-_ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
-_SUCCESS = ("success", "ok", "Success")
-_ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
-_MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
+_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_SUCCESS_FIELDS = ("success", "ok", "Success")
+_ERROR_KEYS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
+_MESSAGE_FIELDS_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
 _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
-def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
+def _is_error_abroad(marker: Any, value: Mapping[str, Any]) -> bool:
     """Whether such a field tells of the call, and not of a machine that was looked at: it is a code, or has a
     message beside it."""
-    if isinstance(told, Mapping):
-        return bool(told) and len(value) <= _FEW
-    if not isinstance(told, str) or not told.strip() or len(value) > _FEW:
+    if isinstance(marker, Mapping):
+        return bool(marker) and len(value) <= _MOST_FIELDS
+    if not isinstance(marker, str) or not marker.strip() or len(value) > _MOST_FIELDS:
         return False
-    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGES_ABROAD))
-    return has_message or _ERROR_CODE.fullmatch(told) is not None
+    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGE_FIELDS_ABROAD))
+    return has_message or _ERROR_CODE.fullmatch(marker) is not None
 
 
-_FEW = 4
+_MOST_FIELDS = 4
 
 
-_OF_ERRORS = frozenset(
+_ERROR_ONLY_FIELDS = frozenset(
     (
         "status", "message", "code", "error_code", "errorCode", "detail", "details", "reason", "hint", "type",
         "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
@@ -291,8 +295,8 @@ _OF_ERRORS = frozenset(
 )  # fmt: skip
 """What an object holds that tells of nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
-_PLACES = ("url", "endpoint", "host", "site", "path", "service")
-_WENT_WRONG = re.compile(
+_LOOKUP_FIELDS = ("url", "endpoint", "host", "site", "path", "service")
+_FAILURE_WORDS = re.compile(
     r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
     r"bad request|"
     r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",
@@ -302,14 +306,14 @@ _WENT_WRONG = re.compile(
 
 def _is_refused(value: Mapping[str, Any]) -> bool:
     """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
-    if len(value) > 4 or any(map(value.__contains__, _PLACES)):
+    if len(value) > 4 or any(map(value.__contains__, _LOOKUP_FIELDS)):
         return False
     if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
         return True
     if not any(map(_is_failure, map(value.get, ("status", "code")))):
         return False
-    told = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
-    return _WENT_WRONG.search(told) is not None
+    words = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
+    return _FAILURE_WORDS.search(words) is not None
 
 
 def _is_failure(status: Any) -> bool:
@@ -320,7 +324,7 @@ def _is_failure(status: Any) -> bool:
     return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
 
 
-def _message(value: Any) -> str:
+def _error_message(value: Any) -> str:
     for _ in range(3):
         if not isinstance(value, Mapping):
             break
@@ -333,7 +337,7 @@ def _message(value: Any) -> str:
             "exception",
             "detail",
             "reason",
-            *_MESSAGES_ABROAD,
+            *_MESSAGE_FIELDS_ABROAD,
         )
         inner = next((value[name] for name in names if value.get(name) not in (None, "", True)), None)
         if inner is None:

@@ -16,7 +16,7 @@ from agenteval.core.score import Severity
 from agenteval.core.value import AlternativeSchema, Count, Number, Text, Texts, Value
 
 
-def _secrets(value: Any) -> Any:
+def _parse_secrets(value: Any) -> Any:
     """What is wrong with a secret is said without it."""
     if isinstance(value, list | tuple):
         return value
@@ -27,7 +27,7 @@ def _is_empty(value: Sized) -> bool:
     return not value
 
 
-def _secret(value: Any) -> str:
+def _parse_secret(value: Any) -> str:
     if isinstance(value, UnknownSecret):
         return str(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -64,8 +64,8 @@ class AgentConfig(Value):
     policy: str | None = None
     """System prompt or policy of the agent, as text or file, for judges and leak checks."""
     secrets: Annotated[
-        tuple[Annotated[str, BeforeValidator(_secret), AlternativeSchema(type="number")], ...],
-        BeforeValidator(_secrets),
+        tuple[Annotated[str, BeforeValidator(_parse_secret), AlternativeSchema(type="number")], ...],
+        BeforeValidator(_parse_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
     """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
@@ -82,8 +82,8 @@ class AgentConfig(Value):
     @property
     def kind(self) -> str:
         """The adapter's name; empty when nothing says which."""
-        own = self.adapter_options
-        return self.type or next((kind for key, kind in KIND_BY_KEY.items() if own.get(key)), "")
+        options = self.adapter_options
+        return self.type or next((kind for key, kind in KIND_BY_KEY.items() if options.get(key)), "")
 
 
 DEFAULT_CONTEXT_TOKENS = 80_000
@@ -181,11 +181,11 @@ class ModelConfig(Value):
         return self
 
 
-def _model(value: Any) -> Any:
+def _to_model(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value
 
 
-ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_model)]
+ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_to_model)]
 
 
 class ModelsConfig(Value):
@@ -268,13 +268,17 @@ class BudgetConfig(Allowance):
 
     def allowance_for(self, role: str) -> Allowance:
         """What a role may spend by itself."""
-        own = getattr(self.by_role, role, None)
-        return own if isinstance(own, Allowance) else Allowance()
+        allowance = getattr(self.by_role, role, None)
+        return allowance if isinstance(allowance, Allowance) else Allowance()
 
     @property
     def roles(self) -> dict[str, Allowance]:
         """The roles that have limits of their own."""
-        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.allowance_for(role))}
+        return {
+            role: allowance
+            for role in RolesBudgetConfig.model_fields
+            if (allowance := self.allowance_for(role))
+        }
 
     def __bool__(self) -> bool:
         return bool(self.limits or self.roles)
@@ -295,7 +299,7 @@ def _names(value: Any) -> Any:
     return (value,) if isinstance(value, str) and value != "all" else value
 
 
-def _all(value: Any) -> Any:
+def _none_for_all(value: Any) -> Any:
     return None if value == "all" else value
 
 
@@ -420,7 +424,7 @@ class Config(Value):
     """What is judged: all, or a list of names; [] judges criteria alone."""
     custom_metrics: Texts = ()
     """Metrics of your own: path/to/rubric.md, file.py:Class or module:Class."""
-    detectors: Annotated[Texts | None, BeforeValidator(_all)] = None
+    detectors: Annotated[Texts | None, BeforeValidator(_none_for_all)] = None
     """Detectors that run: all, or a list of names; [] runs none."""
     thresholds: Thresholds = {}
     """Lowest acceptable values of each scenario, by metric."""

@@ -52,12 +52,12 @@ def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
 
 def legible(text: str) -> str:
     """Return ``text`` after the steps 1, 2 and 4 alone: with its case, its lines and its Markdown."""
-    return nfc(_ESCAPING.sub("", _unadorned(text)))
+    return nfc(_ESCAPING.sub("", _normalized(text)))
 
 
 def nfc(text: str) -> str:
     """The composed form, in linear time: Python's takes the square of a run of combining marks."""
-    return text if text.isascii() else unicodedata.normalize("NFC", _in_order(text))
+    return text if text.isascii() else unicodedata.normalize("NFC", _order_marks(text))
 
 
 BLANK, FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
@@ -67,13 +67,13 @@ FOLD_CACHE_SIZE = 16  # texts that the next needle is looked for in, too
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
     """Return the folded text with its white space: some of it joins the groups of a number."""
-    text = _unadorned(text)
+    text = _normalized(text)
     if text.isascii():
         text = text.lower()
     else:
         # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
         # `e` is not a part of `é`.
-        text = nfc(unicodedata.normalize("NFD", _in_order(text)).casefold()).translate(_TYPED)
+        text = nfc(unicodedata.normalize("NFD", _order_marks(text)).casefold()).translate(_TYPED)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _ESCAPED_MARK.sub(lambda found: found[1] + found[2].translate(_LOOKALIKES), text)
     if stars is Stars.PAIRS:
@@ -84,8 +84,8 @@ def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
     return nfc(_BRACED.sub(r"\1", text))
 
 
-def _unadorned(text: str) -> str:
-    return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_SEEN)
+def _normalized(text: str) -> str:
+    return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_VISIBLE)
 
 
 # Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
@@ -96,21 +96,21 @@ _UNSEEN = re.compile(
 _OTHER_FORMS = ("<wide>", "<narrow>", "<font>")
 
 
-class _Seen(dict[int, str | None]):
+class _VisibleForms(dict[int, str | None]):
     """A table for ``str.translate``, by the Unicode database, filled as characters come."""
 
     def __missing__(self, code: int) -> str | None:
         if len(self) >= _MOST_KEPT:
             self.clear()
-        self[code] = made = _seen(chr(code))
+        self[code] = made = _visible_form(chr(code))
         return made
 
 
-_SEEN = _Seen()
+_VISIBLE = _VisibleForms()
 _MOST_KEPT = 1 << 16
 
 
-def _seen(char: str) -> str | None:
+def _visible_form(char: str) -> str | None:
     if _UNSEEN.match(char) or _is_stroke(char):
         return None
     form, _, plain = unicodedata.decomposition(char).partition(" ")
@@ -153,16 +153,16 @@ _BRACED = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
 def _without_marks(text: str) -> str:
-    def kept(run: re.Match[str]) -> str:
-        before, after = _around(run)
+    def replace_marks(run: re.Match[str]) -> str:
+        before, after = _neighbours(run)
         is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
         is_between = before.isdigit() and after.isdigit() and _PARTS_NUMBERS.fullmatch(run[0])
         return run[0].replace("*", _STAR) if is_within or is_between else ""
 
-    return _MARKS.sub(kept, text)
+    return _MARKS.sub(replace_marks, text)
 
 
-def _around(run: re.Match[str]) -> tuple[str, str]:
+def _neighbours(run: re.Match[str]) -> tuple[str, str]:
     text = run.string
     return text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
 
@@ -176,7 +176,7 @@ def _without_emphasis(text: str) -> str:
         if "*" not in run[0]:
             opened.clear()
             continue
-        before, after = _around(run)
+        before, after = _neighbours(run)
         left = len(run[0])
         while left and opened and before.strip():
             start, count = opened.pop()
@@ -243,34 +243,34 @@ def _past_marks(text: str, end: int) -> int:
     return end
 
 
-class _Bare(dict[int, str]):
+class _BareLetters(dict[int, str]):
     """By character the letters and digits that are left of it, filled as characters come."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:
             self.clear()
-        self[code] = made = "".join(_bare(chr(code)))
+        self[code] = made = "".join(_bare_letters(chr(code)))
         return made
 
 
-def _bare(char: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFD", _seen(char) or "").casefold()
+def _bare_letters(char: str) -> Iterator[str]:
+    plain = unicodedata.normalize("NFD", _visible_form(char) or "").casefold()
     for each in unicodedata.normalize("NFD", plain).translate(_TYPED):
         if each.isalnum():
             yield str(unicodedata.decimal(each)) if _FOREIGN_DIGIT.match(each) else each
 
 
-_BARE = _Bare()
+_BARE = _BareLetters()
 
 
 _MAY_COMBINE = re.compile(r"[^\w\s\x00-\x7f]{9,}")
 
 
-def _in_order(text: str) -> str:
+def _order_marks(text: str) -> str:
     """Runs of combining marks in canonical order."""
-    return _MAY_COMBINE.sub(lambda run: "".join(_ordered(run[0])), text)
+    return _MAY_COMBINE.sub(lambda run: "".join(_in_canonical_order(run[0])), text)
 
 
-def _ordered(run: str) -> Iterator[str]:
+def _in_canonical_order(run: str) -> Iterator[str]:
     for _, chars in groupby(run, key=lambda char: unicodedata.combining(char) > 0):
         yield from sorted(chars, key=unicodedata.combining)

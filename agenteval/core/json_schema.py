@@ -22,13 +22,13 @@ def schema_violations(
     is not JSON Schema. What it refers to and does not hold forbids nothing, and the rest does. ``nullable``:
     ``null`` is allowed where the schema says ``nullable`` (OpenAPI)."""
     try:
-        return _checker(json.dumps(parameters, sort_keys=True), nullable)(args)
+        return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
         return ""  # nothing that can be written as JSON, or an endless schema: no rule to go by
 
 
 @lru_cache(maxsize=1024)
-def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
+def _lenient_checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
     """By content: to write a schema as text takes microseconds, to make its validator milliseconds."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -38,7 +38,7 @@ def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
         Draft202012Validator.check_schema(schema)
     except SchemaError:
         return lambda _: ""
-    return _reader_of(_lenient(nullable), schema)
+    return _make_checker(_lenient_validator(nullable), schema)
 
 
 @lru_cache(maxsize=1024)
@@ -50,10 +50,10 @@ def build_schema_checker(schema_text: str) -> Callable[[Any], str]:
 
     schema = json.loads(schema_text)
     draft = validator_for(schema, default=Draft202012Validator)
-    return _reader_of(extend(draft, _bounded(draft.VALIDATORS)), schema)  # type: ignore[no-untyped-call]
+    return _make_checker(extend(draft, _bound_rules(draft.VALIDATORS)), schema)  # type: ignore[no-untyped-call]
 
 
-def _reader_of(rules: Any, schema: Any) -> Callable[[Any], str]:
+def _make_checker(rules: Any, schema: Any) -> Callable[[Any], str]:
     from referencing import Registry
 
     registry: Registry[Any] = Registry()  # without one, the library would fetch references
@@ -102,20 +102,22 @@ def _values_in(value: Any) -> int:
     return 1 + sum(map(_values_in, inner))
 
 
-def _bounded(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
+def _bound_rules(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
     """The library's rules with those replaced that could take for ever, or break."""
-    references = {name: _reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))}
+    references = {
+        name: _bound_reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))
+    }
     return {
         **rules,
         **references,
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
-        "additionalProperties": _further(rules["additionalProperties"]),
+        "additionalProperties": _additional_properties(rules["additionalProperties"]),
         "multipleOf": _multiple_of(rules["multipleOf"]),
     }
 
 
-def _reference(rule: _Rule) -> _Rule:
+def _bound_reference(rule: _Rule) -> _Rule:
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         here = (id(schema), id(value))
         _READING.left -= 1
@@ -146,7 +148,7 @@ def _pattern_properties(validator: Any, wanted: Any, value: Any, _schema: Any) -
                 yield from validator.descend(item, wanted[pattern], path=key, schema_path=pattern)
 
 
-def _further(rule: _Rule) -> _Rule:
+def _additional_properties(rule: _Rule) -> _Rule:
     """The library's rule of ``additionalProperties``, without the keys that a pattern names."""
 
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
@@ -177,7 +179,9 @@ def _multiple_of(rule: _Rule) -> _Rule:
 
 
 # Of these, what is within decides nothing of the whole where something within cannot be decided.
-_TURNING = frozenset({"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"})
+_INVERTING_KEYWORDS = frozenset(
+    {"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"}
+)
 
 
 @lru_cache(maxsize=1)
@@ -191,17 +195,17 @@ def _undecidable() -> tuple[type[Exception], ...]:
 
 
 @lru_cache(maxsize=2)
-def _lenient(nullable: bool) -> Any:
+def _lenient_validator(nullable: bool) -> Any:
     """The library's validator, to which a rule that it cannot apply forbids nothing."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    rules = _bounded(Draft202012Validator.VALIDATORS)
-    lenient = {name: _leniently(name, rule, nullable) for name, rule in rules.items()}
+    rules = _bound_rules(Draft202012Validator.VALIDATORS)
+    lenient = {name: _make_lenient(name, rule, nullable) for name, rule in rules.items()}
     return extend(Draft202012Validator, lenient)  # type: ignore[no-untyped-call]
 
 
-def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
+def _make_lenient(name: str, rule: _Rule, nullable: bool) -> _Rule:
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         if nullable and value is None and schema.get("nullable") is True:
             return []
@@ -211,7 +215,7 @@ def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
             found.extend(rule(validator, wanted, value, schema) or ())
         except _undecidable():
             _READING.unknown += 1
-        return found if name not in _TURNING or _READING.unknown == before else []
+        return found if name not in _INVERTING_KEYWORDS or _READING.unknown == before else []
 
     return apply
 

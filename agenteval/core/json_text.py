@@ -64,7 +64,7 @@ class DuplicateKeyError(ValueError):
         super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -87,12 +87,12 @@ def _written_number(digits: str) -> WrittenNumber:
 
 
 STRICT_DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once
+    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_reject_duplicates
 )
 """A reader of JSON and nothing else: no NaN, no number beyond all bounds, no key twice. Raises
 ``ValueError``."""
 STRICT_AS_WRITTEN = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_once
+    parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_reject_duplicates
 )
 """The same; a number with a point or an exponent is a ``WrittenNumber``."""
 
@@ -126,11 +126,11 @@ def parse_object_literal(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = _of_python(text)
+        value = _parse_python_literal(text)
     return value if isinstance(value, dict) else {}
 
 
-def _of_python(text: str) -> Any:
+def _parse_python_literal(text: str) -> Any:
     if not text.startswith(("{'", '{"')) or len(text) > _LONGEST_OF_PYTHON or _ODD_ESCAPE.search(text):
         return None
     try:

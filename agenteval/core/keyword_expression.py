@@ -25,7 +25,7 @@ def compile_expression(text: str) -> Matches:
     """A word holds where one of the names has it as a part, whatever its case. ``not`` binds closest, then
     ``and``, then ``or``. Raises ``AuthorError`` with the column of what cannot be read."""
     reader = _ExpressionParser(text)
-    matches = reader.any_of()
+    matches = reader.parse_or()
     if reader.token.text:
         reader.fail()
     return matches
@@ -53,24 +53,24 @@ class _ExpressionParser:
         what = f"'{self.token.text}' was not expected" if self.token.text else "something is missing"
         raise AuthorError(Problem(f"-k {self._text!r}: {what} at column {self.token.column}", _REMEDY))
 
-    def any_of(self) -> Matches:
-        parts = [self._all_of()]
+    def parse_or(self) -> Matches:
+        parts = [self._parse_and()]
         while self._accept("or"):
-            parts.append(self._all_of())
+            parts.append(self._parse_and())
         return lambda names: any(part(names) for part in parts)
 
-    def _all_of(self) -> Matches:
-        parts = [self._one()]
+    def _parse_and(self) -> Matches:
+        parts = [self._parse_operand()]
         while self._accept("and"):
-            parts.append(self._one())
+            parts.append(self._parse_operand())
         return lambda names: all(part(names) for part in parts)
 
-    def _one(self) -> Matches:
+    def _parse_operand(self) -> Matches:
         if self._accept("not"):
-            negated = self._one()
+            negated = self._parse_operand()
             return lambda names: not negated(names)
         if self._accept("("):
-            inside = self.any_of()
+            inside = self.parse_or()
             if not self._accept(")"):
                 self.fail()
             return inside

@@ -48,25 +48,25 @@ def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
     """Where each of the secrets stands, in the text or in what it says as JSON, none within another: the
     longest goes first."""
     found: list[SecretSpan] = []
-    taken = bytearray(len(text))
-    sought = _sought(tuple(secrets))
+    covered = bytearray(len(text))
+    targets = _with_letters(tuple(secrets))
     for depth, reading in _readings(text):
         letters = letters_of(reading)
-        held = [secret for secret, own in sought if own in letters]
-        at = _origins(text, depth) if held else ()  # mostly there is none, which is soon known
-        for secret in held:
+        present = [secret for secret, letters_of_secret in targets if letters_of_secret in letters]
+        at = _origins(text, depth) if present else ()  # mostly there is none, which is soon known
+        for secret in present:
             for begin, stop in find_mentions(reading, secret):
                 start, end = at[begin], at[stop]
                 if depth and text[start:end] == reading[begin:stop]:
                     continue  # nothing in it is escaped
-                if not any(taken[start:end]):
-                    taken[start:end] = b"\1" * (end - start)
+                if not any(covered[start:end]):
+                    covered[start:end] = b"\1" * (end - start)
                     found.append(SecretSpan(start, end, secret, depth))
     return sorted(found)
 
 
 @lru_cache(maxsize=64)
-def _sought(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _with_letters(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Each secret with its letters, the longest first."""
     ordered = sorted(secrets, key=lambda each: -len(fold(each)))
     return tuple((secret, letters_of(secret)) for secret in ordered)
@@ -75,14 +75,14 @@ def _sought(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _readings(text: str) -> Iterator[tuple[int, str]]:
     """What a text says as JSON within JSON, as JSON, and as it is; with how often it is unescaped."""
     if "\\" in text:
-        once = _ESCAPE.sub(_unescaped, text)
+        once = _ESCAPE.sub(_unescape, text)
         if "\\" in once:
-            yield 2, _ESCAPE.sub(_unescaped, once)
+            yield 2, _ESCAPE.sub(_unescape, once)
         yield 1, once
     yield 0, text
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     char: str = json.loads(f'"{escape[0]}"')
     return char
 
@@ -94,11 +94,11 @@ def _origins(text: str, depth: int) -> Sequence[int]:
         now: list[int] = []
         at = 0
         for escape in _ESCAPE.finditer(text):
-            char = _unescaped(escape)
+            char = _unescape(escape)
             now += [*origins[at : escape.start()], *[origins[escape.start()]] * len(char)]
             at = escape.end()
         origins = [*now, *origins[at:]]
-        text = _ESCAPE.sub(_unescaped, text)
+        text = _ESCAPE.sub(_unescape, text)
     return origins
 
 
@@ -114,9 +114,9 @@ def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) ->
         return text
     pieces, at = [], 0
     for start, end, secret, depth in find_secrets(text, by):
-        other = _core(by[secret])
+        other = _strip_marks(by[secret])
         if cased:
-            other = _cased(other, _core(secret), text[start:end])
+            other = _match_case(other, _strip_marks(secret), text[start:end])
         for _ in range(depth):
             other = json.dumps(other, ensure_ascii=False)[1:-1]
         pieces += [text[at:start], other]
@@ -124,7 +124,7 @@ def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) ->
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
-def _cased(other: str, secret: str, written: str) -> str:
+def _match_case(other: str, secret: str, written: str) -> str:
     if not len(other) == len(secret) == len(written) or secret.casefold() != written.casefold():
         return other
     letters = zip(other, secret, written, strict=True)
@@ -145,7 +145,7 @@ def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list
         for number in before:
             left[number] = left[number][: max(0, start - starts[number])]
         if before:
-            left[last] = _core(by[secret]) + left[last][end - starts[last] :]
+            left[last] = _strip_marks(by[secret]) + left[last][end - starts[last] :]
     return left
 
 
@@ -153,7 +153,7 @@ _BETWEEN = "\n\n"
 """Parts what stood beside calls, as whoever reads a turn as one text has it."""
 
 
-def _core(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """From the first letter or digit to the last; a mask has none, and is whole."""
     at = [index for index, char in enumerate(text) if char.isalnum()]
     return text[at[0] : at[-1] + 1] if at else text
@@ -167,7 +167,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
     drawing: dict[str, Random] = {}
     made: dict[str, str] = {}
     for folded, secret in by_fold.items():
-        shape = "".join(map(_kind, secret))
+        shape = "".join(map(_character_kind, secret))
         random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
         for _ in range(_TRIES):
             drawn = randomize_characters(secret, random)
@@ -181,7 +181,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
 _TRIES = 1000
 _DIGIT, _SMALL, _CAPITAL = "9", "x", "X"
 # No zero, which may not begin a number, and no letter of an exponent.
-_LIKE = {
+_ALPHABET = {
     _DIGIT: digits[1:],
     _SMALL: ascii_lowercase.replace("e", ""),
     _CAPITAL: ascii_uppercase.replace("E", ""),
@@ -190,10 +190,10 @@ _LIKE = {
 
 def randomize_characters(text: str, random: Random) -> str:
     """Other letters and digits in the place of those of the text."""
-    return "".join(random.choice(_LIKE.get(kind, kind)) for kind in map(_kind, text))
+    return "".join(random.choice(_ALPHABET.get(kind, kind)) for kind in map(_character_kind, text))
 
 
-def _kind(char: str) -> str:
+def _character_kind(char: str) -> str:
     if char.isdigit():
         return _DIGIT
     if char.isupper():

@@ -14,20 +14,20 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 def format_number(value: float, bound: float | str | None = None) -> str:
     """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is
     on the same side of it as the value, and equal only where the value is (but for a mean's rounding)."""
-    bounds = [each for each in _numbers(bound) if not isclose(value, each, rel_tol=1e-9)]
+    bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
-        text = _written(value, digits)
+        text = _format_digits(value, digits)
         number = float(text.replace(",", ""))
         if all((number < each, number > each) == (value < each, value > each) for each in bounds):
             break
     return text
 
 
-def _written(value: float, digits: int) -> str:
+def _format_digits(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{digits - _DIGITS}f}"
 
 
-def _numbers(bound: float | str | None) -> Iterator[float]:
+def _numbers_in(bound: float | str | None) -> Iterator[float]:
     if isinstance(bound, str):
         yield from (float(each.replace(",", "")) for each in _NUMBER.findall(bound))
     elif bound is not None:

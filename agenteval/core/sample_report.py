@@ -92,8 +92,8 @@ class SampleReport:
     def all_checks_held(self) -> bool | None:
         """Whether the agent did not break and every check held; ``None``: that could not be decided. An
         outcome that nobody recorded is not a check."""
-        told = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
-        return combine_outcomes([self.stop is not None and self.stop.fault is None, *told])
+        outcomes = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
+        return combine_outcomes([self.stop is not None and self.stop.fault is None, *outcomes])
 
     @property
     def right_calls(self) -> float | None:
@@ -162,8 +162,8 @@ def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, 
         for score in sample.all_scores:
             if not score.is_open:
                 values.setdefault(score.metric, []).append(numeric(score))
-        for metric, own in values.items():
-            means.setdefault(metric, []).append(fsum(own) / len(own))
+        for metric, scores in values.items():
+            means.setdefault(metric, []).append(fsum(scores) / len(scores))
     return {metric: tuple(means[metric]) for metric in sorted(means)}
 
 

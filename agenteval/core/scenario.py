@@ -166,8 +166,8 @@ class ExpectedCall(CallPattern):
             return fewest, (None if match is MatchMode.WITHIN else 1)
         if isinstance(self.times, int):
             return self.times, self.times
-        given = self.times.at_least
-        return (fewest if given is None else given), self.times.at_most
+        fewest_given = self.times.at_least
+        return (fewest if fewest_given is None else fewest_given), self.times.at_most
 
 
 class ForbiddenCall(CallPattern):
@@ -185,13 +185,13 @@ NO_CALL = "none"
 """In place of expected calls or tools: none may be made."""
 
 
-def _misspelt_none(value: Any) -> bool:
+def _is_misspelled_none(value: Any) -> bool:
     return isinstance(value, str) and value != NO_CALL and value.strip().casefold() == NO_CALL
 
 
 def _long_form(value: Any) -> Any:
     """``none``: no tool may be called."""
-    if _misspelt_none(value):
+    if _is_misspelled_none(value):
         raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
@@ -303,7 +303,7 @@ class ToolCallsExpectation(CallsExpectation):
             raise ValueError("any_of: an empty list checks nothing; write its alternatives, or calls")
 
 
-def _checked(misuse: Callable[[str], str]) -> AfterValidator:
+def _reject(misuse: Callable[[str], str]) -> AfterValidator:
     def check(text: str) -> str:
         if wrong := misuse(text):
             raise ValueError(wrong)
@@ -312,11 +312,11 @@ def _checked(misuse: Callable[[str], str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=True))]]
+Needles: TypeAlias = ListOf[Annotated[str, _reject(partial(text_matching.needle_mistake, takes_stars=True))]]
 PlainNeedles: TypeAlias = ListOf[
-    Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=False))]
+    Annotated[str, _reject(partial(text_matching.needle_mistake, takes_stars=False))]
 ]
-Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.answer_pattern_mistake)]]
+Patterns: TypeAlias = ListOf[Annotated[str, _reject(patterns.answer_pattern_mistake)]]
 
 
 with warnings.catch_warnings():

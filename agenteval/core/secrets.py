@@ -156,7 +156,7 @@ def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -
         if len(found) != len(words):
             return None  # a letter that becomes two when it is made small
         sentence = instructions.words[place[0]]
-        first, last = _grown(words, start, sentence, place[1])
+        first, last = _extend_match(words, start, sentence, place[1])
         span = found[first].start(), found[last - 1].end()
         long = last - first >= 2 * GRAM or (last - first >= GRAM + 2 and last - first == len(sentence))
         if long and (announced or _INSTRUCTS.search(answer, *span)):
@@ -210,7 +210,7 @@ def _opening_of(policy: str) -> _Opening | None:
 _SHORTEST_OPENING = 20
 
 
-def _grown(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
+def _extend_match(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
     """The longest common run through ``words[start]`` and ``sentence[at]``."""
     first, last = start, start + GRAM
     while first > 0 and at > 0 and words[first - 1] == sentence[at - 1]:

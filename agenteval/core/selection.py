@@ -46,16 +46,18 @@ def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, .
     at all. Raises ``NothingSelectedError`` when that is none, and for each filter that selects none by
     itself: a scenario that was renamed must not drop out of a suite unseen; and ``AuthorError`` for an
     expression that cannot be read."""
-    single = [alone for alone in _each_alone(filters) if not any(map(_selects(alone, scenarios), scenarios))]
+    single = [
+        alone for alone in _single_filters(filters) if not any(map(_make_test(alone, scenarios), scenarios))
+    ]
     if single:
-        raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
-    chosen = tuple(filter(_selects(filters, scenarios), scenarios))
+        raise NothingSelectedError(*(_nothing_selected(scenarios, alone) for alone in single))
+    chosen = tuple(filter(_make_test(filters, scenarios), scenarios))
     if not chosen:
-        raise NothingSelectedError(_nothing(scenarios, filters))
+        raise NothingSelectedError(_nothing_selected(scenarios, filters))
     return chosen
 
 
-def _each_alone(filters: Filters) -> Iterator[Filters]:
+def _single_filters(filters: Filters) -> Iterator[Filters]:
     yield from (Filters(scenarios=(text,)) for text in filters.scenarios)
     yield from (Filters(tags=(tag,)) for tag in filters.tags)
     yield from (Filters(categories=(category,)) for category in filters.categories)
@@ -65,7 +67,7 @@ def _each_alone(filters: Filters) -> Iterator[Filters]:
 _Test: TypeAlias = Callable[[Scenario], bool]
 
 
-def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
+def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
     """Whether a scenario is among what the filters leave."""
     tests = list(_tests(filters, scenarios))
     return lambda scenario: all(test(scenario) for test in tests)
@@ -74,7 +76,7 @@ def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
     """One for each kind of filter that is given. Raises ``AuthorError``."""
     if filters.scenarios:
-        yield _is_named_by(filters.scenarios, scenarios)
+        yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
         yield lambda scenario: not set(filters.tags).isdisjoint(scenario.tags)
     if filters.categories:
@@ -84,7 +86,7 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
         yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, file_of(scenario)))
 
 
-def _is_named_by(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
+def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
     """Whether one of the texts means a scenario. An exact id or ``FILE::ID`` is not taken for part of another
     one's."""
     ids = {scenario.id: scenario for scenario in scenarios}
@@ -158,14 +160,14 @@ _OPTIONS = (
 )
 
 
-def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
+def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
     asked = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
     asked += [f"-k {filters.expression!r}"] if filters.expression else []
     what = f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}"
-    return Problem(what, _what_is_known(scenarios, filters))
+    return Problem(what, _suggest_alternatives(scenarios, filters))
 
 
-def _what_is_known(scenarios: Sequence[Scenario], filters: Filters) -> str:
+def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> str:
     """What could be written instead: of the first option that was given."""
     if filters.expression:
         return "-k looks for words in id, name, tags and file; agenteval list names them"
@@ -207,12 +209,12 @@ def draw_subset(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str
     """Of the ids those that ``sample`` draws, and of these the ``first``; in their order. The draw is made of
     the seed and each id alone, so that a scenario more or less changes little of it."""
     if filters.sample is not None:
-        drawn = frozenset(sorted(ids, key=lambda name: _lot(seed, name))[: filters.sample])
+        drawn = frozenset(sorted(ids, key=lambda name: _draw_key(seed, name))[: filters.sample])
         ids = [name for name in ids if name in drawn]
     return ids[: filters.first]
 
 
-def _lot(seed: int, name: str) -> bytes:
+def _draw_key(seed: int, name: str) -> bytes:
     return blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
 
 

@@ -43,7 +43,7 @@ from agenteval.core.folding import (
 def contains(text: str, needle: str) -> bool:
     """Whether ``needle`` is in ``text``, its ends being bounds. ``refund*`` takes any ending, ``*ed`` any
     beginning; ``\\*`` is a star."""
-    return _is_in(_needle(needle), text)
+    return _is_in(_parse_needle(needle), text)
 
 
 def mentions(text: str, needle: str) -> bool:
@@ -55,10 +55,10 @@ def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
     """Return where ``mentions`` finds ``needle`` in ``text``: from its first letter or digit to its last, as
     it was written."""
     lax = _Needle(needle, is_lax=True)
-    wanted, said = _sides(lax, text)
+    wanted, readings = _sides(lax, text)
     spans: dict[tuple[int, int], None] = {}
-    for reading in said:
-        found = [span for each in wanted for span in _at_bounds(lax, each, reading)]
+    for reading in readings:
+        found = [span for each in wanted for span in _find_at_bounds(lax, each, reading)]
         spans |= dict.fromkeys(in_original(text, reading.text, found) if found else ())
     return sorted(spans)
 
@@ -77,7 +77,7 @@ def suggest_starred(text: str, needle: str) -> str:
 
 def needle_mistake(needle: str, *, takes_stars: bool) -> str:
     """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
-    if not fold(_needle(needle).text).strip(NEVER_SOUGHT):
+    if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
         return (
@@ -132,27 +132,30 @@ class _NumberReading(NamedTuple):
 def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading, ...]:
     """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
     seen = fold_but_blanks(text, stars=stars)
-    bold = _joined(seen, _digits, _digits)
+    bold = _join_groups(seen, _digits, _digits)
     return tuple(
-        _NumberReading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold))
+        _NumberReading(each, _number_marks(each))
+        for each in dict.fromkeys((_join_sure(seen, is_lax=is_lax), bold))
     )
 
 
-def _wanted(needle: _Needle) -> Iterator[str]:
+def _needle_readings(needle: _Needle) -> Iterator[str]:
     """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250". A star
     within it is a mark, or one that the text escapes."""
     for stars in (Stars.MARKS, Stars.SEEN):
         seen = fold_but_blanks(needle.text, stars=stars)
-        yield _sure(seen, is_lax=needle.is_lax)
-        yield _joined(seen, _digits_if_sure, _digits)
+        yield _join_sure(seen, is_lax=needle.is_lax)
+        yield _join_groups(seen, _digits_if_sure, _digits)
 
 
-def _sure(seen: str, *, is_lax: bool) -> str:
+def _join_sure(seen: str, *, is_lax: bool) -> str:
     blanks = seen.replace(FIRM_BLANK, BLANK) if is_lax else seen
-    return _joined(blanks, _digits_if_sure, _digits_if_sure)
+    return _join_groups(blanks, _digits_if_sure, _digits_if_sure)
 
 
-def _joined(seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]) -> str:
+def _join_groups(
+    seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]
+) -> str:
     """``digits`` says what becomes of the groups of a number, ``across`` of those that a blank parts."""
     joined = _GROUPS.sub(digits, seen)
     return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
@@ -174,7 +177,7 @@ def _is_doubtful(number: re.Match[str]) -> bool:
     return by == BLANK and f"{by}0" not in whole
 
 
-def _ends(text: str) -> bytes:
+def _number_marks(text: str) -> bytes:
     marks = bytearray(len(text) + 1)
     for number in _NUMBER.finditer(text):
         start = number.start()
@@ -182,14 +185,14 @@ def _ends(text: str) -> bytes:
             digits = number.end("sign")
             marks[start + 1 : digits + 1] = bytes([_SIGN]) * (digits - start)
             start = digits
-        for begin, point, end in _parts(number, start):
+        for begin, point, end in _number_parts(number, start):
             marks[begin + 1 : end] = bytes([_NO_END]) * (end - begin - 1)
             if point:
                 marks[point] = _POINT
     return bytes(marks)
 
 
-def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
+def _number_parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
     """Begin, decimal point (0: none) and end of each number that the digits hold."""
     if number["one"]:
         yield start, 0, number.end()
@@ -226,7 +229,7 @@ class _Needle(NamedTuple):
 _OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
 
 
-def _needle(written: str) -> _Needle:
+def _parse_needle(written: str) -> _Needle:
     """Two stars are Markdown's, and no ending."""
     text = written.strip()
     opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
@@ -234,21 +237,23 @@ def _needle(written: str) -> _Needle:
 
 
 def _is_in(needle: _Needle, text: str) -> bool:
-    wanted, said = _sides(needle, text)
-    return any(True for each in wanted for reading in said for _ in _at_bounds(needle, each, reading))
+    wanted, readings = _sides(needle, text)
+    return any(
+        True for each in wanted for reading in readings for _ in _find_at_bounds(needle, each, reading)
+    )
 
 
 def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_NumberReading]]:
     """The ways to read a needle, and those to read a text."""
     stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
     if any(map(str.isdigit, needle.text)):
-        return dict.fromkeys(_wanted(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
+        return dict.fromkeys(_needle_readings(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
     folded = fold(text, stars=stars)
     wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
     return wanted, (_NumberReading(folded, bytes(len(folded) + 1)),)
 
 
-def _at_bounds(needle: _Needle, wanted: str, reading: _NumberReading) -> Iterator[tuple[int, int]]:
+def _find_at_bounds(needle: _Needle, wanted: str, reading: _NumberReading) -> Iterator[tuple[int, int]]:
     start = reading.text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)

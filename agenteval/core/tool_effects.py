@@ -44,11 +44,11 @@ def marks_from_hints(hints: Mapping[str, Any]) -> dict[str, bool]:
     return {} if effect is ToolEffect.UNKNOWN else {str(effect): True}
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-WRITING_VERBS = _words(
+WRITING_VERBS = _word_set(
     "activate add apply approve assign ban buy cancel change close create deactivate delete destroy"
     " disable edit enable enroll erase insert invite modify move overwrite pay place publish redeem"
     " reimburse reject remove rename renew replace reschedule reset restore revoke send set submit"
@@ -56,24 +56,24 @@ WRITING_VERBS = _words(
     " withdraw"
 )
 """A name that begins with one of these says plainly that its tool writes; ``add`` alone adds numbers."""
-VERBS_THAT_ARE_NOUNS = _words(
+VERBS_THAT_ARE_NOUNS = _word_set(
     "block book charge credit debit deposit downgrade email exchange grant issue lock message order"
     " post purchase rebook refund register reserve return schedule ship transfer upgrade"
 )
 """These say so, too, unless the name ends with what is looked up: ``refund_order``, but not
 ``refund_status``."""
-LOOKED_UP = _words(
+LOOKED_UP = _word_set(
     "availability balance calculator check count details eligibility estimate fees history info"
     " information list lookup options policies policy preview price prices query quote rate rates rules"
     " search status summary terms total"
 )
-GENERAL_VERBS = _words("complete initiate make perform process")
+GENERAL_VERBS = _word_set("complete initiate make perform process")
 """These say so only before one of the ``ACTS``: ``process_refund``, but not ``process_text``."""
-ACTS = _words(
+ACTS = _word_set(
     "booking cancellation deposit exchange order payment purchase refund reservation return transfer"
     " withdrawal"
 )
-READING_VERBS = _words(
+READING_VERBS = _word_set(
     "browse calculate count describe fetch find get list lookup look query read retrieve search show view"
 )
 """A name that begins with one of these says plainly that its tool reads."""

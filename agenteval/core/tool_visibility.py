@@ -153,10 +153,10 @@ def settle_absence_checks(
         return items
     unplaced = unplaced_text(turns)
     if visibility is ToolVisibility.ALL and not unplaced:
-        return tuple(_decided(item) for item in items if not getattr(item, "unless_all_seen", False))
+        return tuple(_settle(item) for item in items if not getattr(item, "unless_all_seen", False))
     reason = f"not fully seen: {unplaced} — {why.unplaced}" if unplaced else f"not decided: {why.unseen}"
     kept = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
-    return tuple(_left_open(item, reason) for item in kept)
+    return tuple(_leave_open(item, reason) for item in kept)
 
 
 def _is_open(item: ScoreItem) -> bool:
@@ -173,7 +173,7 @@ def _is_open(item: ScoreItem) -> bool:
             assert_never(item)
 
 
-def _decided(item: _Item) -> _Item:
+def _settle(item: _Item) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, Finding):
@@ -185,7 +185,7 @@ def _decided(item: _Item) -> _Item:
     )
 
 
-def _left_open(item: _Item, reason: str) -> _Item:
+def _leave_open(item: _Item, reason: str) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, ScoreFailure):

@@ -54,7 +54,7 @@ def reject_duplicate_numbers(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     """YAML reads ``25`` as a number and ``true`` as a truth value; where text is asked for, the
     author meant the text."""
     if isinstance(value, bool):
@@ -64,13 +64,13 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _texts(value: Any) -> Any:
+def _to_texts(value: Any) -> Any:
     """One text stands for a list of one."""
-    value = _text(value)
+    value = _to_text(value)
     if isinstance(value, str):
         return (value,)
     if isinstance(value, list | tuple):
-        return tuple(_text(item) for item in value)
+        return tuple(_to_text(item) for item in value)
     return value
 
 
@@ -83,9 +83,9 @@ def _number(value: Any) -> Any:
 
 _SCALAR = AlternativeSchema(type=["number", "boolean"])
 _ONE = AlternativeSchema(type=["string", "number", "boolean"])
-Text: TypeAlias = Annotated[str, BeforeValidator(_text), _SCALAR]
-Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_texts), _ONE]
-ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_texts), _ONE]
+Text: TypeAlias = Annotated[str, BeforeValidator(_to_text), _SCALAR]
+Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
+ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
 """Of texts of a kind; one stands for a list of one."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]

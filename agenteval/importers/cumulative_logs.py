@@ -29,14 +29,14 @@ ComparableMessages: TypeAlias = Sequence[ComparableMessage]
 
 def comparable_messages(messages: Iterable[Any], *, results: bool = True) -> list[ComparableMessage]:
     """The messages as words that can be compared; without ``results``, those of the tools are left out."""
-    said = parse_messages(messages)
+    parsed = parse_messages(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
-    return [_uttered(each) for each in said if each.role not in left_out]
+    return [_to_comparable(each) for each in parsed if each.role not in left_out]
 
 
-def _uttered(said: ParsedMessage) -> ComparableMessage:
-    calls = tuple((call.name, call.raw_args if call.args is None else call.args) for call in said.calls)
-    return ComparableMessage(said.role, (said.text or "").strip(), calls, said.value)
+def _to_comparable(message: ParsedMessage) -> ComparableMessage:
+    calls = tuple((call.name, call.raw_args if call.args is None else call.args) for call in message.calls)
+    return ComparableMessage(message.role, (message.text or "").strip(), calls, message.value)
 
 
 def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
@@ -61,13 +61,13 @@ def _is_interaction(value: Any) -> bool:
 def latest_interactions(interactions: Sequence[Any]) -> Iterator[int]:
     """The places of the requests that no later one goes on from. What went wrong, and what cannot be read,
     stands for itself."""
-    words = [_words_of_answered(each) for each in interactions]
-    for at, each in enumerate(words):
-        if not any(is_continued_by(each, later) for later in words[at + 1 :]):
+    conversations = [_answered_messages(each) for each in interactions]
+    for at, each in enumerate(conversations):
+        if not any(is_continued_by(each, later) for later in conversations[at + 1 :]):
             yield at
 
 
-def _words_of_answered(interaction: Mapping[str, Any]) -> ComparableMessages:
+def _answered_messages(interaction: Mapping[str, Any]) -> ComparableMessages:
     try:
         logged = find_logged_messages(interaction)
     except AuthorError:

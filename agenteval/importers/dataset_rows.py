@@ -12,9 +12,9 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 QUESTION_KEYS = ("input", "prompt", "query", "question")
 ANSWER_KEYS = ("output", "completion", "response", "answer")
-_INSIDE = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
+_RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
 """Where traced runs keep the one and the other, each as an object."""
-_AROUND_TEXT = ("content", "text", "result")
+_MORE_ANSWER_KEYS = ("content", "text", "result")
 """What else may hold the answer within an object of outputs."""
 
 
@@ -30,69 +30,73 @@ class DatasetRow(NamedTuple):
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
     """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
     response that cannot be put together."""
-    if (found := _row(record)) is not None:
+    if (found := _parse_plain_row(record)) is not None:
         return found
-    rows = (_row_of_run(record, asked, answered) for asked, answered in _INSIDE)
+    rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
     return next(filter(None, rows), None)
 
 
-def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetRow | None:
+def _parse_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetRow | None:
     inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
-    question = _question_in(inputs) if isinstance(inputs, dict) else None
-    messages = _question(question)
+    question = _find_question(inputs) if isinstance(inputs, dict) else None
+    messages = _question_messages(question)
     if messages is None or not isinstance(outputs, dict | str):
         return None
-    within = {key: value for key, value in inputs.items() if value is not question}
-    answer, rest = _answer_in(messages, outputs)
-    around = (*_unread(_without(record, asked, answered)), *_unread(within), *_unread(rest))
-    return DatasetRow(messages, _reply(messages, answer), around)
+    other_inputs = {key: value for key, value in inputs.items() if value is not question}
+    answer, rest = _find_answer(messages, outputs)
+    around = (
+        *_find_unplaced(_without(record, asked, answered)),
+        *_find_unplaced(other_inputs),
+        *_find_unplaced(rest),
+    )
+    return DatasetRow(messages, _parse_reply(messages, answer), around)
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
     """Whether an object in a list is a row, and no message of a conversation."""
     if "role" in record:
         return False
-    asked = record.get(_asked_at(record))
-    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])
-    return is_run or (_question(asked) is not None and any(key in record for key in ANSWER_KEYS))
+    asked = record.get(_question_key(record))
+    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _RUN_KEYS[:2])
+    return is_run or (_question_messages(asked) is not None and any(key in record for key in ANSWER_KEYS))
 
 
-def _row(record: Mapping[str, Any]) -> DatasetRow | None:
-    asked = _asked_at(record)
+def _parse_plain_row(record: Mapping[str, Any]) -> DatasetRow | None:
+    asked = _question_key(record)
     answered = next((key for key in ANSWER_KEYS if key in record), "")
-    messages = _question(record[asked]) if asked and answered else None
+    messages = _question_messages(record[asked]) if asked and answered else None
     if messages is None:
         return None
     rest = _without(record, asked, answered)
-    return DatasetRow(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+    return DatasetRow(messages, _parse_reply(messages, record[answered]), tuple(_find_unplaced(rest)))
 
 
 def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in keys}
 
 
-def _asked_at(record: Mapping[str, Any]) -> str:
+def _question_key(record: Mapping[str, Any]) -> str:
     """The key of its question; empty: it has none."""
     return next((key for key in QUESTION_KEYS if record.get(key) not in (None, "")), "")
 
 
 def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
     """What the inputs of a run ask: under a name for questions, or their only text."""
-    return _question(_question_in(inputs))
+    return _question_messages(_find_question(inputs))
 
 
 def parse_answer(messages: list[Any], outputs: Any) -> ParsedResponse:
     """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
-    answer, _ = _answer_in(messages, outputs)
+    answer, _ = _find_answer(messages, outputs)
     is_object = isinstance(answer, dict) and not parse_response(messages, answer).is_known
-    return _reply(messages, answer)._replace(is_known=not is_object)
+    return _parse_reply(messages, answer)._replace(is_known=not is_object)
 
 
-def _question_in(inputs: Mapping[str, Any]) -> Any:
-    return first_nonempty(QUESTION_KEYS, inputs) or _only(inputs)
+def _find_question(inputs: Mapping[str, Any]) -> Any:
+    return first_nonempty(QUESTION_KEYS, inputs) or _only_text(inputs)
 
 
-def _question(value: Any) -> list[Any] | None:
+def _question_messages(value: Any) -> list[Any] | None:
     """A text or a number, or the messages up to the answer."""
     match value:
         case bool():
@@ -109,25 +113,27 @@ def _are_messages(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
-def _only(inputs: Mapping[str, Any]) -> Any:
+def _only_text(inputs: Mapping[str, Any]) -> Any:
     """The only text of an object."""
     texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
     return texts[0] if len(texts) == 1 else None
 
 
-def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
+def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
     """The answer of a run, and what stands beside it in its outputs: of a model, its response; of a chain, a
     text under a name for answers, or alone."""
     if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
         return outputs, {}
-    keys = [key for key in (*ANSWER_KEYS, *_AROUND_TEXT) if isinstance(outputs.get(key), str | int | float)]
+    keys = [
+        key for key in (*ANSWER_KEYS, *_MORE_ANSWER_KEYS) if isinstance(outputs.get(key), str | int | float)
+    ]
     keys = keys or (list(outputs) if len(outputs) == 1 else [])
     if not keys:
         return outputs, {}
     return outputs[keys[0]], _without(outputs, keys[0])
 
 
-def _reply(messages: list[Any], answer: Any) -> ParsedResponse:
+def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
     """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
     JSON."""
     match answer:
@@ -149,7 +155,7 @@ def _reply(messages: list[Any], answer: Any) -> ParsedResponse:
 _NO_ANSWER = "the row has no answer"
 
 
-def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:
+def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-_OF_RECORDS = ("messages", "conversation", "request", "response", "choices", "input", "output")
-_NEEDLES = tuple((key, b'"%s"' % key.encode()) for key in _OF_RECORDS)
-_WATCHED = frozenset((*_OF_RECORDS, "content", "role", "tool_calls", "tools", "error"))
+_RECORD_KEYS = ("messages", "conversation", "request", "response", "choices", "input", "output")
+_NEEDLES = tuple((key, b'"%s"' % key.encode()) for key in _RECORD_KEYS)
+_WATCHED = frozenset((*_RECORD_KEYS, "content", "role", "tool_calls", "tools", "error"))
 
 
 def repeated_key(value: Any, data: bytes) -> str:
@@ -27,14 +27,14 @@ def repeated_key(value: Any, data: bytes) -> str:
             if key in each:
                 count += 1
         if count and data.count(needle) > count:
-            return _found(data)
+            return _first_repeated_key(data)
     return ""
 
 
-def _found(data: bytes) -> str:
+def _first_repeated_key(data: bytes) -> str:
     found: list[str] = []
 
-    def kept(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    def collect_repeated(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for key, value in pairs:
             if key in fields and key in _WATCHED:
@@ -43,7 +43,7 @@ def _found(data: bytes) -> str:
         return fields
 
     try:
-        json.loads(data, object_pairs_hook=kept)
+        json.loads(data, object_pairs_hook=collect_repeated)
     except (ValueError, RecursionError):
         return ""  # it was read by another reader, which is reported elsewhere
     return found[0] if found else ""

@@ -34,31 +34,31 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
-_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
+_LIST_KEYS_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
 """Without what some libraries have as the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
 """Where a document may keep several conversations."""
-_GOES_ON = (b",", b"[", b"{", b":")
+_CONTINUATIONS = (b",", b"[", b"{", b":")
 """How a line ends before the rest of its value."""
 
 
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
     """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
     those of the files before, to which its own are added."""
-    read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
+    read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
     yield from group_traces(import_entries(read(source)), traces)
 
 
-def _lines_read(source: Source) -> Iterator[LogEntry]:
+def _read_lines(source: Source) -> Iterator[LogEntry]:
     for line in lines_of(source):
-        entry = line if isinstance(line, UnreadableRecord) else _parsed_line(line, source)
+        entry = line if isinstance(line, UnreadableRecord) else _parse_line(line, source)
         if isinstance(entry, Record) and is_cassette(entry.value):
-            yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _kept(entry.value))
+            yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _latest_in(entry.value))
         else:
             yield entry
 
 
-def _document_read(source: Source) -> Iterator[LogEntry]:
+def _read_document(source: Source) -> Iterator[LogEntry]:
     broken = False
     for piece in _pieces(raw_lines_of(source)):
         if isinstance(piece, UnreadableRecord):
@@ -77,18 +77,18 @@ def is_document(source: Source) -> bool:
     lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
         return False
-    first = _value(lines[0])
+    first = _parse_or_none(lines[0])
     if len(lines) == 1:
         return first is None or conversations_in(first) is not None or is_cassette(first)
     if lines[0] in (b"[", b"{"):
         return True
     is_log = isinstance(first, list | dict) or _is_broken_log(lines)
-    return not (is_log or any(_is_record(_value(line)) for line in lines))
+    return not (is_log or any(_is_record(_parse_or_none(line)) for line in lines))
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:
     """Whether the lines all begin like objects, and do not go on."""
-    goes_on = all(line.endswith(_GOES_ON) for line in lines[:-1])
+    goes_on = all(line.endswith(_CONTINUATIONS) for line in lines[:-1])
     return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
@@ -97,14 +97,14 @@ def _is_record(value: Any) -> bool:
     return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
 
 
-def _value(data: bytes) -> Any:
+def _parse_or_none(data: bytes) -> Any:
     try:
         return parse(data)
     except (ValueError, RecursionError):
         return None
 
 
-def _parsed_line(line: NumberedLine, source: Source) -> LogEntry:
+def _parse_line(line: NumberedLine, source: Source) -> LogEntry:
     where = f"{source.display_name}:{line.number}"
     try:
         value = parse(line.data)
@@ -151,26 +151,26 @@ def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[Number
     """Lines put together until all their brackets are closed, each piece with the number of its first line.
     A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
     after a line that is a closing bracket alone."""
-    held, number, depth, last = bytearray(), 0, 0, b""
+    buffer, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
         if isinstance(line, UnreadableRecord):
             yield line
             return
         stripped = line.data.strip()
-        if held and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
-            yield NumberedLine(number, bytes(held))
-            held, depth = bytearray(), 0
-        if not stripped and not held:
+        if buffer and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
+            yield NumberedLine(number, bytes(buffer))
+            buffer, depth = bytearray(), 0
+        if not stripped and not buffer:
             continue
-        number = number if held else line.number
-        held += line.data
+        number = number if buffer else line.number
+        buffer += line.data
         last = stripped or last
-        depth += _opened_in(line.data)
+        depth += _bracket_balance(line.data)
         if depth <= 0:
-            yield NumberedLine(number, bytes(held))
-            held, depth = bytearray(), 0
-    if held:
-        yield NumberedLine(number, bytes(held))
+            yield NumberedLine(number, bytes(buffer))
+            buffer, depth = bytearray(), 0
+    if buffer:
+        yield NumberedLine(number, bytes(buffer))
 
 
 def _is_debris(piece: NumberedLine) -> bool:
@@ -178,7 +178,7 @@ def _is_debris(piece: NumberedLine) -> bool:
     return not piece.data.lstrip().startswith((b"{", b"["))
 
 
-def _opened_in(line: bytes) -> int:
+def _bracket_balance(line: bytes) -> int:
     """How many brackets a line opens more than it closes. No text of JSON goes over the end of a line."""
     if not _BRACKET.search(line):
         return 0
@@ -192,7 +192,7 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
     try:
         value = parse(data)
     except (ValueError, RecursionError):
-        yield from _one_by_one(piece._replace(data=data), source)
+        yield from _parse_one_by_one(piece._replace(data=data), source)
     else:
         if key := repeated_key(value, data):
             yield UnreadableRecord(f"{source.display_name}:{piece.number}", _REPEATED.format(key=key))
@@ -200,7 +200,7 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         yield from _records_of(value, data, piece.number, source)
 
 
-def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
+def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
     """The records up to the first that cannot be read, which is reported at its place."""
     try:
         text = replace_json_surrogates(piece.data.decode("utf-8"))
@@ -209,17 +209,17 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         yield UnreadableRecord(f"{source.display_name}:{line}", "not UTF-8")
         return
     at = 0
-    while (at := _past_gap(text, at)) < len(text):
+    while (at := _skip_gap(text, at)) < len(text):
         line = piece.number + text.count("\n", 0, at)
         try:
             value, end = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            before = list(_before(error, text, at, piece.number, source))
+            before = list(_conversations_before(error, text, at, piece.number, source))
             yield from before
             line = piece.number + error.lineno - 1
-            told = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
+            reason = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
             hides_rest = bool(at or before)
-            yield UnreadableRecord(f"{source.display_name}:{line}", f"not JSON: {told}", hides_rest)
+            yield UnreadableRecord(f"{source.display_name}:{line}", f"not JSON: {reason}", hides_rest)
             return
         except (ValueError, RecursionError) as error:
             yield UnreadableRecord(
@@ -230,11 +230,13 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         at = end
 
 
-def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source: Source) -> Iterator[Record]:
+def _conversations_before(
+    error: json.JSONDecodeError, text: str, at: int, number: int, source: Source
+) -> Iterator[Record]:
     """The conversations of a list that come before what cannot be read in it."""
     if text[at] != "[":
         return
-    at = _past_gap(text, at + 1)
+    at = _skip_gap(text, at + 1)
     while at < error.pos:
         line = number + text.count("\n", 0, at)
         try:
@@ -244,10 +246,10 @@ def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source
         if not _is_conversation(value) or _has_role(value):
             return
         yield Record(value, f"{source.display_name}:{line}")
-        at = _past_gap(text, at)
+        at = _skip_gap(text, at)
 
 
-def _past_gap(text: str, at: int) -> int:
+def _skip_gap(text: str, at: int) -> int:
     found = _GAP.match(text, at)
     return found.end() if found else at
 
@@ -264,26 +266,27 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
     around: tuple[Unplaced, ...] = ()
     if isinstance(value, dict):
         around = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
-    below = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
+    line_offsets = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
     for index, item in enumerate(inside):
-        further = below[index] if index < len(below) else 0
-        yield Record(item, f"{source.display_name}:{line + further}", around=around)
+        offset = line_offsets[index] if index < len(line_offsets) else 0
+        yield Record(item, f"{source.display_name}:{line + offset}", around=around)
 
 
 def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:
     start = text.index(f'"{INTERACTIONS}"')
     try:
-        below = _lines_of_items(text[start:])
+        line_offsets = _lines_of_items(text[start:])
     except ValueError:  # another key of that name comes first
-        start, below = 0, []
+        start, line_offsets = 0, []
     line += text.count("\n", 0, start)
-    for at in _kept(value):
+    for at in _latest_in(value):
         yield Record(
-            value[INTERACTIONS][at], f"{source.display_name}:{line + (below[at] if at < len(below) else 0)}"
+            value[INTERACTIONS][at],
+            f"{source.display_name}:{line + (line_offsets[at] if at < len(line_offsets) else 0)}",
         )
 
 
-def _kept(cassette: Any) -> Iterator[int]:
+def _latest_in(cassette: Any) -> Iterator[int]:
     return latest_interactions(cassette[INTERACTIONS])
 
 
@@ -317,7 +320,7 @@ def _has_role(value: Any) -> bool:
 
 def _is_conversation(value: Any) -> bool:
     if isinstance(value, dict):
-        places = _OF_MESSAGES if "role" in value else MESSAGE_KEYS
+        places = _LIST_KEYS_OF_MESSAGES if "role" in value else MESSAGE_KEYS
         if any(isinstance(value.get(key), list) for key in places) or is_exchange(value) or is_row(value):
             return True
     elif isinstance(value, list) and any(map(is_message, value)):
@@ -331,7 +334,7 @@ def _lines_of_items(text: str) -> list[int]:
     lines: list[int] = []
     counted, line = 0, 0
     while True:
-        at = _past_gap(text, at)
+        at = _skip_gap(text, at)
         if at >= len(text) or text[at] == "]":
             return lines
         line += text.count("\n", counted, at)

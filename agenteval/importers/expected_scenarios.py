@@ -40,15 +40,15 @@ class ExpectedScenarios:
                 self._strangers[recorded.key.scenario] = None
             return recorded
         self._met.add(expected.id)
-        own = recorded.scenario
+        recorded_scenario = recorded.scenario
         expect = expected.expect
-        if own.expect.allow_empty and expect.allow_empty is None:
+        if recorded_scenario.expect.allow_empty and expect.allow_empty is None:
             expect = expect.model_copy(update={"allow_empty": True})
         scenario = expected.model_copy(
             update={
-                "tools": self._joined_tools(own.tools, expected),
-                "facts": expected.facts + own.facts,
-                "policy": own.policy,
+                "tools": self._joined_tools(recorded_scenario.tools, expected),
+                "facts": expected.facts + recorded_scenario.facts,
+                "policy": recorded_scenario.policy,
                 "expect": expect,
             }
         )
@@ -87,20 +87,20 @@ class ExpectedScenarios:
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
         known = self._tools
         if known is None or known[0] is not recorded or known[1] != expected.id:
-            self._tools = known = (recorded, expected.id, _tools(recorded, expected.tools))
+            self._tools = known = (recorded, expected.id, _join_tools(recorded, expected.tools))
         return known[2]
 
 
-def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
+def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
     """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written,
     else as the tools themselves hint. Nothing answers here: mocks have no part in it."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
-        own, wanted = recorded.get(name, Tool()), expected.get(name, Tool())
-        marked = wanted if wanted.is_marked else own
+        recorded_tool, expected_tool = recorded.get(name, Tool()), expected.get(name, Tool())
+        marked = expected_tool if expected_tool.is_marked else recorded_tool
         joined[name] = Tool(
-            description=own.description or wanted.description,
-            parameters=own.parameters or wanted.parameters,
+            description=recorded_tool.description or expected_tool.description,
+            parameters=recorded_tool.parameters or expected_tool.parameters,
             reads=marked.reads,
             writes=marked.writes,
             destructive=marked.destructive,
@@ -119,7 +119,14 @@ def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory
     turns: list[Turn] = []
     unsaid: list[tuple[int, ScriptedTurn]] = []
     for turn in trajectory.turns:
-        at = next((n for n, (_, e) in enumerate(entries) if _words(e.user) == _words(turn.user)), None)
+        at = next(
+            (
+                n
+                for n, (_, e) in enumerate(entries)
+                if _normalized_words(e.user) == _normalized_words(turn.user)
+            ),
+            None,
+        )
         if at is not None:
             unsaid += entries[:at]
             turn = turn.model_copy(update={"script": entries[at][0]})
@@ -130,16 +137,16 @@ def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory
     return trajectory.model_copy(update={"turns": tuple(turns)}), missed
 
 
-def _words(message: str) -> list[str]:
+def _normalized_words(message: str) -> list[str]:
     return message.casefold().split()
 
 
 def _missing_turn_check(expected: Scenario, index: int) -> Check:
-    said = f"turn {index + 1} of the scenario was not said, or not answered"
+    problem = f"turn {index + 1} of the scenario was not said, or not answered"
     return Check(
         name=MISSING_TURNS,
         passed=None,
-        detail=f"{said}: what is expected of it was not checked",
+        detail=f"{problem}: what is expected of it was not checked",
         where=expected.where(f"turns.{index}"),
     )
 

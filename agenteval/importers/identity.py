@@ -35,12 +35,12 @@ class FieldPaths:
     @property
     def options(self) -> Mapping[str, str]:
         """Those that were given, by the option that gave them."""
-        given = {
+        paths = {
             "--scenario-from": self.scenario,
             "--epoch-from": self.epoch,
             "--outcome-from": self.outcome,
         }
-        return {option: path for option, path in given.items() if path is not None}
+        return {option: path for option, path in paths.items() if path is not None}
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Naming:
     def name_conversation(self, read: ImportedConversation, where: str) -> RecordedConversation:
         notes = list(read.notes)
         self._agent = read.agent or AGENT
-        name = self._unique(read.id or where, notes)
+        name = self._unique_name(read.id or where, notes)
         scenario_id = self._scenario_id(read.record, notes)
         if not scenario_id:
             scenario_id = read.id if read.id in self.scenarios else name
@@ -81,7 +81,7 @@ class Naming:
 
     def name_unreadable(self, entry: UnreadableRecord) -> RecordedConversation:
         """What could not be read has a place in the report, too."""
-        key = SampleKey(scenario=self._unique(entry.where, []), agent=self._agent)
+        key = SampleKey(scenario=self._unique_name(entry.where, []), agent=self._agent)
         stop = Stop(
             reason=StopReason.UNREADABLE,
             detail=f"{entry.where}: {entry.reason}",
@@ -95,7 +95,7 @@ class Naming:
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
             variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
-            key = key.model_copy(update={"variant": self._unique(variant, [])})
+            key = key.model_copy(update={"variant": self._unique_name(variant, [])})
         self._keys.add(_identity(key))
         return replace(recorded, key=key)
 
@@ -110,13 +110,13 @@ class Naming:
         }
         return copy_with(_PARTIAL if read.parsed.is_partial else _SCENARIO, fields)
 
-    def _unique(self, name: str, notes: list[str]) -> str:
+    def _unique_name(self, name: str, notes: list[str]) -> str:
         key = (self._agent, name)
         times = self._ids[key] = self._ids.get(key, 0) + 1
         if times == 1:
             return name
         notes.append("an id is used twice; a number was added to distinguish the conversations")
-        return self._unique(f"{name}#{times}", [])
+        return self._unique_name(f"{name}#{times}", [])
 
     def _scenario_id(self, record: Any, notes: list[str]) -> str:
         if self.paths.scenario is None:
@@ -133,11 +133,11 @@ class Naming:
         following = self._epochs.get(scenario, 0)
         epoch = following
         if self.paths.epoch is not None:
-            there = find_value(record, self.paths.epoch)
-            found = _count(there)
+            value = find_value(record, self.paths.epoch)
+            found = _parse_count(value)
             if found is None:
                 path = self.paths.epoch
-                is_there = there is not MISSING and there is not None
+                is_there = value is not MISSING and value is not None
                 what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
                 notes.append(f"{what}: counted in the order of the file")
             else:
@@ -164,7 +164,7 @@ def _identity(key: SampleKey) -> tuple[str, str, int, str]:
     return key.scenario, key.agent, key.epoch, key.variant
 
 
-def _count(value: Any) -> int | None:
+def _parse_count(value: Any) -> int | None:
     """A number from 0, also where it is written as text."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)

@@ -99,7 +99,7 @@ class _JournalReplay:
             case TurnFinished():
                 self._turns.setdefault(event.key, {})[event.index] = event.turn
             case Scored():
-                self._note(event)
+                self._keep_scores(event)
             case SampleFinished():
                 yield from self._finish(event)
             case RunFinished() | RunResumed():
@@ -122,7 +122,7 @@ class _JournalReplay:
         self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
         return True
 
-    def _note(self, event: Scored) -> None:
+    def _keep_scores(self, event: Scored) -> None:
         known = [
             item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, MISSING_TURNS)
         ]
@@ -188,7 +188,7 @@ def _is_cut_short(recorded: RecordedConversation) -> bool:
     return stop is None or stop.is_cut_short
 
 
-_OF_CALLS = (b'"type":"run_started"', b'"type":"calls_seen"')
+_CALL_EVENT_MARKS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 
 def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
@@ -197,7 +197,7 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
     started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
     for line in lines:
-        if not any(mark in line for mark in _OF_CALLS):
+        if not any(mark in line for mark in _CALL_EVENT_MARKS):
             continue
         try:
             event = journal.event_from_json(line)
@@ -207,13 +207,13 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
             started = event
         elif isinstance(event, CallsSeen):
             evidence.setdefault(event.agent, set()).add(event.evidence)
-    return _found(started.plan, evidence) if started else {}
+    return _final_visibility(started.plan, evidence) if started else {}
 
 
 def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
     """Return, by agent, what stands for its secrets in a run. ``lines``: of its journal."""
     for line in lines:
-        if _OF_CALLS[0] in line:
+        if _CALL_EVENT_MARKS[0] in line:
             with suppress(ValidationError):
                 event = journal.event_from_json(line)
                 if isinstance(event, RunStarted):
@@ -221,7 +221,9 @@ def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
     return {}
 
 
-def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:
+def _final_visibility(
+    plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]
+) -> dict[str, KnownVisibility]:
     """Return what is known of each agent of a run that is over; what the author declared stays his word."""
     known = {name: each for name, each in plan.visibility.items() if each.is_authors}
     passthrough = plan.suite.unmocked_tools == "passthrough"

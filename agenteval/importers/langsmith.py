@@ -25,17 +25,17 @@ from agenteval.messages.json_fields import first_nonempty, first_text, list_at, 
 
 _KIND = "run_type"
 _NESTED = "child_runs"
-_PLACES = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
+_TRACE_KEYS = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
 """By which a run is known to be one of a trace; a row of a data set may have all else of it."""
 _THREADS = ("thread_id", "session_id", "conversation_id")
 """What the metadata of a run name its thread by."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
-_READ = frozenset((
+_READ_FIELDS = frozenset((
     "inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED, "parent_run_ids",
     *_WITHIN, "feedback_stats",
 ))  # fmt: skip
-_NOWHERE = ""
+_NO_RUN = ""
 """The id of no run."""
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -47,7 +47,7 @@ def is_langsmith_run(value: Any) -> bool:
 
 def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
     """The spans of what is ours."""
-    return [span for run in (value if isinstance(value, list) else [value]) for span in _spans(run, {})]
+    return [span for run in (value if isinstance(value, list) else [value]) for span in _run_spans(run, {})]
 
 
 def outermost_in(value: Any) -> dict[str, Any]:
@@ -59,18 +59,18 @@ def outermost_in(value: Any) -> dict[str, Any]:
 def _is_run(value: Any) -> bool:
     if not isinstance(value, dict) or not first_text(value, _KIND) or not first_text(value, "id"):
         return False
-    return bool(value.get(_NESTED)) or any(value.get(key) for key in _PLACES)
+    return bool(value.get(_NESTED)) or any(value.get(key) for key in _TRACE_KEYS)
 
 
-def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
+def _run_spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
     """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
     trace = first_text(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
-    span = _span(run, trace, str(outer.get("span_id") or ""), at)
+    span = _run_span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
     nested = run.get(_NESTED)
     for number, each in enumerate(list_of(nested)):
         if isinstance(each, dict):
-            yield from _spans(each, span, number)
+            yield from _run_spans(each, span, number)
 
 
 def _trace_of(run: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ def _ids_of(run: Mapping[str, Any]) -> list[str]:
     return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
-def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
+def _run_span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
     kind, name = first_text(run, _KIND).lower(), first_text(run, "name")
     identity = first_text(run, "id") or f"{outer}.{at}"
     parent = first_text(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
@@ -94,24 +94,24 @@ def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, 
     step = TracerStep(
         trace, identity, parent, name, kind, "langsmith.span.kind",
         run.get("start_time"), run.get("end_time"), error, _thread_of(extra),
-        events=_events(run), unread=objects_in(run, _READ, "langsmith"),
+        events=_events(run), unread=objects_in(run, _READ_FIELDS, "langsmith"),
         unseen=_unseen_around(run, parent),
     )  # fmt: skip
     if kind == "tool":
-        return to_span(_tool(step, run, first_text(extra, "tool_call_id")))
-    given, back = run.get("inputs"), run.get("outputs")
-    step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
+        return to_span(_with_tool_call(step, run, first_text(extra, "tool_call_id")))
+    inputs, outputs = run.get("inputs"), run.get("outputs")
+    step = step._replace(unread={**step.unread, "langsmith.inputs": inputs, "langsmith.outputs": outputs})
     if kind == "llm":
-        return to_span(_model(step, given, back, extra))
-    return to_span(step if parent else _request(step, run))
+        return to_span(_with_model_messages(step, inputs, outputs, extra))
+    return to_span(step if parent else _with_request(step, run))
 
 
-def _model(step: TracerStep, given: Any, back: Any, extra: Mapping[str, Any]) -> TracerStep:
-    talk = parse_step_messages(given, back).for_model()
+def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Mapping[str, Any]) -> TracerStep:
+    talk = parse_step_messages(inputs, outputs).for_model()
     what = f"the messages of the run '{step.name[:40]}', which are in no known form"
-    is_lost = (given and not talk.input_messages) or (back and not talk.output_messages)
-    lost = [unseen_steps(what, [_NOWHERE])] if is_lost else []
-    request = request_in(given, extra.get("invocation_params"))
+    is_lost = (inputs and not talk.input_messages) or (outputs and not talk.output_messages)
+    lost = [unseen_steps(what, [_NO_RUN])] if is_lost else []
+    request = request_in(inputs, extra.get("invocation_params"))
     return step._replace(
         request=request,
         unseen=[*step.unseen, *lost],
@@ -120,7 +120,7 @@ def _model(step: TracerStep, given: Any, back: Any, extra: Mapping[str, Any]) ->
     )
 
 
-def _request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
+def _with_request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
     """The outermost run: what a user asked and was answered."""
     talk = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
     unseen = [*step.unseen, *_unseen_within(run, talk)]
@@ -132,11 +132,11 @@ def _request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
     )
 
 
-def _tool(step: TracerStep, run: Mapping[str, Any], call_id: str) -> TracerStep:
-    back = run.get("outputs")
-    if isinstance(back, dict) and back.keys() == {"output"}:
-        back = back["output"]
-    result = result_in(None if back == {} else back)
+def _with_tool_call(step: TracerStep, run: Mapping[str, Any], call_id: str) -> TracerStep:
+    outputs = run.get("outputs")
+    if isinstance(outputs, dict) and outputs.keys() == {"output"}:
+        outputs = outputs["output"]
+    result = result_in(None if outputs == {} else outputs)
     call = call_attributes(call_arguments(run.get("inputs")), result, call_id)
     return step._replace(call=call, error=step.error or result.error)
 

@@ -87,7 +87,7 @@ class Reader:
     _met: set[str] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[RecordedConversation]:
-        for recorded in self._all():
+        for recorded in self._read_all():
             if self.search_texts and not self._is_wanted(recorded):
                 continue
             joined = self.expected.join_scenario(recorded)
@@ -95,24 +95,26 @@ class Reader:
                 self.warnings.add(note, joined.where)
             yield joined
 
-    def _all(self) -> Iterator[RecordedConversation]:
+    def _read_all(self) -> Iterator[RecordedConversation]:
         traces: TracePlaces = {}
         for source in self.sources:
             is_empty = True
-            for recorded in self._of_journal(source) if is_journal(source) else self._of_file(source, traces):
+            for recorded in (
+                self._read_journal(source) if is_journal(source) else self._read_file(source, traces)
+            ):
                 is_empty = False
                 yield recorded
             if is_empty:
                 self.warnings.add(f"{source.display_name} is empty: there was nothing in it to check")
 
-    def _of_journal(self, source: Source) -> Iterator[RecordedConversation]:
+    def _read_journal(self, source: Source) -> Iterator[RecordedConversation]:
         for sample in replay_journal(source, self.policy_of):
             if isinstance(sample, UnreadableRecord):
                 yield self.naming.name_unreadable(sample)
             else:
                 yield self.naming.name_replayed(sample)
 
-    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[RecordedConversation]:
+    def _read_file(self, source: Source, traces: TracePlaces) -> Iterator[RecordedConversation]:
         tool_sets = ToolSets()
         for entry in entries_of(source, traces):
             if isinstance(entry, Record):
@@ -136,7 +138,7 @@ class Reader:
         """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
-        for recorded in first._all():
+        for recorded in first._read_all():
             found |= {recorded.key.scenario, recorded.key.variant} & set(self.search_texts)
             if len(found) == len(set(self.search_texts)):
                 break
@@ -167,11 +169,11 @@ def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None
     first: Record | None = None
     for record in _records_in(sources) if options else ():
         first = first or record
-        missing = {option: path for option, path in missing.items() if not _is_in(record, option, path)}
+        missing = {option: path for option, path in missing.items() if not _has_value(record, option, path)}
         if not missing:
             return
     if missing and first is not None:
-        raise AuthorError(*(_nowhere(option, path, first) for option, path in missing.items()))
+        raise AuthorError(*(_missing_path_problem(option, path, first) for option, path in missing.items()))
     if missing and any(map(is_journal, sources)):
         names = ", ".join(missing)
         raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
@@ -182,7 +184,7 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
     return (entry for source in files for entry in entries_of(source) if isinstance(entry, Record))
 
 
-def _is_in(record: Record, option: str, path: str) -> bool:
+def _has_value(record: Record, option: str, path: str) -> bool:
     """Whether a record has a value there. Raises ``AuthorError`` for a list or an object."""
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
@@ -192,7 +194,7 @@ def _is_in(record: Record, option: str, path: str) -> bool:
     return found is not MISSING and found is not None
 
 
-def _nowhere(option: str, path: str, record: Record) -> Problem:
+def _missing_path_problem(option: str, path: str, record: Record) -> Problem:
     what = f"{option} {path}: no record has that"
     return Problem(what, suggest_path(record.as_logged, path), _place(record.where))
 

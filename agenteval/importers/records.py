@@ -31,12 +31,12 @@ from agenteval.messages.record_paths import MISSING
 from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
-_IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
-_TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
-_POLICIES = (
+_ID_KEYS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
+_TOOL_KEYS = ("tools", "functions", "available_tools", "tool_definitions")
+_POLICY_KEYS = (
     "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
 )  # fmt: skip
-_WITHIN = ("config", "toolConfig", "tool_config")
+_SETTINGS_KEYS = ("config", "toolConfig", "tool_config")
 """Where requests of Google's client and of Bedrock keep their instructions and tools."""
 _DEEPEST_TEXT = 4
 _ID_LIMIT = 200
@@ -68,12 +68,12 @@ class ToolSets:
     def __init__(self) -> None:
         self._read: list[_ToolSet] = []
 
-    def tools_of(self, declared: Any, tell: OnWarning) -> dict[str, Tool]:
+    def tools_of(self, declared: Any, warn: OnWarning) -> dict[str, Tool]:
         at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
-        known = self._read.pop(at) if at is not None else _tool_set(declared)
+        known = self._read.pop(at) if at is not None else _read_tool_set(declared)
         self._read = [known, *self._read[: _MOST_SETS - 1]]
         for text in known.warnings:
-            tell(text)
+            warn(text)
         return known.tools
 
 
@@ -83,10 +83,10 @@ class _ToolSet(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _tool_set(declared: Any) -> _ToolSet:
-    told: dict[str, None] = {}
-    tools = _tools(declared, told.setdefault)
-    return _ToolSet(declared, tools, tuple(told))
+def _read_tool_set(declared: Any) -> _ToolSet:
+    warnings: dict[str, None] = {}
+    tools = _read_tools(declared, warnings.setdefault)
+    return _ToolSet(declared, tools, tuple(warnings))
 
 
 def read_conversation(
@@ -102,20 +102,22 @@ def read_conversation(
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
-    logged = _logged(record)
+    logged = _find_messages(record)
     require_one_conversation(logged.messages)
-    notes = dict.fromkeys((*_of_several_users(logged.messages), *logged.notes))
+    notes = dict.fromkeys((*_several_users_warnings(logged.messages), *logged.notes))
     fields = object_of(record)
     outer = (fields, *logged.requests)
-    places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
-    tools = tool_sets.tools_of(first_nonempty(_TOOLS, *places), notes.setdefault)
+    places = (*outer, *(object_at(each, key) for each in outer for key in _SETTINGS_KEYS))
+    tools = tool_sets.tools_of(first_nonempty(_TOOL_KEYS, *places), notes.setdefault)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
     talk = parse_conversation(
         logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or CallFreeNames()
     )
     if tools:
         tools = {**tools, **{name: Tool() for name in sorted(talk.provider_tools - tools.keys())}}
-    policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
+    policies = dict.fromkeys(
+        (talk.policy, *(_text(each.get(key)) for each in places for key in _POLICY_KEYS))
+    )
     return ImportedConversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
@@ -128,18 +130,18 @@ def read_conversation(
     )
 
 
-def _of_several_users(messages: Sequence[Any]) -> Iterator[str]:
+def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
     users = users_in(messages)
     if len(users) > 1:
         names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
         yield f"{len(users)} people write as the user ({names}): they are read as one"
 
 
-def _logged(record: Any) -> LoggedMessages:
+def _find_messages(record: Any) -> LoggedMessages:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
-            keys = ", ".join(_keys_of(next(iter(objects_of(record)), {})))
+            keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
             raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORTER_REMEDY}"))
         return LoggedMessages(record)
@@ -167,32 +169,32 @@ _TEXTS = ("text", "content", "parts")
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
-    if is_message(record) and not _OF_MESSAGES.isdisjoint(record):
+    if is_message(record) and not _MESSAGE_FIELDS.isdisjoint(record):
         return 'it is one message: write all of a conversation in one record, {"messages": […]}'
     if found := next((key for key in MESSAGE_KEYS if key in record), None):
-        others = ", ".join(key for key in _keys_of(record) if key != found)
-        beside = f" beside {others}" if others else ""
-        there = f"there is {describe_json_type(record[found])}{beside}"
+        others = ", ".join(key for key in _shown_keys(record) if key != found)
+        other_keys = f" beside {others}" if others else ""
+        there = f"there is {describe_json_type(record[found])}{other_keys}"
         return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
-    keys = _keys_of(record)
+    keys = _shown_keys(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
     near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
     return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORTER_REMEDY}"
 
 
-def _keys_of(record: Mapping[str, Any]) -> list[str]:
+def _shown_keys(record: Mapping[str, Any]) -> list[str]:
     return [str(key)[:40] for key in record][:_MOST_KEYS]
 
 
 _MOST_KEYS = 12
 
 
-_OF_MESSAGES = frozenset(("role", "content"))
+_MESSAGE_FIELDS = frozenset(("role", "content"))
 
 
 def _id(fields: Mapping[str, Any]) -> str:
-    for key in _IDS:
+    for key in _ID_KEYS:
         value = fields.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()[:_ID_LIMIT]
@@ -209,20 +211,20 @@ def _agent(fields: Mapping[str, Any]) -> str:
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tools(declared: Any, tell: OnWarning) -> dict[str, Tool]:
+def _read_tools(declared: Any, warn: OnWarning) -> dict[str, Tool]:
     if isinstance(declared, str):
         declared = parse_or(declared, MISSING)
         if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
-            tell(_UNREAD_TOOL)
+            warn(_UNREAD_TOOL)
     if isinstance(declared, dict):
         declared = [{"name": name, **object_of(each)} for name, each in declared.items()]
     tools: dict[str, Tool] = {}
     for schema in (schema for each in list_of(declared) for schema in _schemas(each)):
-        name, tool = _tool(schema)
+        name, tool = _read_tool(schema)
         if name and tool:
             tools[name] = tool
         else:
-            tell(_UNREAD_TOOL)
+            warn(_UNREAD_TOOL)
     return tools
 
 
@@ -241,7 +243,7 @@ def _schemas(declared: Any) -> list[Any]:
     return [declared]
 
 
-def _tool(schema: Any) -> tuple[str, Tool | None]:
+def _read_tool(schema: Any) -> tuple[str, Tool | None]:
     if isinstance(schema, str):
         return schema, Tool()
     if not isinstance(schema, dict):

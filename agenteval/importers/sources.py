@@ -49,25 +49,25 @@ def find_sources(
     for name in names:
         path = cwd / name
         if path.is_dir():
-            inside = _in_folder(path)
-            found += [Source(each, _shown(each, cwd)) for each in inside]
-            left_out = _left_out(path)
+            inside = _record_files(path)
+            found += [Source(each, _display_name(each, cwd)) for each in inside]
+            left_out = _skipped_folders(path)
             if not inside:
                 what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
             elif left_out:
                 warn(f"{left_out} in the folder {name}: name them too")
         elif path.exists():
-            found.append(Source(path, _shown(path, cwd)))
+            found.append(Source(path, _display_name(path, cwd)))
         else:
-            problems.append(Problem(f"{name}: there is no such file or folder", _neighbour(path)))
-    problems += [problem for source in found for problem in _unopenable(source)]
+            problems.append(Problem(f"{name}: there is no such file or folder", _suggest_name(path)))
+    problems += [problem for source in found for problem in _file_problems(source)]
     if problems:
         raise AuthorError(*problems)
     return list(dict.fromkeys(found))
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _record_files(folder: Path) -> list[Path]:
     if (folder / JOURNAL).is_file():
         return [folder / JOURNAL]
     # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
@@ -75,7 +75,7 @@ def _in_folder(folder: Path) -> list[Path]:
     return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
 
 
-def _left_out(folder: Path) -> str:
+def _skipped_folders(folder: Path) -> str:
     """The folders in a folder that is none of a run."""
     if (folder / JOURNAL).is_file():
         return ""
@@ -83,7 +83,7 @@ def _left_out(folder: Path) -> str:
     return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
 
 
-def deduplicate_sources(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
+def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
     """Without what is one file under several names, or was named again; ``tell`` hears of it."""
     known: dict[str, Source] = {}
     for source in sources:
@@ -94,11 +94,11 @@ def deduplicate_sources(sources: Iterable[Source], tell: Callable[[str], None]) 
                 if first.display_name != source.display_name
                 else " is named twice"
             )
-            tell(f"{first.display_name}{other}: it was read once")
+            warn(f"{first.display_name}{other}: it was read once")
     return list(known.values())
 
 
-def _neighbour(path: Path) -> str:
+def _suggest_name(path: Path) -> str:
     from agenteval.core.errors import did_you_mean
 
     try:
@@ -108,14 +108,14 @@ def _neighbour(path: Path) -> str:
     return near if near.startswith("did you mean") else ""
 
 
-def _shown(path: Path, cwd: Path) -> str:
+def _display_name(path: Path, cwd: Path) -> str:
     try:
         return path.relative_to(cwd).as_posix()
     except ValueError:
         return str(path)
 
 
-def _unopenable(source: Source) -> Iterator[Problem]:
+def _file_problems(source: Source) -> Iterator[Problem]:
     try:
         with source.path.open("rb") as file:
             start = file.read(4)
@@ -129,10 +129,10 @@ def _unopenable(source: Source) -> Iterator[Problem]:
             "the file is compressed with zstd", "decompress it, or use gzip", Place(source.display_name)
         )
     elif start.startswith(b"PK\x03\x04"):
-        yield _of_zip(source)
+        yield _zip_problem(source)
 
 
-def _of_zip(source: Source) -> Problem:
+def _zip_problem(source: Source) -> Problem:
     if source.display_name.lower().endswith(".eval"):
         remedy = "write it as JSON: inspect log convert --to json --output-dir logs FILE.eval; then name that"
         return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.display_name))
@@ -160,7 +160,7 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
     """The lines as they are; of packed data that are damaged, those before the damage."""
     number = 0
     try:
-        with _opened(source.path) as file:
+        with _open(source.path) as file:
             for number, data in enumerate(file, start=1):
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
@@ -168,15 +168,15 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
         yield UnreadableRecord(f"{source.display_name}:{number + 1}", why, hides_rest=True)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
-        return cast(IO[bytes], BufferedReader(_Unpacked(path), _PIECE))
+        return cast(IO[bytes], BufferedReader(_UnpackedGzip(path), _PIECE))
     return path.open("rb", buffering=_PIECE)
 
 
-class _Unpacked(RawIOBase):
+class _UnpackedGzip(RawIOBase):
     """What a gzip file holds. ``GzipFile`` fills a whole buffer at once, and where its data end too early
     what it had unpacked by then would be lost with it; here it is given first."""
 
@@ -207,11 +207,11 @@ def check_journals(sources: Iterable[Source]) -> None:
     for source in filter(is_journal, sources):
         first = next(lines_of(source))
         try:
-            said = parse(first.data) if isinstance(first, NumberedLine) else None
+            event = parse(first.data) if isinstance(first, NumberedLine) else None
         except (ValueError, RecursionError):
             continue
-        if isinstance(said, dict):
-            check_journal_version(said, Place(source.display_name, 1))
+        if isinstance(event, dict):
+            check_journal_version(event, Place(source.display_name, 1))
 
 
 def parse(data: bytes) -> Any:
@@ -242,7 +242,7 @@ def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
     source = Source(Path(file.name), shown)
-    if problems := list(_unopenable(source)):
+    if problems := list(_file_problems(source)):
         raise AuthorError(*problems)
     return source
 

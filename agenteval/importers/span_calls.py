@@ -96,17 +96,17 @@ def has_served(spans: Iterable[RawSpan], root: str) -> bool:
 def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
     """``without``: calls that are known otherwise, each of which is left out once."""
     tree, without = SpanTree(spans), list(without)
-    calls, unread = _calls_in(tree)
+    calls, unread = _collect_calls(tree)
     for span in tree.models():
-        _answer(tree.contents_of(span), calls)
-    rest = _matched(calls, without).rest
-    rest.sort(key=lambda call: call.start)
-    unclear = dict.fromkeys(call.name for call in rest if call.args is None)
-    if unseen := _unread(tree, [*calls, *without]):
-        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
+        _add_results_from_input(tree.contents_of(span), calls)
+    new_calls = _match_known(calls, without).rest
+    new_calls.sort(key=lambda call: call.start)
+    unclear = dict.fromkeys(call.name for call in new_calls if call.args is None)
+    if unseen := _find_unread(tree, [*calls, *without]):
+        unseen = _find_unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
     unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
     unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
-    messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
+    messages = [message for number, call in enumerate(new_calls) for message in _messages_of(call, number)]
     return TracedTurn(tuple(messages), _usage(tree), tuple(unclear), tuple(dict.fromkeys(unplaced)))
 
 
@@ -133,13 +133,16 @@ class SpanOnlyContent(NamedTuple):
 
 
 def find_span_only_content(
-    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[Span]
+    tree: SpanTree,
+    known: Sequence[ToolCall],
+    known_before: Sequence[ToolCall],
+    separate_spans: Sequence[Span],
 ) -> SpanOnlyContent:
     """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
     ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
     among those of the trace."""
-    calls, unread = _calls_in(tree)
-    matched = _matched(calls, known)
+    calls, unread = _collect_calls(tree)
+    matched = _match_known(calls, known)
     results = {
         at: _result_of(call, known[at].id or call.id)
         for at, call in matched.places.items()
@@ -152,13 +155,13 @@ def find_span_only_content(
         found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
     now = [*tree.unplaced(), *unread]
     earlier: list[tuple[Span, Unplaced]] = []
-    for span, unseen in _unread(tree, [*calls, *known, *before], apart):
+    for span, unseen in _find_unread(tree, [*calls, *known, *known_before], separate_spans):
         (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
     return SpanOnlyContent(found, results, now, earlier)
 
 
-def _unread(
-    tree: SpanTree, known: Iterable[CallLike], apart: Sequence[Span] = ()
+def _find_unread(
+    tree: SpanTree, known: Iterable[CallLike], separate_spans: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
     """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
     what a span ``apart`` was asked with, and are not among those that are known."""
@@ -167,7 +170,7 @@ def _unread(
     found = []
     for span in tree.ordered:
         calls = unread_calls(span, tree.contents_of(span))
-        if span in apart:
+        if span in separate_spans:
             # What is said again may have other ids.
             asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
             calls = chain(
@@ -188,48 +191,50 @@ def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCal
             yield from step.tool_calls
 
 
-def _calls_in(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
+def _collect_calls(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
     """The calls of the spans, and what of the models' answers nobody could place."""
     calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
         if span.tool and not tree.is_within_tool(span, span.tool):
-            _take(_tool_call(span, tree), calls)
+            _add_unless_known(_to_traced_call(span, tree), calls)
     for span in tree.answers():
         answered = to_openai_messages_lenient(tree.contents_of(span).output_messages)
         unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(unplaced_phrases(answered))]
         for step in chat.parse_steps(answered):
             for call in step.tool_calls:
-                _merge(_TracedCall(span, call.name, call.args, call.id, tree.agent(span)), calls)
+                _merge_model_call(_TracedCall(span, call.name, call.args, call.id, tree.agent(span)), calls)
     return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: Span, tree: SpanTree) -> _TracedCall:
+def _to_traced_call(span: Span, tree: SpanTree) -> _TracedCall:
     result = span.first_attribute(RESULTS)
     return _TracedCall(
         span,
         span.tool,
-        _arguments(span.first_attribute(ARGUMENTS)),
+        _parse_arguments(span.first_attribute(ARGUMENTS)),
         str(span.first_attribute(CALL_IDS) or ""),
         tree.agent(span),
         has_result=result is not None or bool(span.error),
-        result=_json(result) if result is not None else {"error": span.error},
+        result=_parse_json(result) if result is not None else {"error": span.error},
         failed=bool(span.error),
         ran=True,
     )
 
 
-def _take(call: _TracedCall, calls: list[_TracedCall]) -> None:
+def _add_unless_known(call: _TracedCall, calls: list[_TracedCall]) -> None:
     if not call.id or all(call.id != each.id for each in calls):
         calls.append(call)
 
 
-def _merge(call: _TracedCall, calls: list[_TracedCall]) -> None:
+def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
     """A call that a model asked for: one that ran, or one more."""
-    ran = next((each for each in calls if call.id and each.id == call.id), None) or _free(call, calls)
+    ran = next((each for each in calls if call.id and each.id == call.id), None) or _find_unclaimed(
+        call, calls
+    )
     if ran is None:
         calls.append(call)
         return
@@ -238,7 +243,7 @@ def _merge(call: _TracedCall, calls: list[_TracedCall]) -> None:
     ran.agent = ran.agent or call.agent
 
 
-def _free(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
+def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
     """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
     free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
     free = [each for each in free if not (each.id and call.id)]
@@ -246,42 +251,42 @@ def _free(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None
     return next(chain(same, (each for each in free if each.args is None)), None)
 
 
-def _answer(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
+def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
     """Results that the model was sent, by the ids of their calls."""
-    waiting = {call.id: call for call in calls if call.id and not call.has_result}
-    if not waiting:
+    without_result = {call.id: call for call in calls if call.id and not call.has_result}
+    if not without_result:
         return
     results = (
         each for each in to_openai_messages_lenient(read.input_messages or ()) if each.get("role") == "tool"
     )
     for message in results:
-        if call := waiting.get(str(message.get("tool_call_id") or "")):
+        if call := without_result.get(str(message.get("tool_call_id") or "")):
             call.has_result, call.result = True, message.get("content")
 
 
-class _Matched(NamedTuple):
+class _MatchedCalls(NamedTuple):
     """Which calls of spans are known, by their places among these; the ``rest`` are not."""
 
     places: Mapping[int, _TracedCall]
     rest: list[_TracedCall]
 
 
-def _matched(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _Matched:
+def _match_known(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _MatchedCalls:
     calls = list(calls)
-    found = match_pairs(calls, known, _has_id_of, _does_same, _may_be)
+    found = match_pairs(calls, known, _has_id_of, _has_same_arguments, _may_be_same)
     rest = [call for at, call in enumerate(calls) if at not in found]
-    return _Matched({place: calls[at] for at, place in found.items()}, rest)
+    return _MatchedCalls({place: calls[at] for at, place in found.items()}, rest)
 
 
 def _has_id_of(call: _TracedCall, known: ToolCall) -> bool:
     return bool(known.id) and known.id == call.id
 
 
-def _does_same(call: _TracedCall, known: ToolCall) -> bool:
+def _has_same_arguments(call: _TracedCall, known: ToolCall) -> bool:
     return known.name == call.name and json_key(known.args) == json_key(call.args)
 
 
-def _may_be(call: _TracedCall, known: ToolCall) -> bool:
+def _may_be_same(call: _TracedCall, known: ToolCall) -> bool:
     return known.name == call.name and call.args is None
 
 
@@ -292,8 +297,8 @@ def _messages_of(call: _TracedCall, number: int) -> Iterator[Message]:
         made[chat.ARGUMENTS_UNKNOWN] = True
     else:
         made["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
-    said = {"role": "assistant", "content": None, "tool_calls": [made]}
-    yield {**said, "name": call.agent} if call.agent else said
+    answer = {"role": "assistant", "content": None, "tool_calls": [made]}
+    yield {**answer, "name": call.agent} if call.agent else answer
     if call.has_result:
         yield _result_of(call, identity)
 
@@ -303,9 +308,9 @@ def _result_of(call: _TracedCall, identity: str) -> Message:
     return {"role": "tool", "tool_call_id": identity, "content": call.result, "name": call.name, **status}
 
 
-def _arguments(written: Any) -> dict[str, Any] | None:
+def _parse_arguments(written: Any) -> dict[str, Any] | None:
     """As JSON, or as Python prints a dict, which some instrumentations write."""
-    value = _json(written)
+    value = _parse_json(written)
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)
@@ -313,7 +318,7 @@ def _arguments(written: Any) -> dict[str, Any] | None:
             return None
     if not isinstance(value, dict):
         return None
-    if value.keys() - _OF_SMOLAGENTS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
+    if value.keys() - _SMOLAGENTS_FIELDS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
         if value["args"]:
             return None  # nobody knows of which parameters they are
         value = value["kwargs"]
@@ -322,10 +327,10 @@ def _arguments(written: Any) -> dict[str, Any] | None:
     return chat.drop_unstorable({str(key): each for key, each in value.items()})
 
 
-_OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
+_SMOLAGENTS_FIELDS = frozenset(("sanitize_inputs_outputs",))
 
 
-def _json(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     return parse_or(value, value) if isinstance(value, str) else value
 
 

@@ -18,7 +18,7 @@ _KINDS = (
     "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
 )  # fmt: skip
 """Where a span says of which kind it is."""
-_OF_NO_KIND = frozenset(("", "span", "event", "unknown"))
+_UNKNOWN_KINDS = frozenset(("", "span", "event", "unknown"))
 _TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
 _MODELS = frozenset((
     "chat", "generate_content", "text_completion", "responses", "llm", "chat_model", "generation",
@@ -26,16 +26,17 @@ _MODELS = frozenset((
     "ai.streamobject.dostream",
 ))  # fmt: skip
 _AGENTS = frozenset(("agent", "invoke_agent"))
-_APART = frozenset(
+_AUXILIARY = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
 """Steps of which the models are asked about a conversation, and not in it."""
 _CYCLE = "execute_event_loop_cycle"
 """What Strands has around the spans of a model and its tools; some of its versions give no kind."""
-_WITHOUT_CALLS = frozenset((
-    *_AGENTS, *_APART, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt",
-    "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext", "ai.generateobject",
-    "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed",
+_KINDS_WITHOUT_CALLS = frozenset((
+    *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
+    "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
+    "ai.generateobject", "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed",
+    "ai.embedmany.doembed",
 ))  # fmt: skip
 """Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
 _CONVENTIONS = (
@@ -43,33 +44,33 @@ _CONVENTIONS = (
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
 )  # fmt: skip
 """How the attributes begin of what OpenTelemetry and its like have a word for, and no call of a tool is."""
-_SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
-_RUNNING = re.compile(r"running (?:\d+ )?tools?")
+_SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
+_RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
 """What Pydantic AI has around the spans of its tools."""
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
 CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
-_GIVEN = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
+_OWN_ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
           "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
           "lk.function_tool.arguments")  # fmt: skip
-_GIVEN_BACK = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
+_OWN_RESULTS = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
                "gcp.vertex.agent.tool_response", "lk.function_tool.output")  # fmt: skip
-ARGUMENTS = (*_GIVEN, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
+ARGUMENTS = (*_OWN_ARGUMENTS, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
              "input.value")  # fmt: skip
-RESULTS = (*_GIVEN_BACK, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
+RESULTS = (*_OWN_RESULTS, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
            "gen_ai.output", "output.value")  # fmt: skip
 TOOL_ATTRIBUTES = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
 """What the span of a tool tells of its call."""
-_BEFORE_NAMES = ("execute_tool ", "tools/call ")
-_FINISHED = (
+_TOOL_NAME_PREFIXES = ("execute_tool ", "tools/call ")
+_FINISH_ATTRIBUTES = (
     "gen_ai.response.finish_reasons",
     "ai.response.finishReason",
     "finish_reason",
     "llm.finish_reason",
 )
-_ASKS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
-_EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
+_TOOL_FINISH_REASONS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
+_KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
 """How the events of spans begin that are known: of these, the attributes are read as those of the span."""
 
 
@@ -80,11 +81,11 @@ spans are in its trace (``None``: unless any is within it)."""
 WHOLE_REQUEST = "whole"
 """Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
 came back may be anything, such as a state."""
-_OF_SPANS = frozenset((
+_SPAN_FIELDS = frozenset((
     "attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope",
     "instrumentationScope", "instrumentation_scope",
 ))  # fmt: skip
-_OF_ATTRIBUTES = frozenset((
+_CONVENTION_PREFIXES = frozenset((
     "ai", "agent", "all_messages_events", "aws", "code", "error", "exception", "final_result", "gcp",
     "gen_ai", "graph", "input", "langfuse", "langsmith", "lk", "llm", "logfire", "metadata", "mlflow",
     "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
@@ -97,7 +98,7 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
     """The kind that a span says it is of, in lower case; empty: it says none."""
     for key in _KINDS:
         kind = str(attributes.get(key) or "").strip('"').lower()
-        if kind not in _OF_NO_KIND:
+        if kind not in _UNKNOWN_KINDS:
             return kind
     return ""
 
@@ -106,15 +107,15 @@ def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
     """The tool that a span is a call of, whatever else it tells of the call; empty: it is something else. A
     kind that nobody knows is no objection to a tool's name. ``name``: of the span."""
     kind = kind_of(attributes)
-    if kind in _MODELS or kind in _WITHOUT_CALLS:
+    if kind in _MODELS or kind in _KINDS_WITHOUT_CALLS:
         return ""
-    before = next((each for each in _BEFORE_NAMES if name.startswith(each)), "")
-    is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(before and not kind)
+    prefix = next((each for each in _TOOL_NAME_PREFIXES if name.startswith(each)), "")
+    is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(prefix and not kind)
     names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
-    named = first_nonempty(names, attributes)
-    if isinstance(named, str) or not is_tool:
-        return named if isinstance(named, str) else ""
-    name = name.removeprefix(before)
+    tool = first_nonempty(names, attributes)
+    if isinstance(tool, str) or not is_tool:
+        return tool if isinstance(tool, str) else ""
+    name = name.removeprefix(prefix)
     return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
 
 
@@ -127,10 +128,12 @@ def is_known_tool(attributes: Mapping[str, Any]) -> bool:
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The calls that something names that is itself of no tool: the attribute that names each, its tool and
     its id, of which one or both may be missing."""
-    found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
+    found = [
+        key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
+    ]
     if found:
         yield found[0], first_text(attributes, *_NAMES), str(first_nonempty(CALL_IDS, attributes) or "")
-    for tool in list_at(attributes, "tools") if _RUNNING.fullmatch(name) else ():
+    for tool in list_at(attributes, "tools") if _RUNNING_TOOLS.fullmatch(name) else ():
         yield "tools", str(tool), ""
 
 
@@ -145,13 +148,13 @@ def is_agent(kind: str) -> bool:
 
 
 def is_auxiliary(kind: str) -> bool:
-    return kind in _APART
+    return kind in _AUXILIARY
 
 
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
     """Whether a model ended its answer to have a tool called."""
-    ends = str([attributes.get(key) for key in _FINISHED])
-    return any(word in ends for word in _ASKS)
+    ends = str([attributes.get(key) for key in _FINISH_ATTRIBUTES])
+    return any(word in ends for word in _TOOL_FINISH_REASONS)
 
 
 def unplaced_span(
@@ -163,15 +166,21 @@ def unplaced_span(
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
             return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
-        of = f"the span '{name[:40]}'"
+        owner = f"the span '{name[:40]}'"
         # Texts are searched for calls as JSON elsewhere, beside what was said before (``unread_calls``).
-        own = {
+        other_attributes = {
             key: value
             for key, value in attributes.items()
             if not isinstance(value, str) and not _is_of_convention(str(key))
         }
         return next(
-            iter((*unplaced_fields(span, _OF_SPANS, owner=of), *unplaced_fields(own, (), owner=of))), None
+            iter(
+                (
+                    *unplaced_fields(span, _SPAN_FIELDS, owner=owner),
+                    *unplaced_fields(other_attributes, (), owner=owner),
+                )
+            ),
+            None,
         )
     of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
@@ -182,13 +191,13 @@ def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str)
     if tool_in(name, attributes):
         return True
     if kind:
-        return kind in _MODELS or kind in _WITHOUT_CALLS
-    is_known = name == _CYCLE or span.get("kind") in _SERVED or bool(_RUNNING.fullmatch(name))
+        return kind in _MODELS or kind in _KINDS_WITHOUT_CALLS
+    is_known = name == _CYCLE or span.get("kind") in _SERVER_KINDS or bool(_RUNNING_TOOLS.fullmatch(name))
     return is_known or any(str(key).startswith(_CONVENTIONS) for key in attributes)
 
 
 def _is_of_convention(key: str) -> bool:
-    return key.startswith(_CONVENTIONS) or key.partition(".")[0] in _OF_ATTRIBUTES
+    return key.startswith(_CONVENTIONS) or key.partition(".")[0] in _CONVENTION_PREFIXES
 
 
 def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
@@ -203,5 +212,5 @@ def name_of_event(event: Mapping[str, Any]) -> str:
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:
     for event in (event for key in EVENT_LISTS for event in span.get(key) or ()):
         name = name_of_event(event) if isinstance(event, dict) else str(event)
-        if not name.startswith(_EVENTS):
+        if not name.startswith(_KNOWN_EVENT_PREFIXES):
             yield name or "without a name"

@@ -53,23 +53,23 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
         return None
     own, others = _outermost(holding, tree)
     reader = _ItemReader()
-    around = _around(holding, own, tree, reader)
+    outer = _outer_spans(holding, own, tree, reader)
     conversation = _ConversationTree(tree, reader)
-    heard: list[Span] = []
-    apart: list[Span] = []
-    for span in (each for each in holding if each not in around):
-        is_heard = span in own or (span in others and conversation.hand_over(span))
+    included: list[Span] = []
+    separate: list[Span] = []
+    for span in (each for each in holding if each not in outer):
+        is_included = span in own or (span in others and conversation.hand_over(span))
         if span in own:
-            conversation.hear(span)
-        (heard if is_heard else apart).append(span)
-    apart = [span for span in apart if not (span in others and conversation.take_over(span))]
+            conversation.add(span)
+        (included if is_included else separate).append(span)
+    separate = [span for span in separate if not (span in others and conversation.take_over(span))]
     conversation.put_in_turns()
-    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.ancestors(each)))
-    for span in outer:
-        conversation.hear_again(span)
-    request = _request_of([*reversed(outer), *heard], tree)
-    error = heard[-1].error if heard else ""
-    return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+    outer_first = sorted(outer, key=lambda each: -sum(1 for _ in tree.ancestors(each)))
+    for span in outer_first:
+        conversation.add_outer(span)
+    request = _request_of([*reversed(outer_first), *included], tree)
+    error = included[-1].error if included else ""
+    return SpanMessages(conversation.messages(), conversation.turns(), separate, request, error)
 
 
 def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
@@ -99,27 +99,27 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     return [*sorted(ran), *tools] if tools else []
 
 
-def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
+def _outer_spans(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
     """The spans around others that say what these say; those that they hold and that say nothing of it are
     taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
     themselves."""
     ordered = [span for span in holding if span in own]
     inner = tree.nested_spans(ordered)
-    units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
+    units = {span: _user_units(reader.units(span, tree)) for span in ordered if inner}
     found = []
     for outer, spans in inner.items():
         if outer not in own:
             continue  # taken out by a span around it
         others = [span for span in spans if not _shares(units[span], units[outer])]
-        says_same = not units[outer] or len(others) < len(spans)
-        if says_same:
+        repeats_inner = not units[outer] or len(others) < len(spans)
+        if repeats_inner:
             found.append(outer)
         elif tree.contents_of(outer).is_agent_io and any(
             tree.contents_of(each).output_messages for each in spans
         ):
             own.remove(outer)
             continue
-        if units[outer] and (not says_same or outer.raw.get(WHOLE_REQUEST)):
+        if units[outer] and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
             own.difference_update(others)
     return [span for span in found if span in own]
 
@@ -128,7 +128,7 @@ def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
     return any(_is_same(one, other) for one in some for other in others)
 
 
-def _asked_by(units: list[_Unit]) -> list[_Unit]:
+def _user_units(units: list[_Unit]) -> list[_Unit]:
     """The messages of users; where there are none, all."""
     return [each for each in units if each.role == "user"] or units
 
@@ -156,15 +156,15 @@ class _Item(NamedTuple):
     is_silent: bool = False
 
 
-def _item(message: Any) -> _Item:
-    said = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
-    if spoken := [each for each in said if each.calls or (each.role != "system" and each.has_text)]:
-        return _Item(_unit(spoken), message)
-    roles = [each.role for each in said]
+def _parse_item(message: Any) -> _Item:
+    parsed = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
+    if spoken := [each for each in parsed if each.calls or (each.role != "system" and each.has_text)]:
+        return _Item(_to_unit(spoken), message)
+    roles = [each.role for each in parsed]
     return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
 
 
-def _unit(spoken: Sequence[ParsedMessage]) -> _Unit:
+def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
     ids = frozenset(call.id for call in calls) - {""}
     named = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
@@ -190,7 +190,7 @@ class _ItemReader:
         last, same = self._last, 0
         while same < min(len(last), len(messages)) and last[same].message == messages[same]:
             same += 1
-        self._last = [*last[:same], *map(_item, messages[same:])]
+        self._last = [*last[:same], *map(_parse_item, messages[same:])]
         return self._last
 
     def units(self, span: Span, tree: SpanTree) -> list[_Unit]:
@@ -270,19 +270,19 @@ class _ConversationTree:
         self._last_in: dict[Span, _MessageNode] = {}
         self._before: Span | None = None
 
-    def hear(self, span: Span) -> None:
+    def add(self, span: Span) -> None:
         asked = self._reader.items(self._tree.contents_of(span).input_messages or ())
         start, gap = self._start_of([each.unit for each in asked if each.unit], span)
-        self._hear(span, asked, start, gap)
+        self._add(span, asked, start, gap)
 
-    def _hear(self, span: Span, asked: Sequence[_Item], start: _MessageNode, gap: Unplaced | None) -> None:
+    def _add(self, span: Span, asked: Sequence[_Item], start: _MessageNode, gap: Unplaced | None) -> None:
         first = len(self._nodes)
         read = self._tree.contents_of(span)
         answered = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
             len(read.input_messages or ()) :
         ]
-        asked_last = self._follow(start, asked)
-        end = self._follow(asked_last, answered, is_new=True)
+        asked_last = self._append(start, asked)
+        end = self._append(asked_last, answered, is_new=True)
         end.is_end, end.is_open = True, end.is_open or end is asked_last
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
@@ -295,7 +295,7 @@ class _ConversationTree:
         is_open = bool(self._last.unit.calls) and not self._last.follows
         goes_on = is_open and self._before is not None and self._before.is_before(span)
         if goes_on:
-            self._hear(span, (), self._last, _missing(span))
+            self._add(span, (), self._last, _maybe_missing(span))
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
@@ -307,7 +307,7 @@ class _ConversationTree:
         ]
         goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
         if goes_on:
-            self.hear(span)
+            self.add(span)
         return goes_on
 
     def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_MessageNode, Unplaced | None]:
@@ -319,15 +319,15 @@ class _ConversationTree:
         start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
         if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
-            return start, None if self._goes_on(node, units[known:], span) else _missing(span)
+            return start, None if self._is_continuous(node, units[known:], span) else _maybe_missing(span)
         for each in _path_to(self._last):
             if self._reach(each, units)[0] is self._last:
-                return each, _missing(span)  # only the end of what was said is repeated
+                return each, _maybe_missing(span)  # only the end of what was said is repeated
         self._starts.append(self._last)
         self._last.leave_unanswered(span)
-        return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
+        return self._last, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
 
-    def _goes_on(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
+    def _is_continuous(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
         """Whether nothing is missing between the last known message and those that are ``left`` of a span."""
         if not left:
             return not self._is_asked_again(span)
@@ -342,8 +342,8 @@ class _ConversationTree:
             node = found
         return node, len(units)
 
-    def _follow(self, node: _MessageNode, items: Sequence[_Item], *, is_new: bool = False) -> _MessageNode:
-        self._instruct(items)
+    def _append(self, node: _MessageNode, items: Sequence[_Item], *, is_new: bool = False) -> _MessageNode:
+        self._add_instructions(items)
         between: list[_Item] = []
         for item in items:
             if item.unit is None:
@@ -360,7 +360,7 @@ class _ConversationTree:
         node.attach(between)
         return node
 
-    def _instruct(self, items: Iterable[_Item]) -> None:
+    def _add_instructions(self, items: Iterable[_Item]) -> None:
         """Models are given their instructions with each question; they are said once, before all else."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
@@ -389,12 +389,12 @@ class _ConversationTree:
     def put_in_turns(self) -> None:
         self._nodes.sort(key=lambda node: node.turn)
 
-    def hear_again(self, span: Span) -> None:
+    def add_outer(self, span: Span) -> None:
         """What a span around others says: known, or one more message at its place."""
         last = self._last_in.get(span, self._root)
-        asked, items = self._items_again(span)
-        self._instruct(items)
-        at = self._begin_of([each.unit for each in items if each.unit], last)
+        asked, items = self._outer_items(span)
+        self._add_instructions(items)
+        at = self._start_of_outer([each.unit for each in items if each.unit], last)
         if self._tree.contents_of(span).is_agent_io and not last.is_unanswered:
             items = items[:asked]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
@@ -415,7 +415,7 @@ class _ConversationTree:
         self._ends[span] = node
         self._close_gaps(known)
 
-    def _items_again(self, span: Span) -> tuple[int, list[_Item]]:
+    def _outer_items(self, span: Span) -> tuple[int, list[_Item]]:
         """How many messages a span around others was asked with, and these with its answers."""
         read = self._tree.contents_of(span)
         asked, answered = (
@@ -441,7 +441,7 @@ class _ConversationTree:
             return max(at, self._nodes.index(last) + 1)
         return self._end_of_turn(at) if is_end else at
 
-    def _begin_of(self, units: Sequence[_Unit], last: _MessageNode) -> int:
+    def _start_of_outer(self, units: Sequence[_Unit], last: _MessageNode) -> int:
         """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
         may say the same in several turns."""
         if last not in self._nodes or [each.role for each in units].count("user") != 1:
@@ -480,10 +480,10 @@ def _path_to(node: _MessageNode) -> list[_MessageNode]:
     return path[::-1]
 
 
-_BY_AN_ID = " (gen_ai.conversation.id would join them)"
+_CONVERSATION_ID_HINT = " (gen_ai.conversation.id would join them)"
 
 
-def _missing(span: Span, hint: str = "") -> Unplaced:
+def _maybe_missing(span: Span, hint: str = "") -> Unplaced:
     name = span.name[:40]
     return Unplaced(
         f"what may have been said before the span '{name}', whose input does not go on from it{hint}"

@@ -34,17 +34,17 @@ class SpanTree:
         self.ordered = [*self._by_id.values()]
         if all(span.start is not None for span in self.ordered):
             self.ordered.sort(key=lambda span: span.start or 0)
-        self._read: dict[Span, SpanContents] = {}
-        self._meanwhile: dict[Span, bool] = {}
+        self._contents: dict[Span, SpanContents] = {}
+        self._is_nested_by_time: dict[Span, bool] = {}
         self._agents = [span for span in self.ordered if is_agent(span.kind)]
         self._conversations: dict[str, set[str]] = {}
         for span in self.ordered:
             self._conversations.setdefault(span.trace, set()).update(conversations_in(span.attributes))
 
     def contents_of(self, span: Span) -> SpanContents:
-        if span not in self._read:
-            self._read[span] = contents_of(span)
-        return self._read[span]
+        if span not in self._contents:
+            self._contents[span] = contents_of(span)
+        return self._contents[span]
 
     def ancestors(self, span: Span) -> Iterator[Span]:
         """The spans that it stands in, the innermost first."""
@@ -147,14 +147,14 @@ class SpanTree:
 
     def _is_asked_meanwhile(self, own: Span) -> bool:
         """Whether another agent's run went on around it, although it does not stand in that."""
-        if own not in self._meanwhile:
+        if own not in self._is_nested_by_time:
             above, name = {*self.ancestors(own)}, self._own_agent(own)
-            self._meanwhile[own] = any(
+            self._is_nested_by_time[own] = any(
                 own.is_during(each) and each not in above and self._own_agent(each) != name
                 for each in self._agents
                 if each.trace == own.trace
             )
-        return self._meanwhile[own]
+        return self._is_nested_by_time[own]
 
     def conversation(self, span: Span) -> str:
         """The id of the conversation that a span belongs to; empty: none, or its trace has several."""

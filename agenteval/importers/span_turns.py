@@ -39,8 +39,8 @@ class SpanTurns:
         around = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
         if around and len(around) == 1:
             return [*around]
-        own = self._of_trace.get(span.trace, self._all)
-        return [*own] if len(own) == 1 else self._by_time(span, own)
+        turns = self._of_trace.get(span.trace, self._all)
+        return [*turns] if len(turns) == 1 else self._by_time(span, turns)
 
     def _by_time(self, span: Span, turns: set[int]) -> list[int]:
         inner = [each for each in self._inner if self._known[each] in turns]

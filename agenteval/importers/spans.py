@@ -27,14 +27,14 @@ _ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 _IDS = ("span_id", "spanId")
-_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
-_AROUND = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
+_SPAN_KEYS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+_CONTEXT_KEYS = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
 RawSpan: TypeAlias = Mapping[str, Any]
 
 
 def is_span(value: Any) -> bool:
     """Whether a value is one span. OpenTelemetry leaves attributes out where there are none."""
-    if not isinstance(value, dict) or value.keys().isdisjoint(_OF_SPANS):
+    if not isinstance(value, dict) or value.keys().isdisjoint(_SPAN_KEYS):
         return False
     if "attributes" not in value:
         return not any(value.keys().isdisjoint(keys) for keys in (_STARTS, _TRACES, _IDS, ("name",)))
@@ -62,7 +62,10 @@ class Span:
         self.raw = raw
         self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
         self.name = str(raw.get("name") or "")
-        self.start, self.end = _moment(first_nonempty(_STARTS, raw)), _moment(first_nonempty(_ENDS, raw))
+        self.start, self.end = (
+            _parse_time(first_nonempty(_STARTS, raw)),
+            _parse_time(first_nonempty(_ENDS, raw)),
+        )
         self.own = dict(_pairs(raw.get("attributes")))
         self.events = [*_events_of(raw, self.own)]
 
@@ -103,7 +106,7 @@ class Span:
 
     def attributes_around(self) -> Iterator[dict[str, Any]]:
         """Those of what it is of: a service, a library. One may be of several."""
-        for value in (self.raw.get(key) for key in _AROUND):
+        for value in (self.raw.get(key) for key in _CONTEXT_KEYS):
             for each in objects_of(value if isinstance(value, list) else [value]):
                 yield dict(_pairs(each.get("attributes")))
 
@@ -120,7 +123,7 @@ class Span:
         return other.start < self.start and self.end < other.end  # type: ignore[operator]
 
 
-def _moment(value: Any) -> float | None:
+def _parse_time(value: Any) -> float | None:
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -135,7 +138,7 @@ def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[s
     """The attributes of each event, and the body that records of a log have. Some libraries keep the events
     in an attribute, each with its name among its own."""
     for event in (event for key in EVENT_LISTS for event in objects_of(span.get(key))):
-        body = {"body": _value(event["body"])} if event.get("body") else {}
+        body = {"body": _parse_value(event["body"])} if event.get("body") else {}
         yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
     for event in objects_of(read_json(attributes.get(EVENTS))):
         if isinstance(event.get(_NAME), str):
@@ -146,25 +149,25 @@ def is_message_event(name: str) -> bool:
     return name in ROLES_OF_EVENTS
 
 
-def _pairs(given: Any) -> list[tuple[str, Any]]:
-    if isinstance(given, dict):
-        return list(given.items())
-    listed = given if isinstance(given, list) else []
-    return [(str(each["key"]), _value(each.get("value"))) for each in listed if _has_key(each)]
+def _pairs(attributes: Any) -> list[tuple[str, Any]]:
+    if isinstance(attributes, dict):
+        return list(attributes.items())
+    listed = attributes if isinstance(attributes, list) else []
+    return [(str(each["key"]), _parse_value(each.get("value"))) for each in listed if _has_key(each)]
 
 
 def _has_key(value: Any) -> bool:
     return isinstance(value, dict) and "key" in value
 
 
-def _value(given: Any) -> Any:
+def _parse_value(written: Any) -> Any:
     """A value as OpenTelemetry's JSON has it: ``{"stringValue": …}``."""
-    if not isinstance(given, dict) or len(given) != 1:
-        return given
-    ((kind, value),) = given.items()
+    if not isinstance(written, dict) or len(written) != 1:
+        return written
+    ((kind, value),) = written.items()
     inner = value.get("values") if isinstance(value, dict) else None
     if kind == "arrayValue":
-        return [_value(each) for each in inner or ()]
+        return [_parse_value(each) for each in inner or ()]
     if kind == "kvlistValue":
         return dict(_pairs(inner))
-    return value if kind.endswith("Value") else given
+    return value if kind.endswith("Value") else written

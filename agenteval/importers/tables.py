@@ -50,16 +50,16 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
         where = f"{source.display_name}:{begins}"
         if header is None:
             header = [cell.strip() for cell in cells]
-            if why := _wrong_with(header):
+            if why := _header_problem(header):
                 yield UnreadableRecord(where, why)
                 return
         elif why := lines.why_not_text(since=begins):
             yield UnreadableRecord(where, why)
         elif any(cell.strip() for cell in cells):
-            yield _record(header, cells, where)
+            yield _row_record(header, cells, where)
 
 
-def _record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
+def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
         return UnreadableRecord(
@@ -67,20 +67,24 @@ def _record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry
         )
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
     columns = (
-        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)] if not _talk_in(header) else []
+        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
+        if not _conversation_column(header)
+        else []
     )
-    if empty := next((name for name in (*columns, _talk_in(header)) if name and name not in found), ""):
+    if empty := next(
+        (name for name in (*columns, _conversation_column(header)) if name and name not in found), ""
+    ):
         return UnreadableRecord(
             where, f"the cell of the column '{empty}' is empty: what was said is not known"
         )
     return Record(found, where)
 
 
-def _wrong_with(header: Sequence[str]) -> str:
+def _header_problem(header: Sequence[str]) -> str:
     """Why nothing can be read below a first line; empty if it can."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
         return f"two columns are named '{twice}': which one is meant is unknown"
-    if _talk_in(header):
+    if _conversation_column(header):
         return ""
     missing = [names for names in (QUESTION_KEYS, ANSWER_KEYS) if not _column(header, names)]
     if not missing:
@@ -103,7 +107,7 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
     return next((name for name in names if name in header), "")
 
 
-def _talk_in(header: Sequence[str]) -> str:
+def _conversation_column(header: Sequence[str]) -> str:
     """The column with whole conversations, as JSON."""
     return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
 

@@ -38,13 +38,13 @@ _PAGES = ("data", "runs")
 """Where the APIs of tracers have a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _SCOPES = ("scopeSpans", "scope_spans")
-_AROUND_SPANS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
+_SPAN_CONTEXT_KEYS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
 """What an export holds around spans, and where a span has the same."""
 _MOST_BETWEEN = 1_000
 """How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
 
 
-class _Exported(NamedTuple):
+class _ExportedSpans(NamedTuple):
     """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
     stands; ``around``: what stands around all that in its page."""
 
@@ -53,20 +53,20 @@ class _Exported(NamedTuple):
     around: tuple[Unplaced, ...] = ()
 
 
-def _exported_by_others(value: Any) -> _Exported | None:
+def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
     if langsmith.is_langsmith_run(value):
-        return _Exported(langsmith.parse_langsmith_spans(value), langsmith.outermost_in(value))
+        return _ExportedSpans(langsmith.parse_langsmith_spans(value), langsmith.outermost_in(value))
     if langfuse.is_langfuse_record(value):
         spans = langfuse.parse_langfuse_spans(value)
-        return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
+        return _ExportedSpans(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
     key = next((key for key in _PAGES if key in object_of(value)), "")
     listed = list_of(value[key] if key else value)
     if not listed or not all(map(is_tracer_record, listed)):
         return None
-    found = [each for each in map(_exported_by_others, listed) if each]
+    found = [each for each in map(_parse_other_tracers, listed) if each]
     spans = [span for each in found for span in each.spans]
     documents = {trace: each.documents[trace] for each in found for trace in each.documents}
-    return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
+    return _ExportedSpans(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
 
 
 def is_tracer_record(value: Any) -> bool:
@@ -82,7 +82,7 @@ def find_spans(value: Any) -> list[Any] | None:
         groups = next((value[key] for key in _EXPORTED if key in value), None)
         if isinstance(groups, list):
             spans = (span for scope in _scopes_in(groups) for span in objects_of(scope.get(_SPANS)))
-            return _with_around([{"attributes": [], **span} for span in spans], groups) or None
+            return _with_context([{"attributes": [], **span} for span in spans], groups) or None
         value = value.get(_SPANS)
     return value if isinstance(value, list) and value and all(map(is_span, value)) else None
 
@@ -92,14 +92,14 @@ def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
         yield from (scope for key in _SCOPES for scope in objects_of(group.get(key)))
 
 
-def _with_around(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
+def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
     """The spans, each with what an export holds around them: of which it is, nobody can say."""
     around: dict[str, Any] = {}
     for group in (*objects_of(groups), *_scopes_in(groups)):
         for key, value in group.items():
             if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
                 continue
-            place = _AROUND_SPANS.get(key, f"{key} around")
+            place = _SPAN_CONTEXT_KEYS.get(key, f"{key} around")
             if value not in around.setdefault(place, []):
                 around[place].append(value)
     return [{**around, **span} for span in spans]
@@ -117,7 +117,7 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
     those of the files before, to which these are added: their spans are not put together with any here."""
     groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
-        if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+        if isinstance(entry, Record) and (others := _parse_other_tracers(entry.value)):
             entry = entry._replace(around=(*entry.around, *others.around))
             yield from groups.add(entry, others.spans, others.documents)
             continue
@@ -131,14 +131,14 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
             yield entry
         elif _document_fields(entry.value) or not all(map(trace_of, spans)):
             yield from groups.close()
-            yield from _of_document(entry, spans)
+            yield from _records_in_document(entry, spans)
         else:
             yield from groups.add(entry, spans)
     yield from groups.close()
     groups.hand_on_places()
 
 
-def _of_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
+def _records_in_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
     """The traces of a document that says more of itself than its spans."""
     own = _SpanGroups({}, most_between=len(spans))
     found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
@@ -172,7 +172,7 @@ class _SpanGroup:
     keys: set[tuple[str, str]] = field(default_factory=set)
     documents: dict[str, Any] = field(default_factory=dict)
 
-    def whole(self) -> Record:
+    def to_record(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
             return self.record
         first = min(self.spans, key=lambda span: Span(span).start or 0)
@@ -180,7 +180,7 @@ class _SpanGroup:
         fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
-    def put_around(self, record: Record) -> None:
+    def add_context(self, record: Record) -> None:
         """With what stands around the document of some of its spans."""
         if record.around != self.record.around:
             around = {each.phrase: each for each in (*self.record.around, *record.around)}
@@ -194,10 +194,10 @@ class _SpanGroups:
         self._elsewhere = elsewhere
         self._most_between = most_between
         self._open: dict[int, _SpanGroup] = {}
-        self._of: dict[tuple[str, str], _SpanGroup] = {}
+        self._by_key: dict[tuple[str, str], _SpanGroup] = {}
         self._closed: TracePlaces = {}
         self._late: set[tuple[str, str]] = set()
-        self._came = 0
+        self._span_count = 0
 
     def add(
         self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
@@ -206,7 +206,7 @@ class _SpanGroups:
         for span in spans:
             trace = ("trace", trace_of(span))
             keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
-            self._came += 1
+            self._span_count += 1
             if trace in self._closed:
                 if trace not in self._late:
                     late[trace[1]] = self._closed[trace]
@@ -214,27 +214,27 @@ class _SpanGroups:
                 continue
             group = self._group_of(keys, record)
             group.spans.append(span)
-            group.last = self._came
-            group.put_around(record)
+            group.last = self._span_count
+            group.add_context(record)
             if documents and trace[1] in documents:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
             yield UnreadableRecord(record.where, f"{apart}; sort the log by traces")
-        while self._open and self._came - next(iter(self._open.values())).last > self._most_between:
+        while self._open and self._span_count - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
 
     def _group_of(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
-        found = {id(group): group for key in keys if (group := self._of.get(key))}
+        found = {id(group): group for key in keys if (group := self._by_key.get(key))}
         first, *others = sorted(found.values(), key=lambda group: group.number) or [self._new(keys, record)]
         for other in others:
             first.spans += other.spans
             first.keys |= other.keys
             first.documents |= other.documents
-            first.put_around(other.record)
+            first.add_context(other.record)
             del self._open[id(other)]
         first.keys |= keys
-        self._of.update(dict.fromkeys(first.keys, first))
+        self._by_key.update(dict.fromkeys(first.keys, first))
         self._open.pop(id(first), None)
         self._open[id(first)] = first
         return first
@@ -244,14 +244,14 @@ class _SpanGroups:
             for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
                 what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
                 record = record._replace(around=(*record.around, Unplaced(what)))
-        return _SpanGroup(record, self._came, self._came)
+        return _SpanGroup(record, self._span_count, self._span_count)
 
     def _close(self, group: _SpanGroup) -> Record:
         del self._open[id(group)]
         for key in group.keys:
-            del self._of[key]
+            del self._by_key[key]
             self._closed[key] = group.record.where
-        return group.whole()
+        return group.to_record()
 
     def close(self) -> Iterator[Record]:
         for group in sorted(self._open.values(), key=lambda group: group.number):
@@ -271,14 +271,14 @@ def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     if spans is None:
         return None
     tree = SpanTree(langfuse.complete_spans(spans))
-    told = messages_of(tree)
-    if told is None:
+    trace_messages = messages_of(tree)
+    if trace_messages is None:
         raise AuthorError(_without_messages(tree))
-    is_lost = bool(told.error) and not is_agent_message(told.messages[-1])
-    lost = f"the trace reports an error: {told.error}" if is_lost else ""
+    is_lost = bool(trace_messages.error) and not is_agent_message(trace_messages.messages[-1])
+    lost = f"the trace reports an error: {trace_messages.error}" if is_lost else ""
     around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = LoggedMessages([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
-    return _with_span_calls(logged, told, tree)
+    logged = LoggedMessages([], (trace_messages.request,), {"id": tree.ordered[0].trace}, lost, (), around)
+    return _with_span_calls(logged, trace_messages, tree)
 
 
 def _without_messages(tree: SpanTree) -> Problem:
@@ -292,16 +292,16 @@ def _without_messages(tree: SpanTree) -> Problem:
     return Problem(what, remedy)
 
 
-def _with_span_calls(logged: LoggedMessages, told: SpanMessages, tree: SpanTree) -> LoggedMessages:
+def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
     """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
     turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
     turns are not fully seen."""
-    talk = _TraceMessages(told.messages)
-    turns = SpanTurns(tree, told.turns, talk.counts[-1])
+    talk = _TraceMessages(trace_messages.messages)
+    turns = SpanTurns(tree, trace_messages.turns, talk.counts[-1])
     begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
     places = [at for at in range(begin, len(talk.parsed)) for each in talk.parsed[at] for _ in each.calls]
     calls, before = [*_calls_of(talk.parsed[begin:])], [*_calls_of(talk.parsed[:begin])]
-    shown = find_span_only_content(tree, calls, before, told.separate_spans)
+    shown = find_span_only_content(tree, calls, before, trace_messages.separate_spans)
     _add_unplaced(talk, shown, turns)
     unsure = set()
     for each in shown.calls:
@@ -353,15 +353,15 @@ def _add_unplaced(talk: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns
 def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
     """The messages with what was added, each with the results of its calls that no message has, by the ids of
     the calls. One without an id gets that of the span's."""
-    said = talk.parsed
-    given = {each.id for some in said for each in some if each.role == "tool" and each.id}
+    parsed = talk.parsed
+    answered_ids = {each.id for some in parsed for each in some if each.role == "tool" and each.id}
     written = [[message] for message in talk.messages]
     for number, result in results.items():
         at = places[number]
         place = number - bisect_left(places, at)
-        calls = [call for each in said[at] for call in each.calls]
+        calls = [call for each in parsed[at] for call in each.calls]
         own = calls[place].id
-        if own in given or _results_without_id(said[at + 1 :]) >= len(calls):
+        if own in answered_ids or _results_without_id(parsed[at + 1 :]) >= len(calls):
             continue
         identity = own or result["tool_call_id"] or f"span_result_{number}"
         if not own:
@@ -370,9 +370,9 @@ def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[
     return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
 
 
-def _results_without_id(said: Iterable[Sequence[ParsedMessage]]) -> int:
+def _results_without_id(following_messages: Iterable[Sequence[ParsedMessage]]) -> int:
     """How many results follow that do not say of which calls they are."""
-    following = takewhile(lambda some: some and all(each.role == "tool" for each in some), said)
+    following = takewhile(lambda some: some and all(each.role == "tool" for each in some), following_messages)
     return sum(not each.id for some in following for each in some)
 
 
@@ -385,13 +385,13 @@ def _with_id(message: Any, number: int, identity: str) -> list[Any]:
     return [*before, {**last, "tool_calls": calls}]
 
 
-def _calls_of(said: Iterable[Iterable[ParsedMessage]]) -> Iterator[ToolCall]:
-    for call in (call for some in said for each in some for call in each.calls):
+def _calls_of(messages: Iterable[Iterable[ParsedMessage]]) -> Iterator[ToolCall]:
+    for call in (call for some in messages for each in some for call in each.calls):
         yield ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
 
 
 _SPEAKERS = ("user", "assistant", "tool")
 
 
-def _is_answer(said: Sequence[ParsedMessage]) -> bool:
-    return any(each.role == "assistant" for each in said) and not any(each.calls for each in said)
+def _is_answer(messages: Sequence[ParsedMessage]) -> bool:
+    return any(each.role == "assistant" for each in messages) and not any(each.calls for each in messages)

@@ -56,7 +56,7 @@ class Coverage(NamedTuple):
 
 def parse_conversation(
     logged: LoggedMessages,
-    tell: OnWarning,
+    warn: OnWarning,
     *,
     tools: Mapping[str, Tool] = _NO_TOOLS,
     no_calls_in: CallFreeNames = _NOWHERE,
@@ -66,26 +66,26 @@ def parse_conversation(
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
-    for said in mark_text_calls(parse_messages(messages, tell), tools):
-        draft.add(said)
+    for message in mark_text_calls(parse_messages(messages, warn), tools):
+        draft.add(message)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
     _require_read(draft, coverage, lost=lost)
     for remark in draft.remarks:
-        tell(remark)
+        warn(remark)
     if draft.orphans:
-        tell("a tool result without its call is kept as a fact")
-    done, unfinished = draft.turns, None
+        warn("a tool result without its call is kept as a fact")
+    finished, unfinished = draft.turns, None
     # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
-    if done[-1].is_open and (len(done) > 1 or lost):
-        *done, last = done
-        unfinished = last.frozen(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
-    turns = tuple(turn.frozen(sees_all=bool(tools), of_unknown_turn=unsure) for turn in done)
+    if finished[-1].is_open and (len(finished) > 1 or lost):
+        *finished, last = finished
+        unfinished = last.to_turn(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
+    turns = tuple(turn.to_turn(sees_all=bool(tools), of_unknown_turn=unsure) for turn in finished)
     return ParsedConversation(
         Trajectory(turns=turns, unfinished=unfinished),
         "\n\n".join(draft.policy),
         tuple(draft.orphans),
-        any(turn.ends_in_calls for turn in done),
+        any(turn.ends_in_calls for turn in finished),
         coverage,
         frozenset(draft.served),
     )
@@ -94,7 +94,7 @@ def parse_conversation(
 def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -> None:
     """Raises ``AuthorError`` for a record of which too little was read to be judged."""
     if coverage.read * 2 < coverage.messages:
-        raise AuthorError(Problem(_unread_words(draft, coverage), READ_IT))
+        raise AuthorError(Problem(_describe_unread(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
@@ -108,7 +108,7 @@ def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -
         )
 
 
-def _unread_words(draft: _ConversationDraft, coverage: Coverage) -> str:
+def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
     named = f"; their keys are {keys}" if keys else ""
@@ -122,21 +122,23 @@ class _StepDraft:
     message: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
 
-    def frozen(self) -> Step:
-        said = self.message
+    def to_step(self) -> Step:
+        message = self.message
         calls: tuple[ToolCall, ...] = ()
-        if said.calls:
-            calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
+        if message.calls:
+            calls = tuple(
+                [_to_tool_call(call, self.results.get(at)) for at, call in enumerate(message.calls)]
+            )
         step = assign_agent(
-            copy_with(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent
+            copy_with(_STEP, {"text": message.text, "tool_calls": calls, "extra": {}}), message.agent
         )
-        return attach_usage(step, said.usage)
+        return attach_usage(step, message.usage)
 
 
-def _tool_call(call: ParsedCall, result: ToolResult | None) -> ToolCall:
+def _to_tool_call(call: ParsedCall, result: ToolResult | None) -> ToolCall:
     name, args, raw_args, identity, _, attempted, approved = call
-    own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    return copy_with(_CALL, own | drop_empty({"attempted": attempted, "approved": approved}))
+    fields = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
+    return copy_with(_CALL, fields | drop_empty({"attempted": attempted, "approved": approved}))
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
@@ -165,35 +167,35 @@ class _TurnDraft:
     def is_unread(self) -> bool:
         """Whether nothing that the agent said to the user could be read."""
         spoken = [step.message for step in self.steps if (step.message.text or "").strip()]
-        return bool(spoken) and all(said.is_unread for said in spoken)
+        return bool(spoken) and all(message.is_unread for message in spoken)
 
     @property
     def has_answer(self) -> bool:
         """Whether the agent said anything, be it nothing, but call tools."""
         return any(step.message.text or not step.message.calls for step in self.steps)
 
-    def frozen(
+    def to_turn(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
         the ids of calls that may be of another turn."""
-        steps = apply_handoffs([step.frozen() for step in self.steps])
+        steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
             evidence = CallEvidence.REPORTED
         if of_unknown_turn:
-            steps = tuple(_unsure(step, of_unknown_turn) for step in steps)
-        own = {
+            steps = tuple(_with_unknown_turn(step, of_unknown_turn) for step in steps)
+        fields = {
             "user": "\n".join(self.user),
             "steps": steps,
             "error": error,
             "evidence": evidence,
             "unplaced": tuple(self.unplaced),
         }
-        return copy_with(_TURN, own)
+        return copy_with(_TURN, fields)
 
 
-def _unsure(step: Step, ids: Collection[str]) -> Step:
+def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
     calls = [
         copy_with(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls
     ]
@@ -216,25 +218,25 @@ class _ConversationDraft:
         self._no_calls_in = no_calls_in
         self._waiting = WaitingCalls[_StepDraft]()
         self._ids: set[str] = set()
-        self._early: list[str] = []
+        self._unplaced_before: list[str] = []
 
-    def add(self, said: ParsedMessage) -> None:
-        match said.role:
+    def add(self, message: ParsedMessage) -> None:
+        match message.role:
             case "assistant":
-                self._assistant(said)
+                self._assistant(message)
             case "user":
-                self._user(said.text or "")
+                self._user(message.text or "")
             case "tool":
-                self._result(said)
+                self._result(message)
             case "system":
-                self.policy += [said.text] if said.text and said.has_text else []
+                self.policy += [message.text] if message.text and message.has_text else []
             case "unplaced":
-                self._unplaced(said.value, whole=said.is_unread)
+                self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
         """What stands before all turns may be of the first, what stands ``around`` them of any."""
         for turn in self.turns[:1]:
-            turn.unplaced |= dict.fromkeys(self._early)
+            turn.unplaced |= dict.fromkeys(self._unplaced_before)
         read = ReadCallIndex(
             call for turn in self.turns for step in turn.steps for call in step.message.calls
         )
@@ -254,17 +256,17 @@ class _ConversationDraft:
         self.notes[unplaced.note] += 1
         self.remarks.setdefault(unplaced.remark)
 
-    def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
+    def _unplaced(self, unplaced: Unplaced, *, is_whole_message: bool) -> None:
         if self._no_calls_in.accepts(unplaced):
             return
         self._note(unplaced)
-        if whole:
+        if is_whole_message:
             self.unread += 1
             self.unread_keys |= dict.fromkeys(str(key)[:40] for key in object_of(unplaced.entry))
         if self.turns:
             self.turns[-1].unplaced.setdefault(unplaced.phrase)
         else:
-            self._early.append(unplaced.phrase)
+            self._unplaced_before.append(unplaced.phrase)
 
     def _user(self, text: str) -> None:
         """Messages in a row, before the agent has said anything, are one turn."""
@@ -273,36 +275,36 @@ class _ConversationDraft:
         else:
             self.turns.append(_TurnDraft([text]))
 
-    def _assistant(self, said: ParsedMessage) -> None:
+    def _assistant(self, message: ParsedMessage) -> None:
         if not self.turns:
             self.turns.append(_TurnDraft([""]))  # the agent greets first
-        if said.calls and (answer := find_final_answer(said.calls)):
-            said = said._replace(text=join_texts(filter(None, (said.text, answer))))
-        step = _StepDraft(said)
+        if message.calls and (answer := find_final_answer(message.calls)):
+            message = message._replace(text=join_texts(filter(None, (message.text, answer))))
+        step = _StepDraft(message)
         self.turns[-1].steps.append(step)
-        if said.calls:
-            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(said.calls)})
-            self._ids.update([call.id for call in said.calls])
-            self.served.update([call.name for call in said.calls if call.is_provider_executed])
+        if message.calls:
+            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(message.calls)})
+            self._ids.update([call.id for call in message.calls])
+            self.served.update([call.name for call in message.calls if call.is_provider_executed])
 
-    def _result(self, said: ParsedMessage) -> None:
-        found = self._waiting.take(said.id, said.name)
+    def _result(self, message: ParsedMessage) -> None:
+        found = self._waiting.take(message.id, message.name)
         if found is None:
-            self.orphans.append(_orphan(said))
-            if not (said.is_passage or (said.id and said.id in self._ids)):
-                self._unplaced(_without_call(said), whole=False)
+            self.orphans.append(_orphan(message))
+            if not (message.is_passage or (message.id and message.id in self._ids)):
+                self._unplaced(_without_call(message), is_whole_message=False)
             return
         step, at = found
-        step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
+        step.results[at] = ToolResult(value=message.value, is_error=message.is_error)
 
 
-def _without_call(said: ParsedMessage) -> Unplaced:
+def _without_call(result: ParsedMessage) -> Unplaced:
     """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
     nobody may say that there was none."""
-    of = f" of '{said.name[:40]}'" if said.name else ""
-    return Unplaced(f"the call of a tool's result{of}", () if said.name else ("tool",), said.value)
+    of = f" of '{result.name[:40]}'" if result.name else ""
+    return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
 
 
-def _orphan(said: ParsedMessage) -> str:
-    by = f"The tool {said.name}" if said.name else "A tool"
-    return f"{by} answered (its call is not in the record): {as_text(said.value)}"
+def _orphan(result: ParsedMessage) -> str:
+    by = f"The tool {result.name}" if result.name else "A tool"
+    return f"{by} answered (its call is not in the record): {as_text(result.value)}"

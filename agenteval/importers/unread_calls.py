@@ -25,16 +25,16 @@ from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
-_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
+_CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 """One of these is in every JSON text that holds a call."""
 _MOST_TEXTS = 3
 """How many JSON texts are read that stand in one another."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
-_RESULTS = frozenset((
+_RESULT_KINDS = frozenset((
     "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
     "custom_tool_call_output",
 ))  # fmt: skip
-_PROSE = frozenset(
+_PROSE_KEYS = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )
 """Where texts of people and models stand in a message: what they write is no call."""
@@ -61,7 +61,7 @@ class UnreadCall(NamedTuple):
     is_result: bool = False
     location: str = ""
     is_in_event: bool = False
-    lists: tuple[tuple[_Members, int], ...] = ()
+    lists: tuple[tuple[_ListMembers, int], ...] = ()
 
     @property
     def is_earlier(self) -> bool:
@@ -83,8 +83,8 @@ class ReadCalls:
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
         self._ids = {call.id for call in calls if call.id}
-        self._all = _Pool(calls)
-        self._without_id = _Pool([call for call in calls if not call.id])
+        self._all = _CallPool(calls)
+        self._without_id = _CallPool([call for call in calls if not call.id])
 
     def holds(self, call: UnreadCall) -> bool:
         if call.id in self._ids:
@@ -97,7 +97,7 @@ class ReadCalls:
         return is_known
 
 
-class _Pool:
+class _CallPool:
     def __init__(self, calls: Iterable[CallLike]) -> None:
         self._calls: dict[str, list[Any]] = {}
         for call in calls:
@@ -130,12 +130,12 @@ def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
     """A span of a tool is itself read as a call, with what it was given and gave back."""
     if not span.tool:
         yield from _find_named_calls(span.name, span.own)
-    yield from _in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
+    yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
     for around in span.attributes_around():
-        yield from _in_attributes(around, frozenset())
+        yield from _find_in_attributes(around, frozenset())
     for name, fields in span.events:
         if not is_message_event(name):
-            found = _in_attributes(fields, frozenset())
+            found = _find_in_attributes(fields, frozenset())
         elif EVENTS not in read.source_keys:
             found = _search(message_in_event(name, fields))
         else:
@@ -149,7 +149,7 @@ def _find_named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[Unre
         yield UnreadCall(tool, None, identity, location=key)
 
 
-def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
+def _find_in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
     below = tuple(f"{name}." for name in read)
     plain: list[tuple[str, Any]] = []
     spread: dict[str, dict[str, Any]] = {}
@@ -168,7 +168,7 @@ def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Itera
 # ── a value ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Members:
+class _ListMembers:
     """A list that values stand in."""
 
     def __init__(self, values: Sequence[Any]) -> None:
@@ -185,58 +185,58 @@ def _is_of_user(value: Any) -> bool:
     return isinstance(value, dict) and any(each.is_of_user for each in parse_messages([value]))
 
 
-class _Inner(NamedTuple):
+class _NestedValue(NamedTuple):
     """A value below a ``key``. ``texts``: how many JSON texts may be within; ``lists``: those that it stands
     in, with its place in each."""
 
     value: Any
     key: str
     texts: int = _MOST_TEXTS
-    lists: tuple[tuple[_Members, int], ...] = ()
+    lists: tuple[tuple[_ListMembers, int], ...] = ()
     depth: int = 0
 
 
 def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
     """The calls in a value that stands below a key."""
-    left = [_Inner(value, key)]
+    left = [_NestedValue(value, key)]
     while left:
         inner = left.pop()
         if isinstance(inner.value, str):
-            if inner.texts and any(word in inner.value for word in _WORDS):
-                left.append(inner._replace(value=_parsed(inner.value), texts=inner.texts - 1))
+            if inner.texts and any(word in inner.value for word in _CALL_WORDS):
+                left.append(inner._replace(value=_parse_json_text(inner.value), texts=inner.texts - 1))
         elif inner.depth > MAX_DEPTH:
             yield UnreadCall("", None, "", lists=inner.lists)
         elif isinstance(inner.value, list | tuple):
             left += reversed([*_elements(inner)])
         elif isinstance(inner.value, dict):
             is_marked = inner.key in CALL_KEYS or not inner.value.keys().isdisjoint(_MARKS)
-            if is_marked and (call := _call_in(inner)):
+            if is_marked and (call := _find_call(inner)):
                 yield call
             else:
                 left += reversed([*_fields(inner, is_marked)])
 
 
-def _parsed(text: str) -> Any:
+def _parse_json_text(text: str) -> Any:
     """What a JSON text holds; ``None``: it is none."""
     return parse_or(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
-def _elements(inner: _Inner) -> Iterator[_Inner]:
-    members, depth = _Members(inner.value), inner.depth + 1
+def _elements(inner: _NestedValue) -> Iterator[_NestedValue]:
+    members, depth = _ListMembers(inner.value), inner.depth + 1
     for at, each in enumerate(inner.value):
         if isinstance(each, str | dict | list):
-            yield _Inner(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
+            yield _NestedValue(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
 
 
-def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
+def _fields(inner: _NestedValue, is_marked: bool) -> Iterator[_NestedValue]:
     is_declaration = is_marked and is_call(inner.value)
     if is_marked and str(inner.value.get("type")).lower() == "object" and "properties" in inner.value:
         return  # a schema
     for key, each in inner.value.items():
         if is_declaration and key in _OF_DECLARATIONS:
             continue
-        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE):
-            yield _Inner(each, key, inner.texts, inner.lists, inner.depth + 1)
+        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE_KEYS):
+            yield _NestedValue(each, key, inner.texts, inner.lists, inner.depth + 1)
 
 
 # ── an object ────────────────────────────────────────────────────────────────────────────────────
@@ -249,7 +249,7 @@ _OF_CALLS_ALONE = frozenset(TOOL_NAME_KEYS) - {"name", "action"} | _IDS | {"argu
 """Much else has a name and a text that it is given."""
 
 
-def _call_in(inner: _Inner) -> UnreadCall | None:
+def _find_call(inner: _NestedValue) -> UnreadCall | None:
     """What an object says of a call; ``None``: nothing."""
     value = inner.value
     kind = first_text(value, "type", "part_kind")
@@ -258,7 +258,7 @@ def _call_in(inner: _Inner) -> UnreadCall | None:
         name = call.name if call else first_text(value, "action")
         args, identity = (call.args, call.id) if call else (None, "")
         return UnreadCall(name, args, identity, lists=inner.lists)
-    if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
+    if kind in _RESULT_KINDS or any(map(value.get, RESULT_IDS)):
         identity = str(first_nonempty((*RESULT_IDS, "id"), value) or "")
         name = first_text(value, "name", "toolName", "tool_name")
         return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
@@ -287,5 +287,5 @@ def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
 
 
 def _is_schema(value: Any) -> bool:
-    found = _parsed(value) if isinstance(value, str) else value
+    found = _parse_json_text(value) if isinstance(value, str) else value
     return isinstance(found, Mapping) and ("properties" in found or "$schema" in found)
