@@ -1,4 +1,4 @@
-"""A row of a data set: what was asked and what was answered, each in a field of its own. Pure."""
+"""Reads rows of a data set, in which the question and the answer are separate fields. Pure."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 QUESTION_KEYS = ("input", "prompt", "query", "question")
 ANSWER_KEYS = ("output", "completion", "response", "answer")
 _RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
-"""Where traced runs keep the one and the other, each as an object."""
+"""The keys under which traced runs keep question and answer, each as an object."""
 _MORE_ANSWER_KEYS = ("content", "text", "result")
-"""What else may hold the answer within an object of outputs."""
+"""Further keys that may hold the answer within an object of outputs."""
 
 
 class DatasetRow(NamedTuple):
-    """``messages``: the question, or what was said up to it; ``reply``: what came back; ``unplaced``: what
-    around them nobody could place."""
+    """A row of a data set as a conversation."""
 
     messages: list[Any]
+    """The question, or the messages up to the answer."""
     reply: ParsedResponse
+    """The answer."""
     unplaced: tuple[Unplaced, ...]
+    """Other content of the row that could not be placed."""
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
-    """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
-    response that cannot be put together."""
+    """Return the question and the answer of a record, or ``None`` if it is not a row. Raises ``AuthorError``
+    (without a place) if the response cannot be assembled."""
     if (found := _parse_plain_row(record)) is not None:
         return found
     rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
@@ -53,7 +55,7 @@ def _parse_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetR
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
-    """Whether an object in a list is a row, and no message of a conversation."""
+    """Check whether an object in a list is a row rather than a message of a conversation."""
     if "role" in record:
         return False
     asked = record.get(_question_key(record))
@@ -76,17 +78,18 @@ def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _question_key(record: Mapping[str, Any]) -> str:
-    """The key of its question; empty: it has none."""
+    """Return the key of the record's question; empty if it has none."""
     return next((key for key in QUESTION_KEYS if record.get(key) not in (None, "")), "")
 
 
 def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """What the inputs of a run ask: under a name for questions, or their only text."""
+    """Return the question in the inputs of a run: the value under a known key, or else the only text."""
     return _question_messages(_find_question(inputs))
 
 
 def parse_answer(messages: list[Any], outputs: Any) -> ParsedResponse:
-    """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
+    """Return the answer in the outputs of a run. Its ``is_known`` is false if it is an object of unknown
+    meaning."""
     answer, _ = _find_answer(messages, outputs)
     is_object = isinstance(answer, dict) and not parse_response(messages, answer).is_known
     return _parse_reply(messages, answer)._replace(is_known=not is_object)
@@ -97,7 +100,7 @@ def _find_question(inputs: Mapping[str, Any]) -> Any:
 
 
 def _question_messages(value: Any) -> list[Any] | None:
-    """A text or a number, or the messages up to the answer."""
+    """Return a text, a number or a list of messages as the messages up to the answer."""
     match value:
         case bool():
             return None
@@ -114,14 +117,14 @@ def _are_messages(value: Any) -> bool:
 
 
 def _only_text(inputs: Mapping[str, Any]) -> Any:
-    """The only text of an object."""
+    """Return the only text of an object; ``None`` if it has none or several."""
     texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
     return texts[0] if len(texts) == 1 else None
 
 
 def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
-    """The answer of a run, and what stands beside it in its outputs: of a model, its response; of a chain, a
-    text under a name for answers, or alone."""
+    """Return the answer of a run and the rest of its outputs. A model's answer is its response; a chain's is
+    a text under a known key, or the only output."""
     if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
         return outputs, {}
     keys = [
@@ -134,8 +137,8 @@ def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, A
 
 
 def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
-    """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
-    JSON."""
+    """Parse a text, a list of messages or a model's response; any other JSON value (a number, an object)
+    becomes a text with its JSON."""
     match answer:
         case None:
             return ParsedResponse([], failure=_NO_ANSWER)
@@ -156,7 +159,8 @@ _NO_ANSWER = "the row has no answer"
 
 
 def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
+    """Yield the remaining content that may hold messages: lists of objects, and lists of lists (pairs of
+    texts from an earlier conversation)."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():
         is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one

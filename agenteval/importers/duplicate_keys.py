@@ -1,8 +1,7 @@
-"""Keys that an object has twice: readers of JSON keep the last, and what stood below the first is lost. Pure.
+"""Finds keys that occur twice in one object: JSON readers keep the last value, so the first is lost. Pure.
 
-Looking at every key takes as long as all else. What is looked for is a record that has its messages twice:
-the text holds the key more often than what was read from it.
-"""
+Checking every key would double the reading time. Only records that have their messages twice are looked for:
+the text contains the key more often than the parsed value does."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ _WATCHED = frozenset((*_RECORD_KEYS, "content", "role", "tool_calls", "tools", "
 
 
 def repeated_key(value: Any, data: bytes) -> str:
-    """The first key of messages, answers or what they are in that an object of ``data`` has twice; empty if
-    none has. ``value``: what was read of it."""
+    """Return the first key of messages, answers or their containers that occurs twice in one object of
+    ``data``; empty if there is none. ``value`` is the parsed ``data``."""
     records = value if isinstance(value, list) else (value,)
     objects = [record for record in records if isinstance(record, dict)]
     objects += [inner for record in objects for inner in record.values() if isinstance(inner, dict)]

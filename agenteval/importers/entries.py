@@ -1,8 +1,8 @@
-"""The records of a file: JSON Lines, or JSON over many lines: one document, or objects one after another.
+"""Yields the records of a file: JSON Lines, or JSON spread over many lines (one document, or consecutive
+objects).
 
-A record that cannot be read is told with its line, and the others go on. Of values over many lines one at a
-time is in memory.
-"""
+A record that cannot be read is reported with its line, and reading continues. If values span many lines, only
+one of them is in memory at a time."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
-"""Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
+"""The number of lines that are tried before a file whose first line is not JSON is read as JSON over many
+lines."""
 _LIST_KEYS_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
-"""Without what some libraries have as the parts of one message."""
+"""The keys of message lists without those that some libraries use for the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
-"""Where a document may keep several conversations."""
+"""Keys under which a document may hold several conversations."""
 _CONTINUATIONS = (b",", b"[", b"{", b":")
-"""How a line ends before the rest of its value."""
+"""Line endings after which the value continues on the next line."""
 
 
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
-    those of the files before, to which its own are added."""
+    """Yield the records of a file in order, the items of a document as if each had a line of its own.
+    ``traces`` are those of earlier files; the traces of this file are added to it."""
     read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
     yield from group_traces(import_entries(read(source)), traces)
 
@@ -71,8 +72,8 @@ def _read_document(source: Source) -> Iterator[LogEntry]:
 
 
 def is_document(source: Source) -> bool:
-    """Whether the values of a file are written over many lines: its brackets stand in lines of their own, or
-    none of its first lines is a record. So is an only line that holds several."""
+    """Check whether the values of a file span many lines: its brackets have lines of their own, or none of
+    its first lines is a record. A single line that holds several records also counts."""
     ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
     lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
@@ -87,13 +88,13 @@ def is_document(source: Source) -> bool:
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:
-    """Whether the lines all begin like objects, and do not go on."""
+    """Check whether every line begins like an object and not all of them continue on the next line."""
     goes_on = all(line.endswith(_CONTINUATIONS) for line in lines[:-1])
     return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
 def _is_record(value: Any) -> bool:
-    """Also of a shape that is not known: no message that stands in a line of its conversation."""
+    """Check whether a value is a record, of a known form or not, rather than a message on its own line."""
     return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
 
 
@@ -132,7 +133,7 @@ def _describe_json_error(error: ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """What to do about a text that does not even begin as a record."""
+    """Return what to do about a text that does not even begin like a record."""
     return "" if _BEGINS.match(text) else f"; {IMPORTER_REMEDY}"
 
 
@@ -148,9 +149,9 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Lines put together until all their brackets are closed, each piece with the number of its first line.
-    A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
-    after a line that is a closing bracket alone."""
+    """Join lines until all brackets are closed; each piece has the number of its first line. A value without
+    an end does not swallow the next one: an opening bracket after a line with only a closing bracket starts a
+    new piece."""
     buffer, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
         if isinstance(line, UnreadableRecord):
@@ -174,12 +175,12 @@ def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[Number
 
 
 def _is_debris(piece: NumberedLine) -> bool:
-    """Whether what follows a value that cannot be read is the rest of it."""
+    """Check whether a piece is the rest of an unreadable value before it."""
     return not piece.data.lstrip().startswith((b"{", b"["))
 
 
 def _bracket_balance(line: bytes) -> int:
-    """How many brackets a line opens more than it closes. No text of JSON goes over the end of a line."""
+    """Return how many more brackets a line opens than it closes. A JSON string never spans lines."""
     if not _BRACKET.search(line):
         return 0
     bare = _TEXT.sub(b"", line) if b'"' in line else line
@@ -187,7 +188,7 @@ def _bracket_balance(line: bytes) -> int:
 
 
 def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """The records of a piece: mostly one."""
+    """Yield the records of a piece, usually one."""
     data = piece.data.removeprefix(BYTE_ORDER_MARK)
     try:
         value = parse(data)
@@ -201,7 +202,7 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
 
 
 def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """The records up to the first that cannot be read, which is reported at its place."""
+    """Yield the records up to the first that cannot be read, which is reported with its line."""
     try:
         text = replace_json_surrogates(piece.data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -233,7 +234,7 @@ def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]
 def _conversations_before(
     error: json.JSONDecodeError, text: str, at: int, number: int, source: Source
 ) -> Iterator[Record]:
-    """The conversations of a list that come before what cannot be read in it."""
+    """Yield the conversations of a list that precede its unreadable part."""
     if text[at] != "[":
         return
     at = _skip_gap(text, at + 1)
@@ -255,7 +256,7 @@ def _skip_gap(text: str, at: int) -> int:
 
 
 def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[Record]:
-    """A value that begins on ``line`` as its conversations, or as the one that it is."""
+    """Yield the conversations in a value that begins on ``line``, or the value itself if it is one record."""
     if is_cassette(value):
         yield from _interactions_in(value, data.decode("utf-8", "surrogatepass"), line, source)
         return
@@ -291,7 +292,7 @@ def _latest_in(cassette: Any) -> Iterator[int]:
 
 
 def conversations_in(value: Any) -> list[Any] | None:
-    """The conversations of a document that holds several; ``None`` if it is one itself."""
+    """Return the conversations of a document that holds several; ``None`` if it is a single record."""
     if find_importer(value) or (isinstance(value, dict) and is_tracer_record(value)):
         return None
     if isinstance(value, list):
@@ -305,8 +306,8 @@ def conversations_in(value: Any) -> list[Any] | None:
 
 
 def _are_conversations(values: list[Any]) -> bool:
-    """Whether a list holds conversations, and no messages of one. Entries that are neither were to be
-    conversations, and are reported as such."""
+    """Check whether a list holds conversations rather than the messages of one. Entries that are neither
+    count as conversations, so that they are reported as unreadable."""
     found = sum(map(_is_conversation, values))
     if found == len(values):
         return True
@@ -329,7 +330,7 @@ def _is_conversation(value: Any) -> bool:
 
 
 def _lines_of_items(text: str) -> list[int]:
-    """How many lines below the beginning each item of a list begins."""
+    """Return the line of each item of a list, relative to the beginning of the text."""
     at = text.index("[") + 1
     lines: list[int] = []
     counted, line = 0, 0

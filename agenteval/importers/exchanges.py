@@ -1,8 +1,7 @@
-"""Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
+"""Finds the messages of a record: its own list, or a logged request with its response. Pure.
 
-Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, as
-proxies and tracers log them: as objects or as JSON text, in a body or not.
-"""
+Supported are the requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock as proxies and
+tracers log them: as objects or JSON text, with or without a body around them."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 MESSAGE_KEYS = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
-"""Where the messages of a record may be; the first that holds a list counts."""
+"""Keys under which a record may keep its messages; the first that holds a list counts."""
 _REQUEST_RESPONSE_KEYS = (
     ("request", "response"),
     ("request_body", "response_body"),
@@ -35,34 +34,36 @@ _REQUEST_RESPONSE_KEYS = (
     ("inputs", "output"),
     ("kwargs", "response_obj"),
 )
-"""Names of a request beside those of its response."""
+"""The keys of a request and of its response."""
 _ANSWER_KEYS = ("response", "output", "completion", "answer")
-"""Where an answer may stand beside the messages of a record."""
+"""Keys of an answer that is separate from the messages of a record."""
 _REPLY_KEYS = frozenset((*_ANSWER_KEYS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
-"""Where a tracer keeps what else a request said, its tools among it."""
+"""Keys under which tracers keep other parts of a request, such as its tools."""
 _FURTHER = _REPLY_KEYS.union(_SETTINGS)
 
 
 class LoggedMessages(NamedTuple):
-    """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
-    more: the request, its settings. ``response``: the body that came back, empty where none is known.
-    ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
-    it stands; ``unplaced``: what around the messages nobody could place. ``of_unknown_turn``: the ids of
-    calls that may have been made in another turn than the one that they stand in."""
+    """The messages of a record, including the answer."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
+    """Objects other than the record that may hold tools or instructions: the request and its settings."""
     response: Mapping[str, Any] = {}
+    """The body of the response; empty if there is none."""
     lost: str = ""
+    """Why the last request got no answer, if its response says so."""
     notes: tuple[str, ...] = ()
+    """Warnings about content that was not read as written."""
     unplaced: tuple[Unplaced, ...] = ()
+    """Content other than the messages that could not be placed."""
     of_unknown_turn: frozenset[str] = frozenset()
+    """The ids of calls that may belong to another turn than the one they are in."""
 
 
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
-    a response that cannot be read."""
+    """Return the messages of a record, or ``None`` if it has none. Raises ``AuthorError`` (without a place)
+    if a response cannot be read."""
     if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
         # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
@@ -75,7 +76,7 @@ def _has_role(message: Any) -> bool:
 
 
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
-    """The question that stands beside the history of a row."""
+    """Return the question that a row keeps separate from its history, as a list of one message."""
     asked = first_text(record, *QUESTION_KEYS)
     if key != "history" or not asked or (history and _is_question(history[-1], asked)):
         return []
@@ -87,17 +88,17 @@ def _is_question(message: Any, text: str) -> bool:
 
 
 def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """The messages of a request, in its body or not; ``None``: there are none."""
+    """Return the messages of a request, with or without a body around it; ``None`` if it has none."""
     return _messages_in_request(_body(inputs))
 
 
 def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read: str) -> LoggedMessages:
-    """With what of the record nobody read."""
+    """Add the content of the record that was not read."""
     return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
 
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
-    """Whether an object is a request with its response, and not a container of such."""
+    """Check whether an object is a request with its response rather than a container of them."""
     return any(
         _messages_in_request(_body(record.get(asked))) is not None for asked, _ in _REQUEST_RESPONSE_KEYS
     )
@@ -107,7 +108,8 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> LoggedMessages:
-    """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
+    """Add the answer that is separate from the logged messages: ``output`` of responses, ``choices`` of
+    completions."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
         return _with_unplaced(LoggedMessages(messages), record, key)
     inner = _parse_object(record[key])
@@ -145,8 +147,9 @@ def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str
 
 
 def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
-    """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
-    answer only where one is missing."""
+    """Parse an answer that is separate from the messages. ``is_response`` means that the field cannot be
+    anything else. Any other field may be a column of a data set and is the answer only if the messages have
+    none."""
     if not response and not is_response:
         return ParsedResponse([])
     if ends_with_answer(messages) and (isinstance(response, str) or not is_response):
@@ -221,7 +224,7 @@ def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _find_list(value: Any) -> list[Any] | None:
-    """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
+    """Return a list, also one in JSON text or in an object of its own. A batch of one is unwrapped."""
     value = read_json(value)
     if isinstance(value, dict):
         value = value.get(_list_key(value))
@@ -231,7 +234,7 @@ def _find_list(value: Any) -> list[Any] | None:
 
 
 def _list_key(fields: Mapping[str, Any]) -> str:
-    """The key of the first list that may be of messages; empty: there is none."""
+    """Return the key of the first list that may hold messages; empty if there is none."""
     return next((key for key in MESSAGE_KEYS if isinstance(fields.get(key), list)), "")
 
 
@@ -240,7 +243,7 @@ def _parse_object(value: Any) -> Mapping[str, Any]:
 
 
 def _body(value: Any) -> Mapping[str, Any]:
-    """A request or a response without what stands around it: a body, and what is in that."""
+    """Return a request or a response without its wrapper, which may be two levels deep."""
     found = _parse_object(value)
     for _ in range(2):
         if any(key in found for key in MESSAGE_KEYS):

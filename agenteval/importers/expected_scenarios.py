@@ -1,4 +1,4 @@
-"""What an author expects of recorded conversations: the scenarios of a file, joined to them by id."""
+"""Joins the scenarios of a file (what the author expects) to recorded conversations by their ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 5
 
 
 class ExpectedScenarios:
-    """Scenarios by id. It remembers which of them were met."""
+    """Scenarios by id, with a record of which ones a conversation matched."""
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self._scenarios = {scenario.id: scenario for scenario in scenarios}
@@ -31,7 +31,7 @@ class ExpectedScenarios:
         return len(self._scenarios)
 
     def join_scenario(self, recorded: RecordedConversation) -> RecordedConversation:
-        """The conversation with the expectations, the facts and the marks of tools of its scenario."""
+        """Add the expectations, facts and tool marks of its scenario to the conversation."""
         if not self._scenarios or not recorded.is_readable:
             return recorded
         expected = self._scenarios.get(recorded.key.scenario)
@@ -58,17 +58,17 @@ class ExpectedScenarios:
 
     @property
     def is_unmatched(self) -> bool:
-        """Whether there are scenarios, and none of the conversations is one of them."""
+        """True if there are scenarios and none of them matched a conversation."""
         return bool(self._scenarios) and not self._met
 
     @property
     def unmatched(self) -> dict[str, str]:
-        """The scenarios that no conversation has: where each stands, by id."""
+        """The places of the scenarios without a conversation, by id."""
         return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
 
     @property
     def source(self) -> str:
-        """Where the first scenario stands."""
+        """The place of the first scenario; empty if there is none."""
         return next((scenario.source for scenario in self._scenarios.values()), "")
 
     @property
@@ -76,7 +76,7 @@ class ExpectedScenarios:
         return frozenset(self._scenarios)
 
     def unmatched_warnings(self) -> Iterable[str]:
-        """The scenarios that no conversation has, and the other way round."""
+        """Yield warnings about scenarios without a conversation and conversations without a scenario."""
         if self.unmatched:
             unmatched = _count_with_names(list(self.unmatched), "scenario")
             yield f"{unmatched} of --scenarios matched no conversation"
@@ -92,8 +92,8 @@ class ExpectedScenarios:
 
 
 def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
-    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written,
-    else as the tools themselves hint. Nothing answers here: mocks have no part in it."""
+    """Combine the tools. The recorded description and schema take precedence over the author's, the author's
+    marks over the recorded hints. Mocks are dropped, because nothing is executed."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
         recorded_tool, expected_tool = recorded.get(name, Tool()), expected.get(name, Tool())
@@ -109,8 +109,8 @@ def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> d
 
 
 def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, list[int]]:
-    """Each turn with the entry of ``turns`` that its message comes from, in their order; and the places of
-    those entries that expect something and were not said, or not answered."""
+    """Return the trajectory with each turn linked to the entry of ``turns`` that its message comes from, in
+    order, and the indexes of entries with expectations that were not played."""
     entries = [
         (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)
     ]

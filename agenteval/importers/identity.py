@@ -1,4 +1,4 @@
-"""What a recorded conversation is called: its scenario, its epoch, its outcome."""
+"""Gives each recorded conversation its key: scenario, agent, epoch and variant. Also reads its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agenteval.messages.log_entry import UnreadableRecord
 from agenteval.messages.record_paths import MISSING, find_value, is_success
 
 AGENT = "recorded"
-"""The agent's name where the record does not tell it."""
+"""The agent's name if the record has none."""
 
 
 _SCENARIO = Scenario(id="", name="", tools={}, facts=(), policy="", source="")
@@ -26,7 +26,7 @@ _PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)}
 
 @dataclass(frozen=True, slots=True)
 class FieldPaths:
-    """Where in a record the rest is found, as dotted paths; ``None``: nowhere."""
+    """The dotted paths of fields in a record; ``None`` if the field is not to be read."""
 
     scenario: str | None = None
     epoch: str | None = None
@@ -34,7 +34,7 @@ class FieldPaths:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Those that were given, by the option that gave them."""
+        """The paths that were set, by command-line option."""
         paths = {
             "--scenario-from": self.scenario,
             "--epoch-from": self.epoch,
@@ -45,19 +45,20 @@ class FieldPaths:
 
 @dataclass
 class Naming:
-    """Gives each conversation a key that no other has. It remembers names, and nothing else."""
+    """Gives each conversation a unique key. Only names are kept in memory."""
 
     paths: FieldPaths = field(default_factory=FieldPaths)
     policy: str = ""
-    """What the agent was told, where a record does not say."""
+    """The agent's instructions for records that do not contain them."""
     scenarios: frozenset[str] = frozenset()
-    """Ids that several conversations may have: epochs of one scenario."""
+    """Ids that several conversations may share, as epochs of one scenario."""
     _ids: dict[tuple[str, str], int] = field(default_factory=dict)
     _epochs: dict[tuple[str, str], int] = field(default_factory=dict)
     _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
     _agent: str = AGENT
 
     def name_conversation(self, read: ImportedConversation, where: str) -> RecordedConversation:
+        """Return the conversation with its key, outcome and warnings."""
         notes = list(read.notes)
         self._agent = read.agent or AGENT
         name = self._unique_name(read.id or where, notes)
@@ -80,7 +81,7 @@ class Naming:
         )
 
     def name_unreadable(self, entry: UnreadableRecord) -> RecordedConversation:
-        """What could not be read has a place in the report, too."""
+        """Return a conversation that stands for an unreadable record, so that reports list it."""
         key = SampleKey(scenario=self._unique_name(entry.where, []), agent=self._agent)
         stop = Stop(
             reason=StopReason.UNREADABLE,
@@ -91,7 +92,7 @@ class Naming:
         return RecordedConversation(key, scenario, Trajectory(stop=stop), entry.where)
 
     def name_replayed(self, recorded: RecordedConversation) -> RecordedConversation:
-        """A sample keeps its key; one that another run has already is told apart by its run."""
+        """Keep the key of a replayed sample; if another run already has it, add the id of this one's run."""
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
             variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
@@ -146,7 +147,7 @@ class Naming:
         return epoch
 
     def _outcome(self, read: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
-        """At the path that was given, else what an importer says."""
+        """Return the check of the outcome, from the configured path or else from the importer."""
         path, value = self.paths.outcome, read.outcome
         if path is not None:
             value = find_value(read.record, path)
@@ -165,7 +166,7 @@ def _identity(key: SampleKey) -> tuple[str, str, int, str]:
 
 
 def _parse_count(value: Any) -> int | None:
-    """A number from 0, also where it is written as text."""
+    """Parse a whole number from 0, also from text; ``None`` for anything else."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:

@@ -1,9 +1,8 @@
-"""The importers of dialects: which there are, which of them reads a record, what comes of one that fails.
+"""Loads the importers of dialects, chooses one for each record and reports those that fail.
 
-They are found by the entry points of one group, ours among them. Those of other packages are asked first,
-so that a user can replace one of ours; each kind in the order of its names. The first that matches reads.
-What none matches is in a form that is built in.
-"""
+They are registered under one group of entry points, the built-in ones too. Importers of other packages come
+first, so that users can replace a built-in one; within both kinds they are sorted by name. The first that
+matches reads the record. A record that none matches must be in a built-in form."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ _INSTALL_AGAIN = "install agenteval again: what is installed was declared by ano
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """All that are installed, in the order in which they are asked. Raises ``AuthorError`` for one that
-    cannot be loaded: what it would have read, nobody knows."""
+    """Return all installed importers in the order in which they are tried. Raises ``AuthorError`` if one
+    cannot be loaded, because it is unknown which records it would have read."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_builtin(entry), entry.name))
     return tuple(_load(entry) for entry in found)
 
@@ -46,13 +45,13 @@ def _load(entry: EntryPoint) -> Importer:
 
 
 class _ImporterFailure(NamedTuple):
-    """An importer that broke, in words."""
+    """The failure of an importer, as text."""
 
     why: str
 
 
 def find_importer(record: Any) -> Importer | _ImporterFailure | None:
-    """Who reads a record; ``None``: it is in no dialect."""
+    """Return the importer that reads a record; ``None`` if it is in no dialect."""
     return _find_match(record, importers())
 
 
@@ -78,20 +77,21 @@ def _describe_error(error: Exception) -> str:
 
 
 def import_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Records of a dialect in OpenAI's form, those that one conversation is written in put together; all
-    else as it is."""
+    """Convert records of a dialect to OpenAI's format, joining those that make up one conversation. Other
+    records pass through unchanged."""
     return _import(entries, importers())
 
 
 class _RecordBatch(NamedTuple):
-    """Records of one conversation, so far."""
+    """The records of one conversation, read so far."""
 
     importer: LineImporter
     records: list[Record]
     values: list[Any]
 
     def try_append(self, entry: LogEntry) -> bool:
-        """Whether the row goes on. An importer that breaks here ends it."""
+        """Append the record if it belongs to the conversation and return whether it does. An importer that
+        fails here ends the batch."""
         if isinstance(entry, UnreadableRecord):
             return False
         try:
@@ -132,7 +132,8 @@ def _import(entries: Iterable[LogEntry], candidates: Sequence[Importer]) -> Iter
 def _read_batch(
     batch: _RecordBatch, candidates: Sequence[Importer], seen_ids: set[tuple[str, str]]
 ) -> Iterator[LogEntry]:
-    """What a row amounts to. A conversation that other records come between would be checked in parts."""
+    """Convert a finished batch. If records of another conversation interrupted it, an error is reported,
+    because only parts would be checked."""
     for entry in _read_records(batch.importer, batch.records, tuple(batch.values), candidates):
         is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in batch.records)
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
@@ -148,8 +149,8 @@ def _read_batch(
 def _read_records(
     importer: Importer, records: Sequence[Record], value: Any, candidates: Sequence[Importer]
 ) -> Iterator[LogEntry]:
-    """The conversations in ``value``, which is what the records hold. Where there are none, the records are
-    left to the others."""
+    """Yield the conversations in ``value``, the content of the records. If there are none, try the other
+    importers."""
     where = records[0].where
     try:
         found = [_to_record(each) for each in importer.read(value)]
@@ -166,7 +167,7 @@ def _read_records(
 
 
 def _to_record(found: Any) -> Record:
-    """Raises ``TypeError`` for what is not a conversation."""
+    """Convert what an importer returned to a record. Raises ``TypeError`` if it is not a conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         raise TypeError(f"it gave {type(found).__name__}, expected an object with a list of messages")
     notes = found.get("notes") or ()

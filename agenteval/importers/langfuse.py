@@ -1,9 +1,8 @@
-"""The traces and observations of Langfuse, as its API and its exports write them, as spans. Pure.
+"""Converts the traces and observations of Langfuse, from its API or its exports, to spans. Pure.
 
-A trace is a span around its observations: its input and output are what was asked and answered. Older clients
-have no word for a tool: a ``SPAN`` or ``EVENT`` is one if it has the name of a call that a model asked for, a
-step if others are within it, and of no known kind else.
-"""
+A trace becomes a span around its observations; its input and output are the request and the answer. Older
+clients have no type for tools: a ``SPAN`` or ``EVENT`` is a tool if it has the name of a call that a model
+requested, a step if it contains other observations, and otherwise of unknown kind."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _KINDS = frozenset((
 ))  # fmt: skip
 _TRACE_FIELDS = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
 _LISTED_TRACE_FIELDS = frozenset(("htmlPath", "bookmarked"))
-"""Fields that nothing but a trace of Langfuse has."""
+"""Fields that only traces of Langfuse have."""
 _OBSERVATION_FIELDS = frozenset((
     "input", "output", "modelParameters", "model_parameters", "usage", "usageDetails", "usage_details",
     "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails", "provided_usage_details",
@@ -48,14 +47,14 @@ _OBSERVATION_FIELDS = frozenset((
 
 
 def is_langfuse_record(value: Any) -> bool:
-    """Whether a value is a trace, an observation, or a list of observations."""
+    """Check whether a value is a trace, an observation or a list of observations."""
     if isinstance(value, list):
         return bool(value) and all(map(_is_observation, value))
     return is_trace(value) or _is_observation(value)
 
 
 def parse_langfuse_spans(value: Any) -> list[dict[str, Any]]:
-    """The spans of what is ours."""
+    """Convert a trace, an observation or a list of observations to spans."""
     if is_trace(value):
         return [*_trace_spans(value)]
     return [_observation_span(each) for each in (value if isinstance(value, list) else [value])]
@@ -71,12 +70,12 @@ def is_trace(value: Any) -> bool:
 
 
 def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trace says of itself."""
+    """Return the fields of a trace that describe the trace itself."""
     return {key: value for key, value in trace.items() if key not in _TRACE_FIELDS}
 
 
 def _is_listed(trace: Mapping[str, Any]) -> bool:
-    """Whether a trace is as lists of traces have it: without its observations, and the calls in them."""
+    """Check whether a trace comes from a list of traces, which omits its observations and thus its calls."""
     if (
         not {"input", "output"} <= trace.keys()
         or _LISTED_TRACE_FIELDS.isdisjoint(trace)
@@ -133,7 +132,8 @@ def _root_id(trace: str) -> str:
 def _observation_span(
     value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
+    """Convert an observation to a span. ``others`` are the ids of all observations of its ``trace``; if its
+    parent is none of them, the observation becomes a child of the trace."""
     trace, kind = _trace_of(value) or trace, _kind(value)
     parent = first_text(value, "parentObservationId", "parent_observation_id")
     if others is not None and parent not in others:
@@ -172,8 +172,8 @@ def _with_model_messages(step: TracerStep, value: Mapping[str, Any], inputs: Any
 
 
 def complete_spans(spans: Sequence[Any]) -> list[Any]:
-    """The spans of a record, those of Langfuse with what the others of their trace show of them: the kinds of
-    those that name none, and what the one around all others was asked and answered."""
+    """Return the spans of a record. Those of Langfuse are completed from the others of their trace: the kind
+    of untyped ones, and the messages of the outermost one."""
     traces: dict[str, list[Mapping[str, Any]]] = {}
     for span in filter(_is_langfuse_span, spans):
         traces.setdefault(trace_of(span), []).append(span)
@@ -187,7 +187,7 @@ def _is_langfuse_span(span: Mapping[str, Any]) -> bool:
 
 
 def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The spans of a trace with what others show of them, by the identities of those they are made of."""
+    """Yield the completed spans of a trace, each with the ``id()`` of the original."""
     ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
     named, root = {*_called_names(spans)}, _root_id(trace)
     has_messages = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
@@ -202,7 +202,7 @@ def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator
 
 
 def _with_talk(span: Mapping[str, Any]) -> dict[str, Any]:
-    """With what the user asked and was answered, as far as a step around all others says so."""
+    """Add the user's request and the answer to an outermost step, if its input and output contain them."""
     attributes = span["attributes"]
     talk = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
     if not talk.whole_request:

@@ -1,8 +1,7 @@
-"""The runs of LangSmith, as its API and its tracers write them, as the spans of a trace. Pure.
+"""Converts the runs of LangSmith, from its API or its tracers, to the spans of a trace. Pure.
 
-Known are its runs one by one, in lists, and in one another (``child_runs``). What a chain says is read of the
-outermost alone: those within it pass on what models and tools said.
-"""
+Runs may come one by one, in lists or nested (``child_runs``). The messages of chains are read only from the
+outermost one: inner chains pass on the messages of models and tools."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ from agenteval.messages.json_fields import first_nonempty, first_text, list_at, 
 _KIND = "run_type"
 _NESTED = "child_runs"
 _TRACE_KEYS = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
-"""By which a run is known to be one of a trace; a row of a data set may have all else of it."""
+"""Keys that identify a run as part of a trace; a row of a data set may have all other keys of a run."""
 _THREADS = ("thread_id", "session_id", "conversation_id")
-"""What the metadata of a run name its thread by."""
+"""Keys in the metadata of a run that may hold the id of its thread."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
 _READ_FIELDS = frozenset((
@@ -36,22 +35,22 @@ _READ_FIELDS = frozenset((
     *_WITHIN, "feedback_stats",
 ))  # fmt: skip
 _NO_RUN = ""
-"""The id of no run."""
+"""An id that no run has."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
 def is_langsmith_run(value: Any) -> bool:
-    """Whether a value is a run, or a list of runs."""
+    """Check whether a value is a run or a list of runs."""
     return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
 
 
 def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
-    """The spans of what is ours."""
+    """Convert a run or a list of runs to spans."""
     return [span for run in (value if isinstance(value, list) else [value]) for span in _run_spans(run, {})]
 
 
 def outermost_in(value: Any) -> dict[str, Any]:
-    """The outermost runs among those that are there, by the ids of their traces."""
+    """Return the outermost runs that are present, by the id of their trace."""
     runs = value if isinstance(value, list) else [value]
     return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
 
@@ -63,7 +62,8 @@ def _is_run(value: Any) -> bool:
 
 
 def _run_spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
-    """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
+    """Yield the spans of a run and of the runs nested in it. ``outer`` is the span around it, ``at`` its
+    position there."""
     trace = first_text(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
     span = _run_span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
@@ -74,14 +74,15 @@ def _run_spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) ->
 
 
 def _trace_of(run: Mapping[str, Any]) -> str:
-    """The id of its trace, which is that of the outermost run."""
+    """Return the id of the run's trace, which is the id of the outermost run."""
     above = next(iter(list_at(run, "parent_run_ids")), "")
     known = first_text(run, "trace_id") or _ids_of(run)[0]
     return known or str(above or first_nonempty(("parent_run_id", "id"), run) or "")
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
-    """The ids of the runs that one stands in, and its own, as its order has them: a time and an id each."""
+    """Return the ids of the runs around this one, then its own, from its ``dotted_order``: pairs of a time
+    and an id."""
     return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
@@ -121,7 +122,7 @@ def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Map
 
 
 def _with_request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
-    """The outermost run: what a user asked and was answered."""
+    """Add the user's request and the answer, which the outermost run has."""
     talk = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
     unseen = [*step.unseen, *_unseen_within(run, talk)]
     return step._replace(
@@ -142,18 +143,18 @@ def _with_tool_call(step: TracerStep, run: Mapping[str, Any], call_id: str) -> T
 
 
 def _thread_of(extra: Mapping[str, Any]) -> str:
-    """Beside the metadata, ``session_id`` is of a project."""
+    """Return the id of the run's thread, from its metadata: elsewhere, ``session_id`` means a project."""
     found = map(object_at(extra, "metadata").get, _THREADS)
     return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")
 
 
 def _events(run: Mapping[str, Any]) -> list[Any]:
-    """The events that say something else than when a run began, went on or ended."""
+    """Return the events that report more than the beginning, progress or end of a run."""
     return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
 
 
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
-    """The run that one stands in, and those that it names within it, if they are not there."""
+    """Return the absent runs that the run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
     within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
     around = (
@@ -163,7 +164,8 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
 
 
 def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str, Any]]:
-    """Lists of runs may hold the outermost alone, in whose messages its calls may be."""
+    """Return the absent runs within the outermost one. A list of runs may contain only the outermost, whose
+    messages may hold the calls."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
     has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.output_messages)
     what = f"the runs within '{first_text(run, 'name')[:40]}', which are not there"

@@ -1,8 +1,8 @@
-"""A request of OpenTelemetry's protocol as spans: JSON or protobuf, which most exporters send. Pure.
+"""Parses a request of OpenTelemetry's protocol into spans, from JSON or from protobuf, which most exporters
+send. Pure.
 
-Of protobuf only what spans are made of is read, field by field (opentelemetry/proto/trace/v1/trace.proto);
-what is not known is skipped, as protobuf demands. Spans come out as they stand in the protocol's JSON.
-"""
+Of protobuf only the fields of spans are read (opentelemetry/proto/trace/v1/trace.proto); unknown fields are
+skipped, as protobuf requires. The spans have the form of the protocol's JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEEPEST = 50
 
 
 class NotOtlpError(ValueError):
-    """The body is no export of spans."""
+    """The body is not an export of spans."""
 
 
 def spans_of_json(data: bytes) -> list[dict[str, Any]]:
@@ -84,8 +84,8 @@ _SPAN_FIELDS: Mapping[int, _Reader] = {
 
 
 def _read_fields(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
-    """The fields of a message, by the names and the readers of those that are known. A value of another kind
-    than a reader takes is skipped."""
+    """Return the fields in ``known`` of a message by name, each parsed by its reader. A value of another wire
+    type than the reader expects is skipped."""
     found = {}
     for field, value in _fields(data):
         name, read = known.get(field, ("", int))
@@ -134,7 +134,7 @@ _VALUE_READERS: Mapping[int, Callable[[bytes, int], Any]] = {
     6: _parse_object,
     7: lambda data, _: data.hex(),
 }
-"""The kinds of values that are no numbers, by their fields."""
+"""The readers of values that are not numbers, by field number."""
 
 
 # ── the wire ─────────────────────────────────────────────────────────────────────────────────────
@@ -145,7 +145,7 @@ def _submessages(data: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers of fields with what they hold: integers, and bytes of what has a length."""
+    """Yield the field numbers of a message with their values: integers, or bytes for fields with a length."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

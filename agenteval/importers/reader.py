@@ -1,4 +1,4 @@
-"""From files to conversations, one after the other: nothing that was handed out is kept."""
+"""Reads conversations from files one after another; those that were yielded are not kept in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from agenteval.messages.unplaced_entries import CallFreeNames
 
 @dataclass
 class ImportWarnings:
-    """What was not read as it stands: each sentence once, with how often and where first."""
+    """Warnings about content that was not read as written: each text once, with its number of occurrences and
+    its first place."""
 
     _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -42,12 +43,12 @@ _WORST = 3
 
 @dataclass
 class CoverageTally:
-    """How many messages of the records that could be read were read."""
+    """The number of messages in the readable records, and how many of them were read."""
 
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The share of those of which not all was read, with their places; the worst of them."""
+    """The share that was read of the records with the lowest shares, with their places."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -61,7 +62,7 @@ class CoverageTally:
 
     @property
     def text(self) -> str:
-        """The share that was read, as a sentence; empty where there was nothing to read."""
+        """The share of messages that was read, as a sentence; empty if there were none."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
@@ -71,18 +72,19 @@ class CoverageTally:
 
 @dataclass
 class Reader:
-    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming is
-    new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one that
-    is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.parse_conversation``."""
+    """Yields the conversations of ``sources`` in order. To iterate again, give it a new ``naming``."""
 
     sources: Sequence[Source]
     naming: Naming
     policy_of: PolicyOf
     expected: ExpectedScenarios = field(default_factory=ExpectedScenarios)
     search_texts: tuple[str, ...] = ()
+    """If not empty, only conversations are yielded whose id or scenario is or contains one of these texts."""
     exact_texts: frozenset[str] = frozenset()
+    """The search texts that are an id or a scenario; they are not searched for as parts."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
+    """Passed on to ``turns.parse_conversation``."""
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
@@ -135,7 +137,8 @@ class Reader:
         return bool(found)
 
     def with_exact(self, naming: Naming) -> Reader:
-        """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
+        """Return a reader that knows which of its search texts are ids; all records may have to be read for
+        that. ``naming`` is used up by it."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._read_all():
@@ -146,14 +149,14 @@ class Reader:
 
     @property
     def unmatched_texts(self) -> tuple[str, ...]:
-        """The texts that no conversation has had so far."""
+        """The search texts that matched no conversation so far."""
         return tuple(text for text in dict.fromkeys(self.search_texts) if text not in self._met)
 
 
 def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
-    """Raises ``AuthorError`` (without a place)."""
+    """Parse a record with its importer's notes and outcome. Raises ``AuthorError`` (without a place)."""
     read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return read
@@ -162,9 +165,9 @@ def conversation_of(
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
-    """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
-    before anything is scored, since a slip there would make every figure wrong. Mostly the first record
-    answers it."""
+    """Raise ``AuthorError`` if the path of an option is in no record or leads to a list or an object. It is
+    called before anything is scored, because a wrong path would falsify every number. Usually the first
+    record suffices."""
     missing = dict(options)
     first: Record | None = None
     for record in _records_in(sources) if options else ():
@@ -185,7 +188,8 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
 
 
 def _has_value(record: Record, option: str, path: str) -> bool:
-    """Whether a record has a value there. Raises ``AuthorError`` for a list or an object."""
+    """Check whether a record has a plain value at the path. Raises ``AuthorError`` if it is a list or an
+    object there."""
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"

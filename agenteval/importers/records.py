@@ -1,4 +1,4 @@
-"""One record of a log as a conversation: its messages, its tools, its name. Pure."""
+"""Parses one record of a log as a conversation with its tools and its name. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _POLICY_KEYS = (
     "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
 )  # fmt: skip
 _SETTINGS_KEYS = ("config", "toolConfig", "tool_config")
-"""Where requests of Google's client and of Bedrock keep their instructions and tools."""
+"""Keys under which requests of Google's client and of Bedrock keep instructions and tools."""
 _DEEPEST_TEXT = 4
 _ID_LIMIT = 200
 _MOST_SETS = 8
@@ -45,25 +45,28 @@ _MOST_SETS = 8
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
-    whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
-    request got no answer, which is nothing that the agent did; empty if it got one. ``outcome``: what an
-    importer says of its success."""
+    """A record that could be read."""
 
     id: str
+    """The record's own id; empty if it has none."""
     agent: str
+    """The agent's name; empty if the record has none."""
     parsed: ParsedConversation
     tools: Mapping[str, Tool]
     policy: str
     record: Any
+    """The whole record, for dotted paths."""
     notes: tuple[str, ...] = ()
+    """Warnings about content that was not read as written."""
     lost: str = ""
+    """Why the last request got no answer, which is not the agent's fault; empty if it got one."""
     outcome: Any = MISSING
+    """Whether the conversation succeeded, according to an importer."""
 
 
 class ToolSets:
-    """Tools by their declarations: a log repeats them with each conversation, and they are read once. Those
-    of a few agents are remembered, the latest first."""
+    """A cache of tools by their declarations, because logs repeat them with each conversation. It holds those
+    of the last few agents."""
 
     def __init__(self) -> None:
         self._read: list[_ToolSet] = []
@@ -96,12 +99,11 @@ def read_conversation(
     around: Sequence[Unplaced] = (),
     no_calls_in: CallFreeNames | None = None,
 ) -> ImportedConversation:
-    """A record in a form that is built in as a conversation: an object with messages, or a bare array of
-    messages; a logged request with its response; a trace. ``around``: what stands around the record and
-    nobody could place; ``no_calls_in``: see ``parse_conversation``.
+    """Parse a record in a built-in form: an object with messages, a bare array of messages, a logged request
+    with its response, or a trace.
 
-    Raises ``AuthorError`` (without a place) for a record that is neither.
-    """
+    ``around`` is content around the record that could not be placed. For ``no_calls_in`` see
+    ``parse_conversation``. Raises ``AuthorError`` (without a place) if the record has none of these forms."""
     logged = _find_messages(record)
     require_one_conversation(logged.messages)
     notes = dict.fromkeys((*_several_users_warnings(logged.messages), *logged.notes))
@@ -138,7 +140,7 @@ def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
 
 
 def _find_messages(record: Any) -> LoggedMessages:
-    """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
+    """Return the messages of a record, wherever it keeps them. Raises ``AuthorError`` if it has none."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
             keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
@@ -155,7 +157,7 @@ def _find_messages(record: Any) -> LoggedMessages:
 
 
 def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
-    """A text, or the blocks, parts or contents that it is written in."""
+    """Return the text of a value that is a text or consists of blocks, parts or contents."""
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
@@ -232,7 +234,8 @@ _UNREAD_TOOL = "a declaration of a tool could not be read and is left out"
 
 
 def _schemas(declared: Any) -> list[Any]:
-    """OpenAI nests a declaration below ``function`` or ``custom``, Google a list below a key of its own."""
+    """Unwrap a declaration: OpenAI nests it under ``function`` or ``custom``, Google keeps a list under a key
+    of its own."""
     if isinstance(declared, dict):
         for key in ("functionDeclarations", "function_declarations"):
             if isinstance(declared.get(key), list):

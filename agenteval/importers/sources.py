@@ -1,7 +1,6 @@
-"""Files with records, gzip or not: which they are, their lines, JSON in them.
+"""Finds files with records, gzipped or not, and reads their lines and the JSON in them.
 
-A file that cannot be opened is the author's mistake; what cannot be read in it is reported with its line.
-"""
+A file that cannot be opened is an author's error; unreadable content is reported with its line."""
 
 from __future__ import annotations
 
@@ -41,9 +40,9 @@ class Source(NamedTuple):
 def find_sources(
     names: Iterable[str], cwd: Path, *, warn: Callable[[str], None] = lambda _: None
 ) -> list[Source]:
-    """The files that the command line names: files as they are, of folders those with records (a run's
-    folder: its journal). ``tell`` hears what is left out. Raises ``AuthorError`` for what does not exist or
-    cannot be opened."""
+    """Return the files that the command line names: files as given, and the files with records in a folder
+    (only the journal if it is the folder of a run). ``warn`` is called for what is left out. Raises
+    ``AuthorError`` if a name does not exist or a file cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
     for name in names:
@@ -76,7 +75,8 @@ def _record_files(folder: Path) -> list[Path]:
 
 
 def _skipped_folders(folder: Path) -> str:
-    """The folders in a folder that is none of a run."""
+    """Describe the subfolders of a folder, which are not read; empty if there are none or it is the folder of
+    a run."""
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
@@ -84,7 +84,8 @@ def _skipped_folders(folder: Path) -> str:
 
 
 def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
-    """Without what is one file under several names, or was named again; ``tell`` hears of it."""
+    """Return the sources without those that are the same file under another name or were named twice;
+    ``warn`` is called for each."""
     known: dict[str, Source] = {}
     for source in sources:
         first = known.setdefault(os.path.realpath(source.path), source)
@@ -148,7 +149,7 @@ class NumberedLine(NamedTuple):
 
 
 def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """The lines that are not blank, without byte order marks and what is around them."""
+    """Yield the lines that are not blank, stripped of white space and byte order marks."""
     for line in raw_lines_of(source):
         if isinstance(line, UnreadableRecord):
             yield line
@@ -157,7 +158,8 @@ def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
 
 
 def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """The lines as they are; of packed data that are damaged, those before the damage."""
+    """Yield the lines as they are. If compressed data are damaged, the lines before the damage are yielded,
+    then the error."""
     number = 0
     try:
         with _open(source.path) as file:
@@ -177,8 +179,8 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _UnpackedGzip(RawIOBase):
-    """What a gzip file holds. ``GzipFile`` fills a whole buffer at once, and where its data end too early
-    what it had unpacked by then would be lost with it; here it is given first."""
+    """The content of a gzip file. ``GzipFile`` fills a whole buffer at a time, and if the data end too early,
+    it loses what it had unpacked by then; this class returns that first."""
 
     def __init__(self, path: Path) -> None:
         self._file = gzip.GzipFile(path, "rb")
@@ -197,13 +199,13 @@ class _UnpackedGzip(RawIOBase):
 
 
 def is_journal(source: Source) -> bool:
-    """Whether a file is the journal of a run of ours: by its first line."""
+    """Check by its first line whether a file is the journal of a run of agenteval."""
     first = next(lines_of(source), None)
     return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
 
 
 def check_journals(sources: Iterable[Source]) -> None:
-    """Raises ``AuthorError`` for the journal of a run that another version of agenteval wrote."""
+    """Raise ``AuthorError`` if a journal was written by another version of agenteval."""
     for source in filter(is_journal, sources):
         first = next(lines_of(source))
         try:
@@ -215,8 +217,8 @@ def check_journals(sources: Iterable[Source]) -> None:
 
 
 def parse(data: bytes) -> Any:
-    """JSON in UTF-8. What no strict JSON has (NaN) becomes null, half a surrogate pair U+FFFD. Raises
-    ``ValueError`` and ``RecursionError``."""
+    """Parse JSON in UTF-8. Values that strict JSON does not have (NaN) become null, half a surrogate pair
+    becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
     try:
         return from_json(data, allow_inf_nan=False)  # half the time; what is not strict, it refuses
     except ValueError:
@@ -224,21 +226,20 @@ def parse(data: bytes) -> Any:
 
 
 def no_constant(_: str) -> None:
-    """What stands for NaN and the infinities."""
+    """Replace NaN and the infinities by ``None``."""
 
 
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what a name leads to can be read but once: a pipe, a terminal, what a shell puts in place of a
-    command."""
+    """Check whether a path can be read only once: a pipe, a terminal, or a shell's process substitution."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
-    """A stream in a file of its own: records are read more than once. Raises ``AuthorError`` for what is
-    packed or written in a way that cannot be read."""
+    """Copy a stream to a file of its own, because records are read more than once. Raises ``AuthorError`` if
+    its compression or encoding is not supported."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
     source = Source(Path(file.name), shown)
@@ -248,7 +249,7 @@ def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
 
 
 def spool_path(path: Path, folder: Path, shown: str) -> Source:
-    """As ``spool_stream``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
+    """Copy a stream that has a path, opening it only once; see ``spool_stream``. Raises ``AuthorError``."""
     with wrap_read_errors("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))

@@ -1,9 +1,8 @@
-"""What the spans of one turn tell of it: the calls of tools, the tokens, the agents. Pure.
+"""Extracts tool calls, tokens and agents from the spans of one turn. Pure.
 
-A call is told of by the span of the tool that ran, by the model's answer that asked for it, or by both; and
-spans of a framework and of the client below it tell of the same. Each call counts once: it is known again by
-its id, else by tool and arguments. Of models, the innermost spans count.
-"""
+A call may appear in the span of the tool, in the model's answer that requested it, or in both, and a
+framework and the client below it may both write spans of it. Each call counts once: calls are matched by id,
+or else by tool and arguments. Of nested model spans, the innermost count."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ _USAGE = {
         "ai.usage.reasoningTokens",
     ),
 }  # fmt: skip
-"""Counts as ``read_usage`` knows them, and the attributes that hold them."""
+"""Counts by the names that ``read_usage`` knows, with the attributes that hold them."""
 
 
 @dataclass
@@ -65,36 +64,40 @@ class _TracedCall:
 
     @property
     def start(self) -> float:
-        """When it was made; 0 where that is not known."""
+        """When the call was made; 0 if that is unknown."""
         return self.span.start or 0
 
 
 @dataclass(frozen=True)
 class TracedTurn:
-    """``messages``: the calls with their results, as an agent would list them. ``usage``: of all models;
-    ``None``: one of their spans does not report it. ``unclear``: tools that were called with arguments that
-    no span tells; ``unplaced``: what of the spans nobody knows."""
+    """The calls and the usage that the spans of a turn show."""
 
     messages: tuple[Message, ...]
+    """The calls with their results, as an agent would list them."""
     usage: Usage | None
+    """The usage of all models; ``None`` if one of their spans does not report it."""
     unclear: tuple[str, ...]
+    """Tools that were called with arguments that no span contains."""
     unplaced: tuple[str, ...] = ()
+    """Content of the spans that could not be placed."""
 
 
 def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
-    """Whether every span hangs together with ``root``, the span that the trace began with: an exporter sends
-    a span after those that ended before it, so none of them is missing."""
+    """Check whether every span is connected to ``root``, the span that the trace began with. An exporter
+    sends a span after those that ended before it, so if all are connected, none is missing."""
     known = {id_of(span) for span in spans} | {root}
     return bool(spans) and all(not parent_of(span) or parent_of(span) in known for span in spans)
 
 
 def has_served(spans: Iterable[RawSpan], root: str) -> bool:
-    """Whether the span of the server that got the request is there: all that it waited for has ended."""
+    """Check whether the span of the server that got the request is present, so that everything it waited for
+    has ended."""
     return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
 
 
 def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
-    """``without``: calls that are known otherwise, each of which is left out once."""
+    """Return the turn that the spans show. ``without`` are calls that are already known, each of which is
+    left out once."""
     tree, without = SpanTree(spans), list(without)
     calls, unread = _collect_calls(tree)
     for span in tree.models():
@@ -111,25 +114,26 @@ def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> Trace
 
 
 class SpanCall(NamedTuple):
-    """A call that a ``span`` shows and the messages do not hold. ``later``: the places of those calls of the
-    messages that were made after it."""
+    """A call that a span shows and the messages do not contain."""
 
     span: Span
     name: str
     id: str
     messages: tuple[Message, ...]
     later: tuple[int, ...]
+    """The positions of calls in the messages that were made after this one."""
 
 
 class SpanOnlyContent(NamedTuple):
-    """What spans alone show: ``calls``; ``results``, by the places of the calls in the messages that they are
-    of; and what of the spans nobody could place, with its span. ``earlier``: the same of turns before that of
-    the span."""
+    """Content that only spans show, not the messages."""
 
     calls: list[SpanCall]
     results: dict[int, Message]
+    """Results by the positions of their calls in the messages."""
     unplaced: list[tuple[Span, Unplaced]]
+    """Content that could not be placed, with its span."""
     earlier: list[tuple[Span, Unplaced]]
+    """The same, of turns before that of the span."""
 
 
 def find_span_only_content(
@@ -138,9 +142,11 @@ def find_span_only_content(
     known_before: Sequence[ToolCall],
     separate_spans: Sequence[Span],
 ) -> SpanOnlyContent:
-    """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
-    ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
-    among those of the trace."""
+    """Return what spans show in addition to the calls that are ``known`` from the messages of a trace, in
+    chronological order.
+
+    ``known_before`` are the calls of messages before the first span. ``separate_spans`` are the spans whose
+    messages are not among those of the trace."""
     calls, unread = _collect_calls(tree)
     matched = _match_known(calls, known)
     results = {
@@ -163,8 +169,8 @@ def find_span_only_content(
 def _find_unread(
     tree: SpanTree, known: Iterable[CallLike], separate_spans: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
-    """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
-    what a span ``apart`` was asked with, and are not among those that are known."""
+    """Return for each span the first unread calls of its own turn and of earlier turns that are not known.
+    The input of a separate span is searched, too."""
     known = list(known)
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
     found = []
@@ -185,14 +191,14 @@ def _find_unread(
 
 
 def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
-    """The calls in what models were sent."""
+    """Yield the calls in the input of models."""
     for span in spans:
         for step in chat.parse_steps(to_openai_messages_lenient(tree.contents_of(span).input_messages or ())):
             yield from step.tool_calls
 
 
 def _collect_calls(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
-    """The calls of the spans, and what of the models' answers nobody could place."""
+    """Return the calls of the spans, and the content of model answers that could not be placed."""
     calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
@@ -231,7 +237,7 @@ def _add_unless_known(call: _TracedCall, calls: list[_TracedCall]) -> None:
 
 
 def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
-    """A call that a model asked for: one that ran, or one more."""
+    """Merge a call that a model requested into the call that ran, or add it."""
     ran = next((each for each in calls if call.id and each.id == call.id), None) or _find_unclaimed(
         call, calls
     )
@@ -244,7 +250,8 @@ def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
 
 
 def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
-    """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
+    """Return a call that ran and was not yet matched to a model's request, by tool and by arguments as far as
+    they are known."""
     free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
     free = [each for each in free if not (each.id and call.id)]
     same = (each for each in free if each.args is not None and json_key(each.args) == json_key(call.args))
@@ -252,7 +259,7 @@ def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedC
 
 
 def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
-    """Results that the model was sent, by the ids of their calls."""
+    """Add the results that a model was sent, by the ids of their calls."""
     without_result = {call.id: call for call in calls if call.id and not call.has_result}
     if not without_result:
         return
@@ -265,10 +272,12 @@ def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) ->
 
 
 class _MatchedCalls(NamedTuple):
-    """Which calls of spans are known, by their places among these; the ``rest`` are not."""
+    """The calls of spans that match known ones."""
 
     places: Mapping[int, _TracedCall]
+    """The matched calls by the positions of the known ones."""
     rest: list[_TracedCall]
+    """The calls without a match."""
 
 
 def _match_known(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _MatchedCalls:
@@ -309,7 +318,7 @@ def _result_of(call: _TracedCall, identity: str) -> Message:
 
 
 def _parse_arguments(written: Any) -> dict[str, Any] | None:
-    """As JSON, or as Python prints a dict, which some instrumentations write."""
+    """Parse arguments from JSON, or from a printed Python dict, which some instrumentations write."""
     value = _parse_json(written)
     if isinstance(value, str):
         try:

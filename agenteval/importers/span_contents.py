@@ -1,9 +1,8 @@
-"""What a model was asked and answered in one span of a trace, or what an agent's user did. Pure.
+"""Reads the messages of one span: a model's input and output, or those of an agent. Pure.
 
-Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them,
-OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over attributes of their own, or as
-events.
-"""
+Supported are OpenTelemetry's conventions for generative models (also as any-agent and OpenLLMetry write
+them), OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over several attributes, or
+as events."""
 
 from __future__ import annotations
 
@@ -43,17 +42,17 @@ _OUTPUT_ATTRIBUTES = (
     _ADK_ATTRIBUTES[1],
 )
 _TEXT_ATTRIBUTES = ("gen_ai.completion", "gen_ai.output")
-"""Those that may hold an answer's own text, of which ``[]`` is one."""
+"""Attributes that may hold an answer as plain text, which may be ``[]``."""
 _AI_SDK_OUTPUT = ("ai.response.text", "ai.response.toolCalls")
-"""An answer as the AI SDK has it: its text and its calls."""
+"""An answer of the AI SDK: its text and its calls."""
 _BODIES = ("body", "event.body", "gen_ai.event.content")
-"""Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
+"""Keys under which an event has its message as one value, in log records and in Azure's libraries."""
 _EVENT_MESSAGE_FIELDS = frozenset(("role", "content", "message", "parts", "tool_calls"))
 _OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
 _JSON_ATTRIBUTES = (*_INPUT_ATTRIBUTES[:2], *_OUTPUT_ATTRIBUTES[:2], *_AI_SDK_INPUT, *_ADK_ATTRIBUTES)
-"""Those that hold messages as JSON, and no text."""
+"""Attributes that hold messages as JSON and never plain text."""
 _AGENT_IO = ("input.value", "output.value")
-"""What a user asked an agent and what it answered, which OpenInference has as texts."""
+"""A user's request to an agent and its answer, which OpenInference has as texts."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -62,21 +61,25 @@ _MESSAGE_FIELDS = frozenset(("role", "message", "message.role", "message.content
 
 @dataclass(frozen=True, slots=True)
 class SpanContents:
-    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
-    was asked with. ``read``: the attributes that hold these messages, or the events; ``is_agent_io``: these
-    are what an agent was given and gave back, which may be put in other words than what its models were."""
+    """The messages of a span."""
 
     input_messages: list[Any] | None
+    """The input; ``None`` if it is not recorded, empty if there were no messages before."""
     output_messages: list[Any]
     request: Mapping[str, Any]
+    """Other parts of the request: model, instructions, tools."""
     source_keys: frozenset[str] = frozenset()
+    """The attributes that hold these messages, or ``events``."""
     is_agent_io: bool = False
+    """True if these are the input and output of an agent, which may be worded differently from those of its
+    models."""
 
 
 class _FoundMessages(NamedTuple):
-    """Messages, and the attributes that hold them; ``None``: they are not recorded."""
+    """Messages and the attributes that hold them."""
 
     messages: list[Any] | None
+    """The messages; ``None`` if they are not recorded."""
     read: tuple[str, ...] = ()
 
 
@@ -101,7 +104,7 @@ def contents_of(span: Span) -> SpanContents:
 
 
 def _find_messages(span: Span, asked: _FoundMessages) -> tuple[_FoundMessages, _FoundMessages]:
-    """What was asked, and what was answered: in attributes or, where neither is there, in events."""
+    """Return the input and the output, from attributes or, if neither is there, from events."""
     answered = _messages_in_attributes(span.attributes, _OUTPUT_ATTRIBUTES)
     if answered.messages is None and asked.read == _AI_SDK_INPUT:
         answered = _ai_sdk_answer(span.attributes)
@@ -128,7 +131,7 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of these attributes that there is, with its name."""
+    """Return the first of these attributes that is present, with its name."""
     for name in names:
         found = find_value(attributes, name)
         if found is not MISSING and found is not None:
@@ -139,13 +142,13 @@ def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tu
 
 
 def _spread_values(attributes: Mapping[str, Any], name: str) -> Any:
-    """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
+    """Return a value that is spread over several attributes: ``name.0.role``, ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
     return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 
 
 def unflatten(fields: Mapping[str, Any]) -> Any:
-    """Fields with dots in their names as objects in one another, those with numbers as lists."""
+    """Convert fields with dotted names to nested objects; numbered ones become lists."""
     groups: dict[str, Any] = {}
     for key, value in fields.items():
         head, dot, rest = str(key).partition(".")
@@ -182,7 +185,7 @@ def _messages_in_attributes(attributes: Mapping[str, Any], names: tuple[str, ...
 
 
 def _messages_in_object(found: Mapping[str, Any]) -> list[Any]:
-    """The messages of an object: of a request or, as Google's client has them, of a response."""
+    """Return the messages of an object: a request, or a response in the form of Google's client."""
     for key in ("messages", "contents"):
         if isinstance(found.get(key), list):
             return list(found[key])
@@ -191,7 +194,8 @@ def _messages_in_object(found: Mapping[str, Any]) -> list[Any]:
 
 
 def _listed_messages(found: Any, role: str) -> list[Any]:
-    """The messages of a list; empty: it is none of messages. ``role``: of those that name none."""
+    """Return the messages of a list; empty if it holds other things. ``role`` is used for messages without
+    one."""
     if not isinstance(found, list) or not found:
         return []
     if all(map(_is_bare_call, found)):
@@ -214,7 +218,7 @@ def _ai_sdk_answer(attributes: Mapping[str, Any]) -> _FoundMessages:
 
 
 def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
-    """What was asked and what was answered, where the events of a span are messages."""
+    """Return the input and the output if the events of a span are messages."""
     events = [(name, fields) for name, fields in span.events if is_message_event(name)]
     if not events:
         return _NOT_RECORDED, _NOT_RECORDED
@@ -224,8 +228,8 @@ def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event is; the event as it stands, which nobody can place, where that cannot be
-    read."""
+    """Return the message of an event. An event that cannot be read is returned as it is, so that it is
+    reported as unplaced."""
     found, role = dict(fields), ROLES_OF_EVENTS[name]
     is_cut = any(is_broken_json(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):
@@ -245,8 +249,8 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
-    """The fields of a message that is one value, or has its content so. ``is_text``: that may be any text,
-    also one that is JSON."""
+    """Return the fields of a message that is a single value or has its content in one. ``is_text`` means that
+    the value may be any text, even one that is JSON."""
     inner = read_json(value)
     if isinstance(inner, dict) and not _EVENT_MESSAGE_FIELDS.isdisjoint(inner):
         return inner
@@ -255,7 +259,7 @@ def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
 
 
 def _parse_content_blocks(value: Any, role: str) -> Any:
-    """A text, or the blocks of one that are written as JSON."""
+    """Return a text, or the blocks of one that is written as JSON."""
     found = list_of(read_json(value))
     blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
     is_in_blocks = not any(blocks.isdisjoint(object_of(each)) for each in found)
@@ -271,7 +275,8 @@ def _is_message(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Whether it is an item of a reply that names its kind, such as a ``function_call``, and no text."""
+    """Check whether a value is an item of a reply that names its type, such as a ``function_call``, and is
+    not a text."""
     return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
 
 
@@ -298,7 +303,7 @@ def _normalize_message(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The one call that a message may have in fields of its own, as in OpenAI's older API."""
+    """Return the single call that a message may have in fields of its own, as in OpenAI's older API."""
     name, given = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
     if (name is None and given is None) or message.get("function_call"):
         return {}
@@ -306,7 +311,7 @@ def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _normalize_part(part: Any) -> Any:
-    """A part of a message in OpenTelemetry's words, in those of all others."""
+    """Convert a part of a message from OpenTelemetry's form to the common one."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and "content" in part:
         return {"type": "text", "text": part["content"]}
@@ -331,7 +336,7 @@ _LISTS_OF_MESSAGES = (
     ("contents", "content", _unwrap_part),
     ("parts", "content", _normalize_part),
 )
-"""Where a message may have a list, where all others have it, and how its elements are read."""
+"""The key of a list in a message, its common key, and the function that reads its elements."""
 
 
 def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -347,7 +352,7 @@ def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parse_declaration(declared: Any) -> Any:
-    """OpenInference keeps the schema of a tool as a text."""
+    """Return the declaration of a tool. OpenInference keeps the schema as text."""
     if not isinstance(declared, dict):
         return declared
     fields = unflatten({key: value for key, value in declared.items() if key.partition(".")[0] == "tool"})

@@ -1,8 +1,7 @@
-"""What a span of a trace is: a call of a tool, a model's answer, or something that is no call. Pure.
+"""Classifies the spans of a trace: calls of tools, answers of models, and other steps. Pure.
 
-Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
-be a call: it is unplaced (``agenteval.messages.unplaced_entries``).
-"""
+Many libraries write spans, each with its own names for their kinds. A span of an unknown kind may be a call,
+so it is unplaced (``agenteval.messages.unplaced_entries``)."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
     "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
 )  # fmt: skip
-"""Where a span says of which kind it is."""
+"""Attributes that hold the kind of a span."""
 _UNKNOWN_KINDS = frozenset(("", "span", "event", "unknown"))
 _TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
 _MODELS = frozenset((
@@ -29,24 +28,25 @@ _AGENTS = frozenset(("agent", "invoke_agent"))
 _AUXILIARY = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
-"""Steps of which the models are asked about a conversation, and not in it."""
+"""Steps whose models are asked about a conversation rather than in it."""
 _CYCLE = "execute_event_loop_cycle"
-"""What Strands has around the spans of a model and its tools; some of its versions give no kind."""
+"""The span that Strands writes around those of a model and its tools; some versions give it no kind."""
 _KINDS_WITHOUT_CALLS = frozenset((
     *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
     "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
     "ai.generateobject", "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed",
     "ai.embedmany.doembed",
 ))  # fmt: skip
-"""Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
+"""Spans of a framework around those of its models and tools. Their content is still searched for calls."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
 )  # fmt: skip
-"""How the attributes begin of what OpenTelemetry and its like have a word for, and no call of a tool is."""
+"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool calls.
+"""
 _SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
-"""What Pydantic AI has around the spans of its tools."""
+"""The name of the span that Pydantic AI writes around those of its tools."""
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
@@ -61,7 +61,7 @@ ARGUMENTS = (*_OWN_ARGUMENTS, "traceloop.entity.input", "langfuse.observation.in
 RESULTS = (*_OWN_RESULTS, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
            "gen_ai.output", "output.value")  # fmt: skip
 TOOL_ATTRIBUTES = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
-"""What the span of a tool tells of its call."""
+"""The attributes of a tool's span that describe its call."""
 _TOOL_NAME_PREFIXES = ("execute_tool ", "tools/call ")
 _FINISH_ATTRIBUTES = (
     "gen_ai.response.finish_reasons",
@@ -71,16 +71,17 @@ _FINISH_ATTRIBUTES = (
 )
 _TOOL_FINISH_REASONS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
 _KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
-"""How the events of spans begin that are known: of these, the attributes are read as those of the span."""
+"""Prefixes of known events, whose attributes are read like those of the span."""
 
 
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
-"""Where a span that was another library's step keeps what is not seen of it: ``what``, ``unless`` all of some
-spans are in its trace (``None``: unless any is within it)."""
+"""The key under which a span converted from another library lists steps that are absent: ``what``, and
+``unless``, the ids of spans that make it obsolete if all are in the trace (``None``: any span within this one
+does)."""
 WHOLE_REQUEST = "whole"
-"""Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
-came back may be anything, such as a state."""
+"""The key that marks the outermost step of another library as a whole request: ``said``, or ``object`` if the
+output may be anything, such as a state."""
 _SPAN_FIELDS = frozenset((
     "attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope",
     "instrumentationScope", "instrumentation_scope",
@@ -91,11 +92,11 @@ _CONVENTION_PREFIXES = frozenset((
     "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
     "tags", "telemetry", "thread", "tool", "traceloop", "user",
 ))  # fmt: skip
-"""The first word of attributes whose objects are those of a convention."""
+"""The first part of attributes whose objects belong to a convention."""
 
 
 def kind_of(attributes: Mapping[str, Any]) -> str:
-    """The kind that a span says it is of, in lower case; empty: it says none."""
+    """Return the kind of a span in lower case; empty if it names none."""
     for key in _KINDS:
         kind = str(attributes.get(key) or "").strip('"').lower()
         if kind not in _UNKNOWN_KINDS:
@@ -104,8 +105,8 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
 
 
 def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
-    """The tool that a span is a call of, whatever else it tells of the call; empty: it is something else. A
-    kind that nobody knows is no objection to a tool's name. ``name``: of the span."""
+    """Return the tool that a span is a call of; empty if it is something else. A tool's name counts even if
+    the kind is unknown. ``name`` is the name of the span."""
     kind = kind_of(attributes)
     if kind in _MODELS or kind in _KINDS_WITHOUT_CALLS:
         return ""
@@ -120,14 +121,14 @@ def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
 
 
 def is_known_tool(attributes: Mapping[str, Any]) -> bool:
-    """Whether the span of a tool is there because the tool is, even if it failed. Frameworks of agents also
-    write one for a tool that they do not have."""
+    """Check whether the span of a tool proves that the tool exists, even if the call failed. Agent frameworks
+    also write one for a tool that does not exist."""
     return any(attributes.get(key) for key in ("langsmith.span.kind", "langfuse.observation.type"))
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The calls that something names that is itself of no tool: the attribute that names each, its tool and
-    its id, of which one or both may be missing."""
+    """Yield the calls that a span or event names although it is not of a tool: the attribute that names each,
+    its tool and its id. The tool, the id or both may be missing."""
     found = [
         key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
     ]
@@ -138,12 +139,12 @@ def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def is_model(kind: str) -> bool:
-    """Whether spans of that kind are of a model."""
+    """Check whether spans of that kind are of a model."""
     return kind in _MODELS
 
 
 def is_agent(kind: str) -> bool:
-    """Whether spans of that kind are of an agent's run."""
+    """Check whether spans of that kind are of an agent's run."""
     return kind in _AGENTS
 
 
@@ -152,7 +153,7 @@ def is_auxiliary(kind: str) -> bool:
 
 
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
-    """Whether a model ended its answer to have a tool called."""
+    """Check whether a model ended its answer to have a tool called."""
     ends = str([attributes.get(key) for key in _FINISH_ATTRIBUTES])
     return any(word in ends for word in _TOOL_FINISH_REASONS)
 
@@ -160,8 +161,9 @@ def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
 def unplaced_span(
     span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """What a span is that nobody knows; ``None``: it is of a known kind, and so are its events. ``is_known``:
-    it is otherwise: its messages are read, or all others of its trace are within it."""
+    """Return why a span could not be placed; ``None`` if its kind and its events are known. ``is_known``
+    means that it is accounted for otherwise: its messages are read, or all other spans of its trace are
+    within it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
@@ -201,7 +203,7 @@ def _is_of_convention(key: str) -> bool:
 
 
 def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
-    """Whether a span is of what agents do, and not of what lies below: of a server, a data base."""
+    """Check whether a span belongs to an agent rather than to a lower layer, such as a database."""
     return bool(kind) or any(str(key).startswith(("gen_ai.", "llm.")) for key in attributes) or not attributes
 
 

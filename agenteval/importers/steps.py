@@ -1,9 +1,8 @@
-"""The steps of a trace, as tracers write them that are not OpenTelemetry's, as spans. Pure.
+"""Converts the steps of tracers other than OpenTelemetry to spans. Pure.
 
-A run of LangSmith and an observation of Langfuse are spans in other words: here they get those of
-OpenTelemetry, so that one reader (``agenteval.importers.traces``) answers for all of them which steps are one
-conversation, which calls were made, and what was not seen.
-"""
+Runs of LangSmith and observations of Langfuse are spans under other names. They get OpenTelemetry's names
+here, so that one reader (``agenteval.importers.traces``) decides for all of them which steps form a
+conversation, which calls were made, and what was not seen."""
 
 from __future__ import annotations
 
@@ -32,42 +31,46 @@ from agenteval.messages.truncated_json import is_truncated_json, is_truncated_me
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORIES = ("chat_history", "history")
-"""Where a chain is given what was said before its question."""
+"""Keys under which a chain gets the messages before its question."""
 _GENERATIONS = "generations"
 _SYSTEM_ROLES = ("system", "developer")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions")
 _FUNCTION_INPUTS = {"args", "kwargs"}
-"""What a traced function was given."""
+"""The keys of a traced function's arguments."""
 
 
 class TracerStep(NamedTuple):
-    """``kind``: a word of ``span_kinds`` under the attribute ``kind_attribute``. ``asked``: ``None`` where it
-    is not recorded. ``unread``: what of it may hold calls, under the names that attributes have. ``unseen``:
-    see ``missing``; ``whole``: see ``WHOLE``."""
+    """A step of another tracer."""
 
     trace: str
     id: str
     parent: str
     name: str
     kind: str
+    """A kind that ``span_kinds`` knows under the attribute ``kind_attribute``."""
     kind_attribute: str
     start: Any
     end: Any
     error: str = ""
     session: str = ""
     input_messages: list[Any] | None = None
+    """The input; ``None`` if it is not recorded."""
     output_messages: Sequence[Any] = ()
     request: Mapping[str, Any] = {}
     call: Mapping[str, Any] = {}
     unread: Mapping[str, Any] = {}
+    """Content that may hold calls, by attribute name."""
     events: Sequence[Any] = ()
     unseen: Sequence[Mapping[str, Any]] = ()
+    """See ``unseen_steps``."""
     whole_request: str = ""
+    """See ``WHOLE_REQUEST``."""
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
-    """What was not seen, unless all of these steps are in the trace; ``None``: unless any is within it."""
+    """Describe steps that are absent, unless all of ``steps`` are in the trace; ``None`` means unless any
+    step is within this one."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
 
@@ -105,28 +108,30 @@ def to_span(step: TracerStep) -> dict[str, Any]:
 
 
 class StepMessages(NamedTuple):
-    """``asked``: ``None`` where nobody can say what of the input was. ``is_known``: the answer is one, and no
-    object that may be anything. ``whole``: see ``WHOLE``; empty for what does not say what a user asked."""
+    """The input and output of a step."""
 
     input_messages: list[Any] | None
+    """The input; ``None`` if it could not be determined."""
     output_messages: list[Any]
     is_known: bool
+    """True if the output is an answer rather than an object that may be anything."""
 
     @property
     def whole_request(self) -> str:
+        """The value for ``WHOLE_REQUEST``; empty if input or output are missing."""
         return ("said" if self.is_known else "object") if self.input_messages and self.output_messages else ""
 
     def for_model(self) -> StepMessages:
-        """Without an answer that may be anything."""
+        """Drop an answer that may be anything."""
         return self if self.is_known else self._replace(output_messages=[])
 
     def for_request(self) -> StepMessages:
-        """As far as it is a user's: of an answer alone nobody knows to whom it was given."""
+        """Drop the messages if there is no input, because it is then unknown to whom the answer was given."""
         return self if self.input_messages else StepMessages(None, [], True)
 
 
 def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
-    """What a step was asked and answered."""
+    """Return the input and output of a step as messages."""
     inputs, outputs = read_json(inputs), read_json(outputs)
     asked = _parse_messages(_find_input(inputs), role="user")
     known = asked or []
@@ -154,13 +159,14 @@ def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
 
 
 def _is_object(messages: Sequence[Any], output: Any) -> bool:
-    """Whether an answer is but the JSON of an object."""
+    """Check whether an answer is only the JSON of an object."""
     texts = (first_text(object_of(each), "content") for each in messages)
     return not isinstance(output, str) and any(read_json(text) == output for text in texts)
 
 
 def _place_after(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
-    """Where a list goes on after the message that was said last."""
+    """Return the index at which a list goes on after the last message; ``None`` if the list does not contain
+    it."""
     for message in last:
         role_and_content = (message.get("role"), message.get("content"))
         for at in range(len(listed), 0, -1):
@@ -196,7 +202,7 @@ def _find_input_in_fields(inputs: Mapping[str, Any]) -> Any:
 
 
 def _find_output(output: Any) -> Any:
-    """The messages of a state, or the one message that is an output."""
+    """Return the messages of a state, or the single message of an output."""
     if not isinstance(output, dict):
         return output if isinstance(output, list) else None
     generations = output.get(_GENERATIONS)
@@ -214,7 +220,8 @@ def _find_output(output: Any) -> Any:
 
 
 def _parse_messages(listed: Any, role: str = "") -> list[Any] | None:
-    """``None``: it is no list of messages. ``role``: whose a bare text is; empty: it is no message."""
+    """Parse a list of messages; ``None`` if it is something else. ``role`` is used for a bare text; if empty,
+    a text is not a message."""
     if not isinstance(listed, list):
         return None
     if len(listed) == 1 and isinstance(listed[0], list) and not _is_pair(listed[0]):
@@ -237,7 +244,7 @@ def _parse_message(value: Any, role: str) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether LangChain would take it for a message: who speaks, and what."""
+    """Check whether LangChain would accept a value as a message: a pair of role and content."""
     return (
         isinstance(value, list)
         and len(value) == 2
@@ -248,7 +255,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def request_in(inputs: Any, *more: Any) -> dict[str, Any]:
-    """What else a model was asked with, as attributes: its tools and instructions."""
+    """Return the tools and instructions of a model's request as attributes."""
     places = [place for place in (read_json(inputs), *more) if isinstance(place, dict)]
     tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
     system = first_nonempty(_SYSTEM, *places)
@@ -265,7 +272,7 @@ class StepResult(NamedTuple):
 
 
 def result_in(output: Any) -> StepResult:
-    """What a tool gave back; LangChain wraps it in a message."""
+    """Return the result of a tool, which LangChain wraps in a message."""
     message = as_message(output) if isinstance(output, dict) and _is_wrapped(output) else {}
     if message.get("role") != "tool":
         return StepResult(output)
@@ -279,7 +286,7 @@ def _is_wrapped(output: Mapping[str, Any]) -> bool:
 
 
 def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> dict[str, Any]:
-    """A call as the attributes of its span."""
+    """Return a call as attributes of its span."""
     return {
         "gen_ai.tool.call.id": call_id or result.call_id or None,
         "gen_ai.tool.call.arguments": arguments,
@@ -288,7 +295,7 @@ def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> di
 
 
 def call_arguments(inputs: Any) -> Any:
-    """The arguments of a call, also where they are one text under ``input``."""
+    """Return the arguments of a call, parsing those that are a single text under ``input``."""
     if isinstance(inputs, dict) and inputs.keys() == {"input"} and isinstance(inputs["input"], str):
         read = read_arguments(inputs["input"], lenient=True)[0]
         return inputs if read is None else read
@@ -296,7 +303,7 @@ def call_arguments(inputs: Any) -> Any:
 
 
 def objects_in(fields: Mapping[str, Any], read: frozenset[str], within: str) -> dict[str, Any]:
-    """What else a step says that may hold calls, as attributes."""
+    """Return the other objects and lists of a step as attributes, because they may hold calls."""
     return {
         f"{within}.{key}": value
         for key, value in fields.items()

@@ -1,8 +1,7 @@
-"""The rows of a CSV file as records: its first line names the columns, each row is one conversation.
+"""Reads the rows of a CSV file as records: the first line names the columns, and each row is a conversation.
 
-A row that cannot be read is reported at its line, and the others go on, unless nobody knows where the next
-one begins.
-"""
+A row that cannot be read is reported with its line. Reading continues unless it is unknown where the next row
+begins."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
 
 
 def _header_problem(header: Sequence[str]) -> str:
-    """Why nothing can be read below a first line; empty if it can."""
+    """Return why nothing below a first line can be read; empty if it can."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
         return f"two columns are named '{twice}': which one is meant is unknown"
     if _conversation_column(header):
@@ -108,7 +107,7 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _conversation_column(header: Sequence[str]) -> str:
-    """The column with whole conversations, as JSON."""
+    """Return the column that holds whole conversations as JSON; empty if there is none."""
     return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
 
 
@@ -118,7 +117,7 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of a file as text, counted. ``broken``: why they end before the file does."""
+    """The lines of a file as text, with their number. ``broken`` is why they end before the file does."""
 
     def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
@@ -144,7 +143,7 @@ class _Lines:
         return text.removeprefix(_MARK) if line.number == 1 else text
 
     def why_not_text(self, since: int) -> str:
-        """What is wrong with the text of the lines from ``since`` on; empty if nothing."""
+        """Return what is wrong with the encoding from line ``since`` on; empty if nothing is."""
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 

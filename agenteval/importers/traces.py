@@ -1,10 +1,9 @@
-"""The traces of a log: one trace is one record, those that name one session are one, too. Pure.
+"""Groups the spans of a log by trace and by session, and reads each group as one conversation. Pure.
 
-A document or a line may hold any spans: those of one trace, of several, or a part of one (a batch). They are
-put together by the ids of their traces, whatever stands between them, and each trace is one conversation: of
-what its outermost agent was asked and said (``span_messages``), with the calls that any of its spans shows
-(``span_calls``), each in its turn (``span_turns``).
-"""
+A document or a line may hold the spans of one trace, of several, or a part of one (a batch). Spans are
+grouped by the ids of their traces, whatever is between them; traces that name the same session are joined.
+The conversation consists of the messages of the outermost agent (``span_messages``) and the calls that any
+span shows (``span_calls``), each in its turn (``span_turns``)."""
 
 from __future__ import annotations
 
@@ -35,22 +34,24 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _SPANS = "spans"
 _PAGES = ("data", "runs")
-"""Where the APIs of tracers have a page of traces, observations or runs."""
+"""Keys under which the APIs of tracers keep a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _SCOPES = ("scopeSpans", "scope_spans")
 _SPAN_CONTEXT_KEYS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
-"""What an export holds around spans, and where a span has the same."""
+"""Fields that an export has around spans, with the key of the same field in a span."""
 _MOST_BETWEEN = 1_000
-"""How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
+"""How many spans of others may lie between two of a trace or session; longer gaps would take too much memory.
+"""
 
 
 class _ExportedSpans(NamedTuple):
-    """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
-    stands; ``around``: what stands around all that in its page."""
+    """Steps of other tracers as spans."""
 
     spans: list[Any]
     documents: Mapping[str, Any]
+    """Whole traces as they were written, by id."""
     around: tuple[Unplaced, ...] = ()
+    """Other content of their page that could not be placed."""
 
 
 def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
@@ -70,12 +71,13 @@ def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
 
 
 def is_tracer_record(value: Any) -> bool:
-    """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
+    """Check whether a value is a step or a trace of a tracer other than OpenTelemetry."""
     return langsmith.is_langsmith_run(value) or langfuse.is_langfuse_record(value)
 
 
 def find_spans(value: Any) -> list[Any] | None:
-    """The spans of a document: in a list, by themselves, or as OpenTelemetry exports them."""
+    """Return the spans of a document: a list of them, a single one, or an export of OpenTelemetry. ``None``
+    if it holds none."""
     if isinstance(value, dict):
         if is_span(value):
             return [value]
@@ -93,7 +95,8 @@ def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
-    """The spans, each with what an export holds around them: of which it is, nobody can say."""
+    """Add to each span everything that the export has around spans, because it is unknown which span it
+    belongs to."""
     around: dict[str, Any] = {}
     for group in (*objects_of(groups), *_scopes_in(groups)):
         for key, value in group.items():
@@ -109,12 +112,12 @@ def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[di
 
 
 TracePlaces: TypeAlias = dict[tuple[str, str], str]
-"""Where traces and sessions stand, by what they are ("trace", "session") and their ids."""
+"""The places of traces and sessions, by kind ("trace", "session") and id."""
 
 
 def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """Spans put together by their trace or by the session that they name; all else as it is. ``elsewhere``:
-    those of the files before, to which these are added: their spans are not put together with any here."""
+    """Group spans by their trace or session; other entries pass through unchanged. ``elsewhere`` are the
+    traces of earlier files, to which these are added; spans are not grouped across files."""
     groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
         if isinstance(entry, Record) and (others := _parse_other_tracers(entry.value)):
@@ -139,7 +142,7 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
 
 
 def _records_in_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
-    """The traces of a document that says more of itself than its spans."""
+    """Split a document that has fields besides its spans into its traces."""
     own = _SpanGroups({}, most_between=len(spans))
     found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
@@ -153,7 +156,7 @@ def _has_messages(record: Any) -> bool:
 
 
 def _document_fields(value: Any) -> dict[str, Any]:
-    """What a document holds beside its spans."""
+    """Return the fields of a document other than its spans."""
     if not isinstance(value, dict) or is_span(value):
         return {}
     return {key: each for key, each in value.items() if key not in (_SPANS, *_EXPORTED)}
@@ -161,16 +164,18 @@ def _document_fields(value: Any) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class _SpanGroup:
-    """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
-    before it; ``last``: the same of the last. ``documents``: those of whole traces, by
-    their ids."""
+    """Spans of one trace or one session."""
 
     record: Record
+    """The record of the first span."""
     number: int
+    """How many spans preceded the first one."""
     last: int
+    """The number of the last span."""
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
     documents: dict[str, Any] = field(default_factory=dict)
+    """The documents of whole traces, by id."""
 
     def to_record(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
@@ -181,14 +186,14 @@ class _SpanGroup:
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
     def add_context(self, record: Record) -> None:
-        """With what stands around the document of some of its spans."""
+        """Add the unplaced content around the document of some of its spans."""
         if record.around != self.record.around:
             around = {each.phrase: each for each in (*self.record.around, *record.around)}
             self.record = self.record._replace(around=(*around.values(),))
 
 
 class _SpanGroups:
-    """Those to which spans may still come, the latest last."""
+    """The groups that may still get spans, the most recently extended last."""
 
     def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
         self._elsewhere = elsewhere
@@ -265,8 +270,8 @@ class _SpanGroups:
 
 
 def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """The conversation of the traces in a record; ``None``: there is none. Raises ``AuthorError`` (without a
-    place) for one whose spans hold no message."""
+    """Return the conversation of the traces in a record; ``None`` if it has none. Raises ``AuthorError``
+    (without a place) if no span holds a message."""
     spans = find_spans(record)
     if spans is None:
         return None
@@ -293,9 +298,9 @@ def _without_messages(tree: SpanTree) -> Problem:
 
 
 def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
-    turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
-    turns are not fully seen."""
+    """Add the calls that only spans show, and the content that could not be placed, each in its turn. A call
+    that may belong to one of several turns is added to the last of them and marked; those turns are not fully
+    seen."""
     talk = _TraceMessages(trace_messages.messages)
     turns = SpanTurns(tree, trace_messages.turns, talk.counts[-1])
     begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
@@ -318,8 +323,10 @@ def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree:
 
 
 class _TraceMessages:
-    """The messages of a trace. ``said``: what each says; ``counts``: how many messages of users there are up
-    to each; ``added``: what spans show besides, by the place before which it belongs."""
+    """The messages of a trace.
+
+    ``parsed`` is the content of each message. ``counts`` is the number of user messages up to each. ``added``
+    is the content of spans to be inserted, by the position before which it belongs."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
@@ -332,7 +339,7 @@ class _TraceMessages:
             self.added[self.end_of(turn)].append(message)
 
     def end_of(self, turn: int) -> int:
-        """The place in a turn before its answer, or where none is, its end."""
+        """Return the position before the answer of a turn or, if it has none, the end of the turn."""
         end = bisect_right(self.counts, turn)
         spoken = (
             at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.parsed[at])
@@ -351,8 +358,8 @@ def _add_unplaced(talk: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns
 
 
 def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
-    """The messages with what was added, each with the results of its calls that no message has, by the ids of
-    the calls. One without an id gets that of the span's."""
+    """Return the messages with the additions. A result that no message contains is added after its call, by
+    id; a call without an id gets that of the span."""
     parsed = talk.parsed
     answered_ids = {each.id for some in parsed for each in some if each.role == "tool" and each.id}
     written = [[message] for message in talk.messages]
@@ -371,13 +378,13 @@ def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[
 
 
 def _results_without_id(following_messages: Iterable[Sequence[ParsedMessage]]) -> int:
-    """How many results follow that do not say of which calls they are."""
+    """Count the results that follow and do not name their calls."""
     following = takewhile(lambda some: some and all(each.role == "tool" for each in some), following_messages)
     return sum(not each.id for some in following for each in some)
 
 
 def _with_id(message: Any, number: int, identity: str) -> list[Any]:
-    """A message in OpenAI's words, with an id of one of its calls."""
+    """Convert a message to OpenAI's format and set the id of one of its calls."""
     *before, last = to_openai_messages_lenient([message])
     calls = [dict(call) for call in last.get("tool_calls") or ()]
     if number < len(calls):

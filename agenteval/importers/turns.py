@@ -1,4 +1,4 @@
-"""Recorded messages put together: turns with their steps, calls paired with results, the policy."""
+"""Assembles recorded messages into turns and steps, pairs calls with results, and collects the policy."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ _MOST_KEYS = 8
 
 
 class ParsedConversation(NamedTuple):
-    """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
-    results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
-    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
-    ``coverage``: how many of its messages were read. ``served``: the names of tools that the provider ran."""
+    """A conversation that has no name yet."""
 
     trajectory: Trajectory
     policy: str
+    """The system's and the developer's messages."""
     orphans: tuple[str, ...]
+    """Results whose calls are not in the record, as sentences."""
     is_partial: bool
+    """True if a turn in the middle ends in tool calls, so that it is unknown whether the agent said nothing
+    or the log omits it."""
     coverage: Coverage
     provider_tools: frozenset[str] = frozenset()
+    """The names of tools that the provider ran."""
 
 
 class Coverage(NamedTuple):
@@ -61,9 +63,11 @@ def parse_conversation(
     tools: Mapping[str, Tool] = _NO_TOOLS,
     no_calls_in: CallFreeNames = _NOWHERE,
 ) -> ParsedConversation:
-    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
-    those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
-    ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
+    """Parse recorded messages in any known form into turns. ``warn`` is called for whatever was skipped.
+
+    ``tools`` are the declared tools. ``no_calls_in`` names content that holds no calls although it cannot be
+    placed. Raises ``AuthorError`` (without a place) if most messages, or all of an agent's, could not be
+    read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
     for message in mark_text_calls(parse_messages(messages, warn), tools):
@@ -92,7 +96,7 @@ def parse_conversation(
 
 
 def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -> None:
-    """Raises ``AuthorError`` for a record of which too little was read to be judged."""
+    """Raise ``AuthorError`` if too little of the record was read to evaluate it."""
     if coverage.read * 2 < coverage.messages:
         raise AuthorError(Problem(_describe_unread(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
@@ -117,10 +121,11 @@ def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
 
 @dataclass(slots=True, eq=False)
 class _StepDraft:
-    """``results``: of the calls that have one, by their place."""
+    """A step being assembled."""
 
     message: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
+    """The results of its calls, by the position of the call."""
 
     def to_step(self) -> Step:
         message = self.message
@@ -154,31 +159,32 @@ class _TurnDraft:
 
     @property
     def ends_in_calls(self) -> bool:
-        """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
+        """True if no text follows the last calls: a widget may have answered for the agent, or the log is
+        incomplete."""
         last = self.steps[-1].message if self.steps else None
         return last is not None and bool(last.calls) and not blank_reasoning(last.text or "").strip()
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent has yet to answer."""
+        """True if the agent has yet to answer."""
         return not self.steps or self.ends_in_calls
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing that the agent said to the user could be read."""
+        """True if none of the agent's texts could be read."""
         spoken = [step.message for step in self.steps if (step.message.text or "").strip()]
         return bool(spoken) and all(message.is_unread for message in spoken)
 
     @property
     def has_answer(self) -> bool:
-        """Whether the agent said anything, be it nothing, but call tools."""
+        """True if the agent did anything other than call tools, even if its answer was empty."""
         return any(step.message.text or not step.message.calls for step in self.steps)
 
     def to_turn(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
-        """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
-        the ids of calls that may be of another turn."""
+        """Return the finished turn. ``sees_all`` means that the record declares tools, so that it would
+        contain calls of them. ``of_unknown_turn`` are the ids of calls that may belong to another turn."""
         steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
@@ -203,8 +209,11 @@ def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
 
 
 class _ConversationDraft:
-    """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
-    about it; ``unread``: of how many messages nothing was read, ``unread_keys``: the keys of these."""
+    """A conversation being assembled.
+
+    ``notes`` counts, by kind, the content that could not be placed; ``remarks`` are the same with what to do
+    about it. ``unread`` is the number of messages that could not be read at all, ``unread_keys`` are the keys
+    of those."""
 
     def __init__(self, no_calls_in: CallFreeNames) -> None:
         self.turns: list[_TurnDraft] = []
@@ -234,7 +243,8 @@ class _ConversationDraft:
                 self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
-        """What stands before all turns may be of the first, what stands ``around`` them of any."""
+        """Assign unplaced content: what precedes all turns to the first, what is ``around`` the messages to
+        every turn."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._unplaced_before)
         read = ReadCallIndex(
@@ -269,7 +279,7 @@ class _ConversationDraft:
             self._unplaced_before.append(unplaced.phrase)
 
     def _user(self, text: str) -> None:
-        """Messages in a row, before the agent has said anything, are one turn."""
+        """Add a user message. Consecutive messages before the agent answers are one turn."""
         if self.turns and not self.turns[-1].steps:
             self.turns[-1].user.append(text)
         else:
@@ -299,8 +309,8 @@ class _ConversationDraft:
 
 
 def _without_call(result: ParsedMessage) -> Unplaced:
-    """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
-    nobody may say that there was none."""
+    """Return the unplaced call of a result. The result shows that a call was made that is not in the record.
+    If it names the tool, the call is certain, so the author cannot declare that there was none."""
     of = f" of '{result.name[:40]}'" if result.name else ""
     return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
 

@@ -1,9 +1,8 @@
-"""Calls in what of a span nobody reads. Pure.
+"""Finds calls in the unread content of spans. Pure.
 
-Spans hold the same messages many times over, each library under names of its own. Whatever of their
-attributes and events is not read is searched for calls in a known form, and for what tools gave back: a call
-that is not among those that were read was made, and nobody saw it.
-"""
+Spans hold the same messages many times, each library under names of its own. All attributes and events that
+are not read otherwise are searched for calls in a known form and for tool results. A call that is found there
+and not among those that were read was made without being seen."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
 _CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""One of these is in every JSON text that holds a call."""
+"""Every JSON text that holds a call contains one of these."""
 _MOST_TEXTS = 3
-"""How many JSON texts are read that stand in one another."""
+"""How many JSON texts nested in one another are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
 _RESULT_KINDS = frozenset((
     "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
@@ -37,7 +36,7 @@ _RESULT_KINDS = frozenset((
 _PROSE_KEYS = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )
-"""Where texts of people and models stand in a message: what they write is no call."""
+"""Keys of texts by people and models in a message; calls quoted there were not made."""
 
 
 class CallLike(Protocol):
@@ -50,22 +49,26 @@ class CallLike(Protocol):
 
 
 class UnreadCall(NamedTuple):
-    """A call that stands in something unread of a span, or what the tool gave back (``is_result``). ``name``,
-    ``id``: empty where they are not given; ``args``: ``None`` where they are not known. ``within``: the
-    attribute that it stands in, or the event (``is_in_event``); ``lists``: the lists, with its place in
-    each."""
+    """A call in the unread content of a span, or the result of one."""
 
     name: str
+    """The tool; empty if it is not given."""
     args: Mapping[str, Any] | None
+    """The arguments; ``None`` if they are unknown."""
     id: str
+    """The id of the call; empty if it is not given."""
     is_result: bool = False
+    """True if this is the result of the call."""
     location: str = ""
+    """The attribute, or the event, that contains it."""
     is_in_event: bool = False
+    """True if ``location`` is an event."""
     lists: tuple[tuple[_ListMembers, int], ...] = ()
+    """The lists that contain it, with its position in each."""
 
     @property
     def is_earlier(self) -> bool:
-        """Whether a user spoke after it: it belongs to what was before."""
+        """True if a user message follows it, so that it belongs to an earlier turn."""
         return any(members.last_of_user > at for members, at in self.lists)
 
     def unplaced(self, span: Span) -> Unplaced:
@@ -77,8 +80,8 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. The same call elsewhere has its id; where one of both has none, its name and,
-    as far as they are known, its arguments."""
+    """The calls that were read. The same call elsewhere has the same id or, if one of the two has none, the
+    same name and, as far as known, the same arguments."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
@@ -127,7 +130,8 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 
 
 def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
-    """A span of a tool is itself read as a call, with what it was given and gave back."""
+    """Yield the calls in the unread content of a span. The span of a tool is itself read as a call, including
+    its arguments and result."""
     if not span.tool:
         yield from _find_named_calls(span.name, span.own)
     yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
@@ -169,14 +173,14 @@ def _find_in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> 
 
 
 class _ListMembers:
-    """A list that values stand in."""
+    """A list that contains values, with the position of its last user message."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
 
     @cached_property
     def last_of_user(self) -> int:
-        """The place of the last message of a user; -1: there is none."""
+        """The position of the last user message; -1 if there is none."""
         places = range(len(self._values) - 1, -1, -1)
         return next((at for at in places if _is_of_user(self._values[at])), -1)
 
@@ -186,18 +190,19 @@ def _is_of_user(value: Any) -> bool:
 
 
 class _NestedValue(NamedTuple):
-    """A value below a ``key``. ``texts``: how many JSON texts may be within; ``lists``: those that it stands
-    in, with its place in each."""
+    """A value under a ``key``."""
 
     value: Any
     key: str
     texts: int = _MOST_TEXTS
+    """How many more nested JSON texts may be parsed."""
     lists: tuple[tuple[_ListMembers, int], ...] = ()
+    """The lists that contain the value, with its position in each."""
     depth: int = 0
 
 
 def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
-    """The calls in a value that stands below a key."""
+    """Yield the calls in a value under a key."""
     left = [_NestedValue(value, key)]
     while left:
         inner = left.pop()
@@ -217,7 +222,7 @@ def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
 
 
 def _parse_json_text(text: str) -> Any:
-    """What a JSON text holds; ``None``: it is none."""
+    """Return the value of a JSON text; ``None`` if it is not one."""
     return parse_or(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
@@ -243,14 +248,14 @@ def _fields(inner: _NestedValue, is_marked: bool) -> Iterator[_NestedValue]:
 
 _IDS = frozenset((*RESULT_IDS, "id"))
 _MARKS = frozenset((*TOOL_NAME_KEYS, *RESULT_IDS, "type", "part_kind", "function"))
-"""The keys by which calls, their results and the declarations of tools are known."""
+"""Keys that identify calls, their results and the declarations of tools."""
 _OF_DECLARATIONS = frozenset((*ARGUMENT_KEYS, "function"))
 _OF_CALLS_ALONE = frozenset(TOOL_NAME_KEYS) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
-"""Much else has a name and a text that it is given."""
+"""Keys that only calls have; many other objects have a name and an input."""
 
 
 def _find_call(inner: _NestedValue) -> UnreadCall | None:
-    """What an object says of a call; ``None``: nothing."""
+    """Return the call or the result that an object describes; ``None`` if it describes neither."""
     value = inner.value
     kind = first_text(value, "type", "part_kind")
     if _is_call(value, kind, inner.key):
@@ -277,7 +282,7 @@ def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
 
 
 def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
-    """Whether something with a name is a tool as it is declared, or chosen, and not as it is called."""
+    """Check whether a named object declares or selects a tool rather than calling it."""
     function = value.get("function")
     inner = function if isinstance(function, Mapping) else value
     if not _IDS.isdisjoint(value) or "arguments" in inner or "arguments" in value:
