@@ -1,4 +1,4 @@
-"""Tool calls compared and their results read: are two the same, did one fail, may it have been done."""
+"""Compares tool calls and classifies their results: succeeded, failed, or possibly carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.core.trajectory import ToolCall, ToolResult
 
 
 def json_key(value: Any) -> Any:
-    """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
+    """Return a hashable key that is equal for equal JSON: ``1`` equals ``1.0`` but not ``true``."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -27,7 +27,7 @@ def json_key(value: Any) -> Any:
 
 
 def is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """The same tool with the same arguments, both readable."""
+    """Check whether both calls are of the same tool with the same arguments, both readable."""
     if one.name != other.name or one.args is None or other.args is None:
         return False
     # What Python calls equal is the same JSON but for true, which is 1.
@@ -35,7 +35,7 @@ def is_same_call(one: ToolCall, other: ToolCall) -> bool:
 
 
 def without_arguments(call: ToolCall) -> str:
-    """What stands for the arguments of a call that could not be read, or that nobody recorded."""
+    """Return the text for the arguments of a call that are unreadable or were not recorded."""
     return ARGUMENTS_NOT_KNOWN if call.raw_args is None else f"unreadable: {call.raw_args}"
 
 
@@ -43,7 +43,7 @@ ARGUMENTS_NOT_KNOWN = "arguments not known"
 
 
 def format_call(call: ToolCall) -> str:
-    """``cancel_order(id="A-7")``, the same for calls that are the same."""
+    """Format a call as ``cancel_order(id="A-7")``; equal calls give equal texts."""
     if call.args is None:
         return f"{call.name}({without_arguments(call)})"
     args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
@@ -55,7 +55,7 @@ def _json(value: Any) -> str:
 
 
 def _normalize_numbers(value: Any) -> Any:
-    """With one spelling for numbers that are the same."""
+    """Return the value with equal numbers in one notation."""
     if isinstance(value, Mapping):
         return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -70,16 +70,17 @@ def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
 
 
 class CallOutcome(StrEnum):
-    """What became of a call. ``OPEN``: its result does not tell whether it was carried out."""
+    """The outcome of a call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     OPEN = "open"
+    """The result does not show whether the call was carried out."""
 
 
 def outcome_of(call: ToolCall) -> CallOutcome:
-    """Open without a result, and after an error that may have come later than the act: a timeout, a broken
-    connection, a status of 500 or above."""
+    """Classify a call. The outcome is open if there is no result, or after an error that may have occurred
+    after the action: a timeout, a broken connection, a status of 500 or above."""
     if call.result is None:
         return CallOutcome.OPEN
     if call.result.refused:
@@ -90,8 +91,8 @@ def outcome_of(call: ToolCall) -> CallOutcome:
 
 
 def had_no_effect(call: ToolCall) -> bool:
-    """Whether the result of a call shows that it did not do what it was made for: an error of any kind, or an
-    object in which all is empty, false or nought (``{"changed": 0}``)."""
+    """Check whether the result shows that the call did not achieve its purpose: an error of any kind, or an
+    object whose values are all empty, false or zero (``{"changed": 0}``)."""
     if call.result is None:
         return False
     if call.result.refused or error_of(call.result) is not None:
@@ -101,9 +102,10 @@ def had_no_effect(call: ToolCall) -> bool:
 
 
 def is_clear_success(call: ToolCall) -> bool:
-    """Whether a result says by its form that the call did what it was made for: an object, no error, with a
-    mark of success and nothing that is false or absent beside it. A refusal may stand in words of which code
-    knows nothing (``{"status": "denied"}``, "it has shipped"), or be no answer at all."""
+    """Check whether the form of the result shows that the call achieved its purpose: an object without an
+    error, with a success marker and without a false or null value. A refusal may be worded in a way that code
+    does not recognize (``{"status": "denied"}``, "it has shipped"), or the result may not be an answer at
+    all."""
     if call.result is None or had_no_effect(call):
         return False
     value = decode_result(call.result)
@@ -116,16 +118,16 @@ def is_clear_success(call: ToolCall) -> bool:
 
 
 _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "exception"))
-"""Keys whose absent or false value says that all went well."""
+"""Keys whose null or false value means that there was no error."""
 
 
 def decode_result(result: ToolResult) -> Any:
-    """The value of a result; of a text that is JSON, what it stands for."""
+    """Return the value of a result, decoded if it is JSON text."""
     return parse_or(result.value, result.value) if isinstance(result.value, str) else result.value
 
 
 def is_empty_result(value: Any) -> bool:
-    """Whether all of a value is empty, false or nought: ``{"slots": [], "total": 0}``."""
+    """Check whether everything in a value is empty, false or zero: ``{"slots": [], "total": 0}``."""
     if isinstance(value, dict | list):
         return all(map(is_empty_result, value.values() if isinstance(value, dict) else value))
     return value in (None, "", False, 0)
@@ -147,11 +149,11 @@ _INTERRUPTED = re.compile(
     r"\b(?:http|status|code)(?: (?:error|status|code))*\W{0,3}5\d\d\b|\A\W{0,3}(?:error\W{1,3})?5\d\d\b",
     re.IGNORECASE,
 )
-"""What clients and servers say of a request whose answer did not come, or did not come whole."""
+"""Phrases of clients and servers for a request whose response did not arrive, or not completely."""
 
 
 def _statuses(value: Any, depth: int = 3) -> Iterator[Any]:
-    """Those that an error names, within a few wrappers."""
+    """Yield the statuses that an error names, within a few wrappers."""
     if not isinstance(value, Mapping) or not depth:
         return
     yield from (value[name] for name in (*_HTTP_STATUS, "status", "code") if name in value)
@@ -170,9 +172,9 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 
 def error_of(result: ToolResult | None) -> str | None:
-    """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
-    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text in the
-    form of an exception or of a status line."""
+    """Return the error message of a failed call; ``None`` if it did not fail. A result is an error if it is
+    marked as one, if it is an object that reports one (``error``, ``success: false``) or wraps such an
+    object, or if it is a text in the form of an exception or a status line."""
     if result is None:
         return None
     if result.is_error:
@@ -187,8 +189,8 @@ def error_of(result: ToolResult | None) -> str | None:
 
 
 def begins_as_error(text: str) -> bool:
-    """Whether a text is an exception as programs print one, or the status of a failed request. What says in
-    plain words that a call failed is for a judge to read."""
+    """Check whether a text has the form of a printed exception or of the status of a failed request. A
+    failure in prose is left to a judge."""
     head = text.strip()[:_LONGEST_NAME]
     status = head.lower().removeprefix("http ")
     is_status = status.startswith(_STATUS_LINES) or status.rstrip(".!") in _REASONS
@@ -199,7 +201,8 @@ _LONGEST_NAME = 160
 _EXCEPTION = re.compile(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
 _STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
 _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
-"""A status alone; one of a single word ("Locked", "Gone") may be what was looked up."""
+"""Reason phrases that count without a code. Those of one word ("Locked", "Gone") are excluded, because they
+may be the value that was looked up."""
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:
@@ -210,7 +213,8 @@ def _error_or_inner(value: Mapping[str, Any]) -> str | None:
 
 
 def _inner_error(inner: Any) -> str | None:
-    """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
+    """Return the error in a wrapped result. Its status is ignored, because it may be the value that was
+    looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
         inner = parse_object_literal(text) if text[:1] == "{" else inner
@@ -228,8 +232,8 @@ def _inner_error(inner: Any) -> str | None:
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Any:
-    """The result proper, where an object holds little else and does not say that all went well; a text only
-    where it cannot be that of a document."""
+    """Return the wrapped result of an object that holds little else and does not report success. A text is
+    returned only if it cannot be that of a document."""
     if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS_FIELDS):
         return None
     if str(value.get("status", "")).lower() in _SUCCESS_STATUSES:
@@ -274,8 +278,8 @@ _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
 def _is_error_abroad(marker: Any, value: Mapping[str, Any]) -> bool:
-    """Whether such a field tells of the call, and not of a machine that was looked at: it is a code, or has a
-    message beside it."""
+    """Check whether such a field reports an error of the call rather than of a machine that was looked up: it
+    is a code, or there is a message next to it."""
     if isinstance(marker, Mapping):
         return bool(marker) and len(value) <= _MOST_FIELDS
     if not isinstance(marker, str) or not marker.strip() or len(value) > _MOST_FIELDS:
@@ -293,7 +297,7 @@ _ERROR_ONLY_FIELDS = frozenset(
         "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
     )
 )  # fmt: skip
-"""What an object holds that tells of nothing but an error."""
+"""Fields of an object that reports nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
 _LOOKUP_FIELDS = ("url", "endpoint", "host", "site", "path", "service")
 _FAILURE_WORDS = re.compile(
@@ -305,7 +309,8 @@ _FAILURE_WORDS = re.compile(
 
 
 def _is_refused(value: Mapping[str, Any]) -> bool:
-    """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
+    """Check whether a small object is the HTTP response of a failed request rather than one that was looked
+    up."""
     if len(value) > 4 or any(map(value.__contains__, _LOOKUP_FIELDS)):
         return False
     if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
@@ -347,7 +352,7 @@ def _error_message(value: Any) -> str:
 
 
 def abbreviate_call(call: ToolCall, limit: int = 300) -> str:
-    """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
+    """Format a call as ``name({"a": 1})``, cut to ``limit`` characters."""
     arguments = (call.raw_args or "") if call.args is None else to_json_or_repr(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -17,7 +17,7 @@ from agenteval.core.value import AlternativeSchema, Count, Number, Text, Texts, 
 
 
 def _parse_secrets(value: Any) -> Any:
-    """What is wrong with a secret is said without it."""
+    """Check that the value is a list. The error message must not contain a secret."""
     if isinstance(value, list | tuple):
         return value
     raise ValueError('expected a list of texts; write for example ["${INTERNAL_KEY}"]')
@@ -40,12 +40,13 @@ def _parse_secret(value: Any) -> str:
 
 
 KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
-"""What ``type`` is where it is left out, by the option that is written."""
+"""The default of ``type``, by the option that is present."""
 
 
 class AgentConfig(Value):
-    """An agent under test: what is asked of every one. All other keys are options of its adapter, which alone
-    knows and checks them (``AgentAdapter``); those of other packages' adapters are under ``options``."""
+    """An agent under test. The fields are common to all agents. All other keys are options of the agent's
+    adapter, which alone knows and checks them (``AgentAdapter``); options of other packages' adapters are
+    under ``options``."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -60,7 +61,7 @@ class AgentConfig(Value):
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     """Most calls to the agent in any 60 seconds."""
     calls: Literal["all", "unseen"] | None = None
-    """Which of its tool calls are seen: all, or unseen; without it a run finds out."""
+    """Which of the agent's tool calls are seen: all, or unseen; without it a run finds out."""
     policy: str | None = None
     """System prompt or policy of the agent, as text or file, for judges and leak checks."""
     secrets: Annotated[
@@ -70,36 +71,35 @@ class AgentConfig(Value):
     ] = ()
     """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
     mcp: bool = False
-    """Whether the agent finds the scenario's tools at an MCP server of agenteval's."""
+    """Whether the agent finds the scenario's tools at an MCP server that agenteval runs."""
     options: Annotated[dict[str, Any], AlternativeSchema(type="null")] = {}
     """Options of another package's adapter."""
 
     @property
     def adapter_options(self) -> dict[str, Any]:
-        """The options of its adapter, as they were written."""
+        """The options of its adapter, as written."""
         return {**(self.model_extra or {}), **self.options}
 
     @property
     def kind(self) -> str:
-        """The adapter's name; empty when nothing says which."""
+        """The adapter's name; empty if nothing determines it."""
         options = self.adapter_options
         return self.type or next((kind for key, kind in KIND_BY_KEY.items() if options.get(key)), "")
 
 
 DEFAULT_CONTEXT_TOKENS = 80_000
-"""Tokens that a model is taken to read, unless ``context`` says otherwise."""
+"""The context of a model unless ``context`` sets it."""
 LOCAL_CONTEXT_TOKENS = 8192
-"""Of a model in this process, unless ``extra: {n_ctx: …}`` does; its own maximum may need more memory
-than the machine has."""
+"""The context of a model in this process unless ``extra: {n_ctx: …}`` sets it; its own maximum may need more
+memory than the machine has."""
 PROMPT_OVERHEAD_TOKENS = 5_000
-"""Tokens kept free for the rules, a criterion, what others answered, and the answer."""
+"""Tokens that are reserved for the rules, a criterion, other answers, and the answer."""
 
 
 class ModelConfig(Value):
-    """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
+    """One of agenteval's own models. ``PROVIDER/MODEL`` alone is short for a mapping with ``model``.
 
-    ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
-    """
+    Paths in ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder."""
 
     model: str
     """PROVIDER/MODEL, such as openai/gpt-5-mini."""
@@ -134,17 +134,17 @@ class ModelConfig(Value):
 
     @property
     def _provider(self) -> Provider:
-        """Of another package's nothing is known here."""
+        """The provider; for one of another package, the defaults."""
         return PROVIDERS.shipped.get(self.provider, Provider())
 
     @property
     def is_by_sdk(self) -> bool:
-        """Whether requests are sent by the ``openai`` package."""
+        """True if the ``openai`` package sends the requests."""
         return self.client == "sdk" or self._provider.sdk_only
 
     @property
     def record_tokens(self) -> int:
-        """How long the record of a conversation may be that it judges: what its context leaves."""
+        """The maximum length of a conversation record that the model judges, given its context."""
         n_ctx = (
             self.extra.get("n_ctx", LOCAL_CONTEXT_TOKENS)
             if self.provider == "local"
@@ -155,7 +155,7 @@ class ModelConfig(Value):
 
     @property
     def name(self) -> str:
-        """The model's name as the provider knows it; it may hold slashes."""
+        """The model's name as the provider knows it; it may contain slashes."""
         return self.model.partition("/")[2]
 
     @field_validator("model")
@@ -207,12 +207,12 @@ class ModelsConfig(Value):
         return chosen or self.default
 
     def key_of(self, role: Literal["user", "judge", "dedup"]) -> str:
-        """The key that names the model of a role."""
+        """Return the key that sets the model of a role."""
         return f"models.{role if getattr(self, role) else 'default'}"
 
     @property
     def all(self) -> tuple[ModelConfig, ...]:
-        """Those that are set."""
+        """The models that are set."""
         return tuple(model for model in (self.default, self.user, self.judge, self.dedup) if model)
 
 
@@ -228,7 +228,7 @@ class Price(Value):
 
 
 class Allowance(Value):
-    """How much may be spent. ``None``: no limit."""
+    """Limits of spending; ``None`` means no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
     """Most calls."""
@@ -239,7 +239,7 @@ class Allowance(Value):
 
     @property
     def limits(self) -> dict[str, int | float]:
-        """Those that are set, by name."""
+        """The limits that are set, by name."""
         named = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
         return {name: limit for name, limit in named.items() if limit is not None}
 
@@ -248,7 +248,7 @@ class Allowance(Value):
 
 
 class RolesBudgetConfig(Value):
-    """What each role may spend by itself."""
+    """The separate budgets of the roles."""
 
     agent: Allowance = Allowance()
     """What the agent under test may spend."""
@@ -261,19 +261,19 @@ class RolesBudgetConfig(Value):
 
 
 class BudgetConfig(Allowance):
-    """Where a run stops, and where the calls of one role do."""
+    """The limits at which a run stops, and those at which the calls of one role stop."""
 
     by_role: RolesBudgetConfig = RolesBudgetConfig()
     """Limits of single roles, at which the calls of that role stop."""
 
     def allowance_for(self, role: str) -> Allowance:
-        """What a role may spend by itself."""
+        """Return the separate budget of a role."""
         allowance = getattr(self.by_role, role, None)
         return allowance if isinstance(allowance, Allowance) else Allowance()
 
     @property
     def roles(self) -> dict[str, Allowance]:
-        """The roles that have limits of their own."""
+        """The roles that have a budget of their own."""
         return {
             role: allowance
             for role in RolesBudgetConfig.model_fields
@@ -285,7 +285,7 @@ class BudgetConfig(Allowance):
 
 
 class DeadlinesConfig(Value):
-    """How long things may take; the whole run by the clock. ``None``: no limit."""
+    """Time limits; that of the run is wall-clock time. ``None`` means no limit."""
 
     turn_s: Annotated[Number, Field(gt=0)] | None = None
     """Seconds that a turn may take, waiting for limits and retries left out."""
@@ -304,7 +304,7 @@ def _none_for_all(value: Any) -> Any:
 
 
 class ReporterChoice(Value):
-    """``NAME`` or ``NAME=PATH``; without a path the reporter chooses its place."""
+    """A reporter, written as ``NAME`` or ``NAME=PATH``; without a path the reporter chooses one."""
 
     name: str
     """Name of the reporter."""
@@ -315,18 +315,18 @@ class ReporterChoice(Value):
 
 
 class GatesConfig(Value):
-    """Rules over repeated runs, by name, as they were written: what each one takes is said, and checked, by
-    its object (``agenteval.verdict.run_gates``). Any of them replaces "every sample passes"."""
+    """Rules over repeated runs, by name, as written. The gate objects (``agenteval.verdict.run_gates``)
+    define and check what each rule accepts. Any of them replaces "every sample passes"."""
 
     model_config = ConfigDict(extra="allow")
 
     @property
     def configured_gates(self) -> dict[str, Any]:
-        """Those that are asked for."""
+        """The rules that are set."""
         return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
     def without(self, names: Iterable[str]) -> GatesConfig:
-        """As if these were not asked for."""
+        """Return the configuration without these gates."""
         return self.model_copy(update=dict.fromkeys(names))
 
     def __bool__(self) -> bool:
@@ -334,7 +334,7 @@ class GatesConfig(Value):
 
 
 class JudgeConfig(Value):
-    """How judges are asked."""
+    """How judges are called."""
 
     corroborate: bool = True
     """Whether a verdict that would fail something is asked again, to be refuted."""
@@ -345,8 +345,8 @@ class JudgeConfig(Value):
 
 
 class AcceptedFailure(Value):
-    """A failure that is known and accepted for a while: an entry of the accept list. ``expires`` is the last
-    day on which it is accepted (``2026-12-31``, UTC); ``where`` is the line that wrote it."""
+    """A known failure that is accepted for a while: an entry of the accept list. ``expires`` is the last day
+    on which it is accepted (``2026-12-31``, UTC); ``where`` is the line of the entry."""
 
     fingerprint: Text
     owner: Annotated[Text, Field(min_length=1)]
@@ -374,13 +374,12 @@ class AcceptedFailure(Value):
             raise ValueError(f"'{value}' is not a date; write it as 2026-12-31") from None
 
     def holds_on(self, day: str) -> bool:
-        """``day``: ISO 8601, which sorts as text."""
+        """Check whether the failure is accepted on ``day`` (ISO 8601, which sorts as text)."""
         return day <= self.expires
 
 
 class ProfileSelection(Value):
-    """What a profile says beside keys of the configuration: what it runs, as the command line does, whose
-    options are over it."""
+    """The part of a profile that selects what runs. Options of the command line take precedence."""
 
     tags: Texts = ()
     """Run only scenarios with one of these tags, as --tag."""
@@ -398,7 +397,7 @@ _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
 DEFAULT_MAX_TURNS = 8
-"""Of a conversation with a simulated user."""
+"""The default maximum of turns in a conversation with a simulated user."""
 
 
 class Config(Value):
@@ -507,12 +506,12 @@ class Config(Value):
 
     @property
     def all_agents(self) -> tuple[AgentConfig, ...]:
-        """Every agent that is written down."""
+        """Every agent in the configuration."""
         return (*([self.agent] if self.agent else []), *self.agents.values(), *self.compare)
 
     def where(self, path: str) -> str:
-        """``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
-        ``default`` where nobody wrote it."""
+        """Return ``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
+        ``default`` if nothing did."""
         while path:
             if path in self.origins:
                 return self.origins[path]
@@ -522,7 +521,7 @@ class Config(Value):
         return "default"
 
     def place(self, path: str) -> Place:
-        """The same with the column, where a file says it."""
+        """Return the same with the column, if it comes from a file."""
         while path and path not in self.origins and path not in self.lines:
             path = path.rpartition(".")[0]
         if path in self.origins or path not in self.lines:
@@ -530,18 +529,19 @@ class Config(Value):
         return Place(self.source, self.lines[path], self.columns.get(path, 0))
 
     def is_by_flag(self, key: str) -> bool:
-        """Whether the command line set it."""
+        """Check whether the command line set the key."""
         return self.origins.get(key, "").startswith("--")
 
 
 def parse_reporter(text: str) -> ReporterChoice:
-    """``json`` or ``json=out.json``."""
+    """Parse ``json`` or ``json=out.json``."""
     name, _, path = text.partition("=")
     return ReporterChoice(name=name.strip(), path=path.strip() or None)
 
 
 def deep_merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """``high`` over ``low``: mappings are merged deeply, all else (lists too) is replaced."""
+    """Merge ``high`` over ``low``: mappings are merged recursively, everything else (including lists) is
+    replaced."""
     merged = dict(low)
     for key, value in high.items():
         below = merged.get(key)

@@ -1,29 +1,29 @@
-"""One folding of texts, for both sides of every comparison of words: what a reader sees, and nothing of how
-it was typed.
+r"""Folds texts for every comparison of words: the result is what a reader sees, regardless of how it was
+typed.
 
-The steps of ``fold``, in this order, since each clears the way for the next:
+The steps of ``fold`` are in this order, because each prepares the next:
 
-1. The composed form (NFC): ``≠`` is one character, and no struck-through ``=``.
-2. What is not seen goes (zero-width and soft-hyphen characters, controls), and so do combining strokes.
-   Letters and digits of another width or font, with the signs of amounts, become plain ones; which these are
-   the Unicode database says (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction
-   means something else: 10² is not 102.
-3. Case; the kinds of white space, of quotes, hyphens and digits.
-4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``. A star,
-   a tilde or a backtick behind it is no mark: a reader sees it (``s\\*orry``), so it stays, as a character
-   that looks the same and that no later folding takes for a mark.
-5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
-   text and may hold one half of a pair. They go within words and numbers too: ``re**fund**ed``, ``4**7**11``.
-   What holds two names or two numbers apart stays, since without it they would be another: underscores within
-   a word (``order_id``); between two digits a single star, which multiplies (``2*3``), and tildes, which are
-   a range or cross a number out (``~~25~~30``). The braces of ``1{,}250``, as TeX wants it, go.
+1. Composition (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
+2. Invisible characters (zero-width, soft hyphens, controls) and combining strokes are removed. Letters and
+   digits of another width or font, and currency signs, become plain ones, according to the Unicode database
+   (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction has another meaning and
+   stays: 10² is not 102.
+3. Case and the variants of white space, quotes, hyphens and digits are unified.
+4. A backslash before punctuation is removed: ``\$5``, ``anna\_k``. Before a letter it stays: ``C:\new``. A
+   star, a tilde or a backtick after it is not markup but visible (``s\*orry``), so it becomes a lookalike
+   character that no later folding takes for markup.
+5. Markdown's marks of emphasis, strikethrough and code are removed one by one rather than in pairs, because
+   a needle is a part of a text and may contain one half of a pair. They are removed within words and
+   numbers, too: ``re**fund**ed``, ``4**7**11``. Marks that separate two names or numbers stay, because the
+   text would mean something else without them: underscores within a word (``order_id``) and, between two
+   digits, a single star, which multiplies (``2*3``), and tildes, which are a range or a strikethrough
+   (``~~25~~30``). The braces of TeX's ``1{,}250`` are removed.
 
-Where a needle asks for a star, the stars of the text that emphasize nothing stay (``a 5* hotel``), and those
-that do go, in pairs: a reader of ``**5**`` sees none.
+If a needle asks for a star, the stars of the text that are not emphasis stay (``a 5* hotel``); those that are
+emphasis are removed in pairs, because a reader of ``**5**`` sees none.
 
-The law: folding is idempotent, it takes time in proportion to the text, and whatever is done to a text by
-these means, its folding is that of the text.
-"""
+Invariants: folding is idempotent, takes linear time, and gives the same result for a text and any variant of
+it that differs only in these respects."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from itertools import groupby
 
 
 class Stars(StrEnum):
-    """What a star is that no backslash stands before."""
+    """How stars that no backslash precedes are treated."""
 
     MARKS = "marks"
     PAIRS = "pairs"
-    """A mark if it opens or closes an emphasis."""
+    """A star is a mark if it opens or closes an emphasis."""
     SEEN = "seen"
 
 
@@ -51,12 +51,12 @@ def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
 
 
 def legible(text: str) -> str:
-    """Return ``text`` after the steps 1, 2 and 4 alone: with its case, its lines and its Markdown."""
+    """Return ``text`` after steps 1, 2 and 4 only, with its case, lines and Markdown."""
     return nfc(_ESCAPING.sub("", _normalized(text)))
 
 
 def nfc(text: str) -> str:
-    """The composed form, in linear time: Python's takes the square of a run of combining marks."""
+    """Return the composed form, in linear time: Python takes quadratic time for a run of combining marks."""
     return text if text.isascii() else unicodedata.normalize("NFC", _order_marks(text))
 
 
@@ -66,7 +66,7 @@ FOLD_CACHE_SIZE = 16  # texts that the next needle is looked for in, too
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
-    """Return the folded text with its white space: some of it joins the groups of a number."""
+    """Return the folded text with its white space, some of which joins the groups of a number."""
     text = _normalized(text)
     if text.isascii():
         text = text.lower()
@@ -97,7 +97,7 @@ _OTHER_FORMS = ("<wide>", "<narrow>", "<font>")
 
 
 class _VisibleForms(dict[int, str | None]):
-    """A table for ``str.translate``, by the Unicode database, filled as characters come."""
+    """A table for ``str.translate`` according to the Unicode database, filled on demand."""
 
     def __missing__(self, code: int) -> str | None:
         if len(self) >= _MOST_KEPT:
@@ -124,16 +124,16 @@ def _visible_form(char: str) -> str | None:
 
 
 _WITH_LETTERS = ("Mn", "Sc")
-"""Marks (of Japanese letters) and signs of currencies."""
+"""Categories of marks (of Japanese letters) and of currency signs."""
 
 
 def _is_stroke(char: str) -> bool:
-    """Whether it strikes through the character before it."""
+    """Check whether the character strikes through the one before it."""
     return unicodedata.combining(char) == _OVERLAY and "OVERLAY" in unicodedata.name(char, "")
 
 
 _OVERLAY = 1
-"""The combining class."""
+"""The combining class of overlays."""
 _TYPED = str.maketrans(
     dict.fromkeys("‘’‚‛‹›ʼ´′＇", "'")
     | dict.fromkeys("“”„‟«»″＂", '"')
@@ -168,8 +168,8 @@ def _neighbours(run: re.Match[str]) -> tuple[str, str]:
 
 
 def _without_emphasis(text: str) -> str:
-    """Without the stars that open or close an emphasis: of each closing run, as many as are open in its
-    paragraph. A run opens that stands before what is no blank, and closes behind it (CommonMark, 6.2)."""
+    """Remove the stars that open or close an emphasis: each closing run removes as many as are open in its
+    paragraph. A run before a non-blank opens, and one after a non-blank closes (CommonMark, 6.2)."""
     gone: dict[int, int] = {}
     opened: list[tuple[int, int]] = []  # where a run begins, and how many of its stars are open
     for run in _STARS_OR_PARAGRAPH.finditer(text):
@@ -200,9 +200,9 @@ _STARS_OR_PARAGRAPH = re.compile(r"\*+|\n[^\S\n]*\n")
 
 
 def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return where in ``text`` the ``spans`` of its ``folded`` form are, each from its first letter or digit
-    to its last. Folding adds and drops signs and marks, and never a letter or a digit: these are counted.
-    Where the count is not the same after all, the whole text is the place of each."""
+    """Return the positions in ``text`` of the ``spans`` of its ``folded`` form, each from its first letter or
+    digit to its last. Folding adds and removes punctuation and marks but never a letter or digit, so these
+    are counted. If the counts differ after all, each span becomes the whole text."""
     letters, at = _letters(text)
     same, places = _letters(folded)
     if letters != same:
@@ -217,7 +217,7 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _letters(text: str) -> tuple[str, list[int]]:
-    """The letters and digits of a text without case, width, font and marks; and where each stands."""
+    """Return the letters and digits of a text without case, width, font and marks, and the index of each."""
     letters: list[str] = []
     at: list[int] = []
     for index, char in enumerate(text):
@@ -228,8 +228,8 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def letters_of(text: str) -> str:
-    """The same letters alone, which are those of its folded form: a text that does not have those of another
-    one does not have that."""
+    """Return only the letters and digits of the folded text. A text that does not contain those of another
+    one does not contain the other."""
     return text.lower().translate(_NO_LETTERS) if text.isascii() else text.translate(_BARE)
 
 
@@ -237,14 +237,14 @@ _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
 def _past_marks(text: str, end: int) -> int:
-    """The end with the marks that are put upon the last letter."""
+    """Return the end index after the combining marks on the last letter."""
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1
     return end
 
 
 class _BareLetters(dict[int, str]):
-    """By character the letters and digits that are left of it, filled as characters come."""
+    """The letters and digits that remain of each character, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:
@@ -267,7 +267,7 @@ _MAY_COMBINE = re.compile(r"[^\w\s\x00-\x7f]{9,}")
 
 
 def _order_marks(text: str) -> str:
-    """Runs of combining marks in canonical order."""
+    """Return the text with its runs of combining marks in canonical order."""
     return _MAY_COMBINE.sub(lambda run: "".join(_in_canonical_order(run[0])), text)
 
 

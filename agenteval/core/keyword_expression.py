@@ -1,4 +1,4 @@
-"""``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as pytest's. Pure."""
+"""Compiles ``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from agenteval.core.errors import AuthorError, Problem
 
 Matches: TypeAlias = Callable[[Sequence[str]], bool]
-"""Whether the expression holds of a thing that has these names."""
+"""A test whether the expression matches something with these names."""
 
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
@@ -22,8 +22,8 @@ class _Token(NamedTuple):
 
 
 def compile_expression(text: str) -> Matches:
-    """A word holds where one of the names has it as a part, whatever its case. ``not`` binds closest, then
-    ``and``, then ``or``. Raises ``AuthorError`` with the column of what cannot be read."""
+    """Compile an expression. A word matches if one of the names contains it, ignoring case. ``not`` binds
+    closest, then ``and``, then ``or``. Raises ``AuthorError`` with the column of the syntax error."""
     reader = _ExpressionParser(text)
     matches = reader.parse_or()
     if reader.token.text:
@@ -32,7 +32,7 @@ def compile_expression(text: str) -> Matches:
 
 
 class _ExpressionParser:
-    """Reads an expression from left to right; ``token`` is the next one, empty at the end."""
+    """A recursive-descent parser; ``token`` is the next token, empty at the end."""
 
     def __init__(self, text: str) -> None:
         self._text = text

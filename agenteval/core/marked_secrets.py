@@ -1,8 +1,7 @@
-"""Texts that an author marks as an agent's secrets, and what stands in their place in all that is written.
+"""Finds texts that an author marks as an agent's secrets, and replaces them in everything that is written.
 
-A secret is found as ``not_contains`` finds, by the detector and by whoever masks: so what is masked is what
-would be a leak, however it is written, and a number within a longer one is neither.
-"""
+The detector and the masking both find a secret like ``not_contains`` does. So whatever would be a leak is
+masked, in any notation, and a number within a longer one is neither."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.text_matching import find_mentions
 
 SHORTEST = 4
-"""Characters of a secret, after folding."""
+"""The minimum length of a secret after folding."""
 
 
 def mistake_in(secret: str) -> str:
-    """Why a text cannot be a secret, without the text; empty if it can."""
+    """Return why a text cannot be a secret, without quoting it; empty if it can."""
     if not secret.strip():
         return "an empty text cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
@@ -35,18 +34,18 @@ def mistake_in(secret: str) -> str:
 
 
 class SecretSpan(NamedTuple):
-    """Where a secret stands in a text, from its first letter or digit to its last. ``depth``: how often it
-    is escaped there, as in JSON (within JSON)."""
+    """The position of a secret in a text, from its first letter or digit to its last."""
 
     start: int
     end: int
     secret: str
     depth: int = 0
+    """How many times it is escaped there, as in JSON (within JSON)."""
 
 
 def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
-    """Where each of the secrets stands, in the text or in what it says as JSON, none within another: the
-    longest goes first."""
+    """Return the positions of the secrets, in the text or in its content as JSON. They do not overlap: the
+    longest secret is matched first."""
     found: list[SecretSpan] = []
     covered = bytearray(len(text))
     targets = _with_letters(tuple(secrets))
@@ -67,13 +66,14 @@ def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
 
 @lru_cache(maxsize=64)
 def _with_letters(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Each secret with its letters, the longest first."""
+    """Return each secret with its letters, longest first."""
     ordered = sorted(secrets, key=lambda each: -len(fold(each)))
     return tuple((secret, letters_of(secret)) for secret in ordered)
 
 
 def _readings(text: str) -> Iterator[tuple[int, str]]:
-    """What a text says as JSON within JSON, as JSON, and as it is; with how often it is unescaped."""
+    """Yield the text unescaped twice (JSON within JSON), unescaped once (JSON) and as it is, each with the
+    number of times it was unescaped."""
     if "\\" in text:
         once = _ESCAPE.sub(_unescape, text)
         if "\\" in once:
@@ -88,7 +88,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _origins(text: str, depth: int) -> Sequence[int]:
-    """For each place in a text that was unescaped, and its end, where that is in the text as it was."""
+    """Return the index in the original text for each index, including the end, of the unescaped text."""
     origins: Sequence[int] = range(len(text) + 1)
     for _ in range(depth):
         now: list[int] = []
@@ -108,8 +108,8 @@ _ESCAPE = re.compile(
 
 
 def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
-    """``text`` with something else in the place of each secret, which holds as much as its letters and
-    digits do. ``cased``: small and capital where the secret is not written as its author wrote it."""
+    """Return ``text`` with each secret replaced by its counterpart in ``by``, from the first letter or digit
+    to the last. ``cased`` adapts the case if the secret is not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0
@@ -132,8 +132,8 @@ def _match_case(other: str, secret: str, written: str) -> str:
 
 
 def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
-    """What an agent said in a turn, piece by piece, without the secrets that begin in one piece and end in
-    another: there the last of them has what is written instead."""
+    """Replace the secrets that begin in one piece of an agent's turn and end in another: the last of these
+    pieces gets the replacement."""
     left = list(pieces)
     if sum(map(bool, pieces)) < 2:
         return left
@@ -150,18 +150,18 @@ def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list
 
 
 _BETWEEN = "\n\n"
-"""Parts what stood beside calls, as whoever reads a turn as one text has it."""
+"""Separates texts next to calls, as in the joined text of a turn."""
 
 
 def _strip_marks(text: str) -> str:
-    """From the first letter or digit to the last; a mask has none, and is whole."""
+    """Return the text from its first letter or digit to its last. A mask has none and stays whole."""
     at = [index for index, char in enumerate(text) if char.isalnum()]
     return text[at[0] : at[-1] + 1] if at else text
 
 
 def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
-    """By secret, a text of the same shape. It depends on the shape alone, and on how many secrets before it
-    have that shape: so nothing of the secret can be found out from it, and it is the same in every run."""
+    """Return a placeholder of the same shape for each secret. It depends only on the shape and on the number
+    of earlier secrets of that shape, so it reveals nothing of the secret and is the same in every run."""
     by_fold = {fold(secret): secret for secret in secrets}
     taken = set(by_fold)
     drawing: dict[str, Random] = {}
@@ -189,7 +189,7 @@ _ALPHABET = {
 
 
 def randomize_characters(text: str, random: Random) -> str:
-    """Other letters and digits in the place of those of the text."""
+    """Replace the letters and digits of a text by random ones."""
     return "".join(random.choice(_ALPHABET.get(kind, kind)) for kind in map(_character_kind, text))
 
 
@@ -202,32 +202,33 @@ def _character_kind(char: str) -> str:
 
 
 class UnknownSecret(str):
-    """A secret of which a replay does not know the variables; the recording has its placeholder."""
+    """A secret whose variables a replay does not know; the recording contains its placeholder."""
 
     __slots__ = ()
 
 
 class MarkedSecrets(NamedTuple):
-    """``by_agent``: each text that an agent must not say, with what is written instead; a placeholder of a
-    secret that is not known stands for itself, since it is the secret in what was recorded.
-    ``placeholders``: by agent, in the order of its secrets."""
+    """The secrets of all agents with their replacements."""
 
     by_agent: Mapping[str, Mapping[str, str]]
+    """By agent, each secret with its replacement. The placeholder of an unknown secret maps to itself,
+    because it is the secret in the recording."""
     placeholders: Mapping[str, tuple[str, ...]]
+    """By agent, the placeholders in the order of its secrets."""
 
     @property
     def all(self) -> dict[str, str]:
-        """Those of all agents."""
+        """The secrets of all agents."""
         return {secret: other for marked in self.by_agent.values() for secret, other in marked.items()}
 
     @property
     def by_placeholder(self) -> dict[str, str]:
-        """The secrets that are known, by what stands for them."""
+        """The known secrets by their placeholders."""
         return {other: secret for secret, other in self.all.items() if secret != other}
 
     def for_agent(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
-        """Those of an agent, with the placeholders of what was ``recorded`` of it. Under ``""`` are those of
-        an agent whose name is not known."""
+        """Return the secrets of an agent, including the placeholders that were ``recorded`` for it. The key
+        ``""`` is for an agent whose name is unknown."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))
         then = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
         return {**{each: each for each in then}, **known}
@@ -239,8 +240,8 @@ NONE_MARKED = MarkedSecrets({}, {})
 def marked_secrets(
     agents: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]] = {}
 ) -> MarkedSecrets:
-    """The secrets of ``agents``, by name. Of a replay: with the placeholders that were ``recorded``, in the
-    order of the secrets; one that is not known now is an empty text."""
+    """Return the secrets of ``agents``, by name. A replay passes the ``recorded`` placeholders in the order
+    of the secrets; a secret that is now unknown is an empty text."""
     drawn = placeholders_of([each for secrets in agents.values() for each in secrets if each])
     by_agent: dict[str, dict[str, str]] = {}
     placeholders: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""How a figure is written: with as few digits as a person reads, and as many as its bound asks for. Pure."""
+"""Formats numbers with as few digits as readers need and as many as the bound requires. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def format_number(value: float, bound: float | str | None = None) -> str:
-    """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is
-    on the same side of it as the value, and equal only where the value is (but for a mean's rounding)."""
+    """Format a number: ``3.49``, ``1,500``. ``bound`` is what it is compared with, a number or a text with
+    one. The formatted number is on the same side of the bound as the value, and equal to it only if the value
+    is (except for rounding errors of a mean)."""
     bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
         text = _format_digits(value, digits)

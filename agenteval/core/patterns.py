@@ -1,10 +1,9 @@
-"""Searching with expressions of the author's in texts that anybody wrote.
+"""Searches texts with regular expressions that an author wrote, in bounded time.
 
-Some expressions take for ever on some texts: ``(a|aa)+$`` on forty letters and another, ``a.*b.*c`` on a long
-answer. ``re`` cannot be bounded, so the ``regex`` package searches, for ``LIMIT_S`` of processor time: how
-busy the machine is decides nothing. What Python refuses is a mistake; what ``regex`` reads in another way is
-written for it as Python means it.
-"""
+Some expressions take forever on some texts: ``(a|aa)+$`` on forty letters and another character, ``a.*b.*c``
+on a long answer. ``re`` has no limit, so the ``regex`` package searches for at most ``LIMIT_S`` of processor
+time; the load of the machine therefore decides nothing. An expression that Python rejects is a mistake;
+syntax that ``regex`` reads differently is rewritten to mean what it means in Python."""
 
 from __future__ import annotations
 
@@ -24,11 +23,11 @@ T = TypeVar("T")
 _MUST_NOT_BLOCK: ContextVar[bool] = ContextVar("agenteval_hurried", default=False)
 
 LIMIT_S = 1.0
-"""Of processor time; where that cannot be measured, of the clock."""
+"""Seconds of processor time, or of wall-clock time if that cannot be measured."""
 _BLOCKING_LIMIT_S = 0.02
-"""For as long others may wait."""
+"""Seconds for which a search may block others."""
 _SEARCH_LOCK = Lock()
-"""One long search at a time: processor time is that of the process."""
+"""Allows one long search at a time, because processor time is measured for the process."""
 
 
 class SearchTimeoutError(Exception):
@@ -40,7 +39,7 @@ class SearchTimeoutError(Exception):
 
 
 def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
-    """Whether the expression is found in the text, both composed (NFC). Raises ``SearchTimeoutError``."""
+    """Check whether the expression occurs in the text, both composed (NFC). Raises ``SearchTimeoutError``."""
     pattern, text = nfc(pattern), nfc(text)
     try:
         search = _compile(pattern, int(flags)).search
@@ -59,7 +58,8 @@ def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
 
 
 async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
-    """What ``function`` returns; in a thread if a search in it takes long, so that nobody else waits."""
+    """Return the result of ``function``, running it in a thread if a search in it takes long, so that nothing
+    else waits."""
     token = _MUST_NOT_BLOCK.set(True)
     try:
         return function(*args)
@@ -71,12 +71,12 @@ async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
 
 
 class _SlowSearchError(Exception):
-    """What is searched takes long, and who asks cannot wait."""
+    """A search takes long and the caller must not block."""
 
 
 @lru_cache(maxsize=4096)
 def _compile(pattern: str, flags: int) -> Any:
-    """Raises ``re.error``, ``OverflowError`` and ``RecursionError``, as Python does."""
+    """Compile an expression. Raises ``re.error``, ``OverflowError`` or ``RecursionError``, like Python."""
     import regex
 
     _parse(pattern)
@@ -90,10 +90,10 @@ def _compile(pattern: str, flags: int) -> Any:
 _TOKEN = re.compile(
     r"\\N\{[^}]*\}|\\.|(?P<head>\[\^?\]?)(?P<set>(?:\\.|[^\]\\])*)\]|(?P<brace>\{)(?!\d*,?\d*\})", re.DOTALL
 )
-"""What is escaped, a set, and a brace that repeats nothing."""
+"""Escapes, sets, and braces that are not quantifiers."""
 _OTHER_IN_SETS = re.compile(r"\\N\{[^}]*\}|\\.|\[", re.DOTALL)
 _WORD = r"\w\p{N}"
-"""To Python ``²``, ``½`` and ``①`` are signs of words, too."""
+"""Python also counts ``²``, ``½`` and ``①`` as word characters."""
 _PYTHON_MEANING = {
     r"\w": f"[{_WORD}]",
     r"\W": f"[^{_WORD}]",
@@ -104,7 +104,7 @@ _PYTHON_MEANING_IN_SETS = {r"\w": _WORD, "[": r"\["}
 
 
 def _to_python_meaning(found: re.Match[str]) -> str:
-    """What ``regex`` would read otherwise: inexact matches (``{e<=1}``), classes (``[[:alpha:]]``)."""
+    """Rewrite what ``regex`` reads differently: fuzzy matches (``{e<=1}``), classes (``[[:alpha:]]``)."""
     if found["brace"]:
         return r"\{"
     if found["head"]:
@@ -114,7 +114,8 @@ def _to_python_meaning(found: re.Match[str]) -> str:
 
 
 def _parse(pattern: str) -> Any:
-    """What Python reads, if it can be searched; ``None`` where an inner module of Python's has changed."""
+    """Return Python's parse tree; ``None`` if Python's internal module has changed. Raises ``OverflowError``
+    if the expression is too large to search."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of syntax that may come: [[a]]
         re.compile(pattern)
         try:
@@ -130,8 +131,8 @@ _MOST_PARTS = 100_000
 
 
 def _unrolled_size(parsed: Any) -> int:
-    """Of how many parts an expression is when ``regex`` has written out what is repeated at least: it takes
-    300 bytes for each, so that ``a{9999999}`` would need gigabytes."""
+    """Return the number of parts of an expression after ``regex`` has expanded minimum repetitions. It takes
+    300 bytes for each, so ``a{9999999}`` would need gigabytes."""
     return sum(
         max(operand[0] if str(kind).endswith("REPEAT") else 1, 1)
         * max(sum(map(_unrolled_size, _inner_patterns(operand, type(parsed)))), 1)
@@ -143,8 +144,8 @@ def _unrolled_size(parsed: Any) -> int:
 
 
 def pattern_mistake(pattern: str) -> str:
-    """What is wrong with an expression that an author wrote, as the rest of a sentence about it, and a remedy
-    behind a semicolon; empty if nothing is."""
+    """Return what is wrong with an author's expression, as the rest of a sentence with the remedy after a
+    semicolon; empty if nothing is."""
     try:
         _compile(nfc(pattern), 0)
         parsed = _parse(nfc(pattern))
@@ -156,15 +157,15 @@ def pattern_mistake(pattern: str) -> str:
 
 
 def answer_pattern_mistake(pattern: str) -> str:
-    """``misuse`` of what is searched in answers: an empty one fails anyway, so asking for a letter, whichever
-    it is, checks nothing either."""
+    """Return the same for an expression that is searched in answers. An empty answer fails anyway, so an
+    expression that requires just any character checks nothing, either."""
     if (wrong := pattern_mistake(pattern)) or not _asks_for_any_character(_parse(pattern) or ()):
         return wrong
     return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
 
 
 def _asks_for_any_character(parsed: Any) -> bool:
-    """Whether an expression asks for one character, whichever it is (``.+``, ``(.|x)``), and nothing else."""
+    """Check whether an expression requires one arbitrary character (``.+``, ``(.|x)``) and nothing else."""
     asking = [part for part in parsed if not _matches_empty(str(part[0]), part[1], type(parsed), "ANYWHERE")]
     return len(asking) == 1 and _is_any_character(str(asking[0][0]), asking[0][1], type(parsed))
 
@@ -186,7 +187,8 @@ _ALL_KINDS = (
 
 
 def _matches_everything(parsed: Any) -> bool:
-    """Whether it is found at the beginning of every text, or at the end of each: it asks for no letter."""
+    """Check whether an expression matches at the beginning of every text or at the end of every text, because
+    it requires no character."""
     return any(_asks_nothing(parsed, at) for at in ("AT_BEGINNING", "AT_END"))
 
 
@@ -195,8 +197,9 @@ def _asks_nothing(parsed: Any, at: str) -> bool:
 
 
 def _matches_empty(kind: str, operand: Any, parsed: type, at: str) -> bool:
-    """Whether a part of an expression is surely found, as nothing, at the beginning (or end) of a text. What
-    is looked at ahead of the beginning or behind the end is never there; what else is there, nobody knows."""
+    """Check whether a part of an expression always matches the empty string at the beginning (or end) of a
+    text. A lookbehind at the beginning or a lookahead at the end never finds anything; what is on the other
+    side is unknown."""
     inner = [_asks_nothing(part, at) for part in _inner_patterns(operand, parsed)]
     if kind == "AT":
         return str(operand).startswith(at)
@@ -211,7 +214,7 @@ def _matches_empty(kind: str, operand: Any, parsed: type, at: str) -> bool:
 
 
 def _inner_patterns(operand: Any, kind: type) -> list[Any]:
-    """The expressions within the operand of a parsed one."""
+    """Return the expressions within the operand of a parsed one."""
     if isinstance(operand, kind):
         return [operand]
     parts = operand if isinstance(operand, tuple | list) else ()

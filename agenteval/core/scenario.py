@@ -1,4 +1,5 @@
-"""What an author writes: persona, goal, turns, the tool world, expectations; and what is run of it."""
+"""What an author writes (persona, goal, turns, tool world, expectations) and the samples that are run from
+it."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ from agenteval.core.value import (
 )
 
 MAX_EPOCHS = 10_000
-"""Conversations per scenario: more is a slip of the finger."""
+"""The maximum of conversations per scenario; a higher number is probably a typo."""
 
 
 class Category(StrEnum):
-    """The dimension whose table a scenario is in."""
+    """The dimension in whose table a scenario is shown."""
 
     CAPABILITY = "capability"
     EFFICIENCY = "efficiency"
@@ -68,11 +69,12 @@ class MatchMode(StrEnum):
             **{"superset": "contains", "subset": "within"},
         }
     )
-    """Words of others, and which of ours they mean: the nearest in letters is not always it."""
+    """Terms of other tools, and which of the modes they mean: it is not always the one with the most similar
+    name."""
 
 
 class CallPattern(Value):
-    """Which tool calls are meant. Without ``args`` any arguments will do, without ``agent`` any agent."""
+    """A pattern for tool calls. Without ``args`` any arguments match, without ``agent`` any agent."""
 
     name: str
     """Name of the tool."""
@@ -84,7 +86,7 @@ class CallPattern(Value):
     """The agent of a multi-agent system that makes the call."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
-    """How ``args`` are compared where ``args_match`` is not given."""
+    """How ``args`` are compared if ``args_match`` is not given."""
 
     @property
     def mode(self) -> ArgsMatch:
@@ -94,7 +96,7 @@ class CallPattern(Value):
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
-        """``None``: any."""
+        """The required result; ``None``: any."""
         return None
 
     @model_validator(mode="after")
@@ -117,8 +119,8 @@ CallCount: TypeAlias = Annotated[Count, Field(ge=1), BeforeValidator(_not_zero)]
 
 
 class CallRange(Value):
-    """Bounds on the number of calls that match. Without ``at_least``: as many as one without ``times``
-    needs, which is one, or under ``within`` none; without ``at_most``: any number."""
+    """Bounds on the number of matching calls. Without ``at_least``, it is the number that a call without
+    ``times`` needs: one, or under ``within`` none. Without ``at_most``, any number."""
 
     at_least: Annotated[Count, Field(ge=0)] | None = None
     """Fewest matching calls; 0 makes the call optional."""
@@ -153,14 +155,14 @@ class ExpectedCall(CallPattern):
     times: Times | None = None
     """How many calls match: a number, or {at_least, at_most}."""
     result: Literal["ok", "error"] | None = None
-    """What came of the call: ok or error."""
+    """The required result of the call: ok or error."""
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
         return self.result
 
     def bounds(self, match: MatchMode) -> tuple[int, int | None]:
-        """The fewest and the most calls that it stands for; ``None``: any number."""
+        """Return the fewest and the most calls that it stands for; ``None``: any number."""
         fewest = 0 if match is MatchMode.WITHIN else 1
         if self.times is None:
             return fewest, (None if match is MatchMode.WITHIN else 1)
@@ -171,8 +173,8 @@ class ExpectedCall(CallPattern):
 
 
 class ForbiddenCall(CallPattern):
-    """Calls that must not be made. What must not be called is called with further arguments, too, unless the
-    author says otherwise."""
+    """Calls that must not be made. Calls with further arguments are forbidden, too, unless the author says
+    otherwise."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
     NOT_HERE: ClassVar[dict[str, str]] = {
@@ -182,7 +184,7 @@ class ForbiddenCall(CallPattern):
 
 
 NO_CALL = "none"
-"""In place of expected calls or tools: none may be made."""
+"""Written instead of expected calls or tools: none may be made."""
 
 
 def _is_misspelled_none(value: Any) -> bool:
@@ -190,7 +192,7 @@ def _is_misspelled_none(value: Any) -> bool:
 
 
 def _long_form(value: Any) -> Any:
-    """``none``: no tool may be called."""
+    """Expand ``none``: no tool may be called."""
     if _is_misspelled_none(value):
         raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
@@ -208,7 +210,7 @@ def _not_none(value: Any) -> Any:
 
 
 class CallsExpectation(Value):
-    """The calls that are expected, and how they are compared with those that were made."""
+    """The expected calls, and how they are compared with those that were made."""
 
     match: MatchMode = MatchMode.CONTAINS
     """How the expected calls are compared with those that were made."""
@@ -219,7 +221,7 @@ class CallsExpectation(Value):
 
     @property
     def is_closed(self) -> bool:
-        """Whether no other calls are allowed."""
+        """True if no other calls are allowed."""
         return self.match in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
     @property
@@ -243,7 +245,7 @@ class CallsExpectation(Value):
 
 
 class CallsAlternative(CallsExpectation):
-    """One of the ways in which ``any_of`` holds."""
+    """One of the alternatives of ``any_of``."""
 
     NOT_HERE: ClassVar[dict[str, str]] = {
         "forbidden": "write it beside any_of, not within",
@@ -259,8 +261,8 @@ class CallsAlternative(CallsExpectation):
 
 
 class ToolCallsExpectation(CallsExpectation):
-    """Either ``calls`` or one of the alternatives of ``any_of``; beside them, or alone, what is
-    ``forbidden``."""
+    """The key ``tool_calls``: either ``calls`` or the alternatives of ``any_of``, with or without
+    ``forbidden``, which may also be alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
     """Alternatives, each with match and calls, or none: one of them must hold."""
@@ -269,8 +271,8 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
-        """One of these has to hold; none: only what is forbidden is checked. But for ``strict``, an empty
-        list beside ``forbidden`` is one that was left out."""
+        """One of these has to hold; if empty, only ``forbidden`` is checked. Except under ``strict``, an
+        empty ``calls`` with ``forbidden`` counts as omitted."""
         if self.any_of is not None:
             return self.any_of
         is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
@@ -278,7 +280,7 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Those of every alternative."""
+        """The expected calls of all alternatives."""
         return tuple(call for each in self.alternatives for call in each.calls or ())
 
     @model_validator(mode="after")
@@ -340,7 +342,8 @@ with warnings.catch_warnings():
 
 
 class Limits(Value):
-    """Upper bounds, of the whole conversation or (at a turn) of that turn; the agent's side only."""
+    """Upper bounds for the whole conversation or, at a turn, for that turn; they apply only to the agent's
+    side."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
     """Most replies of the agent: rounds of tool calls, plus one for the answer."""
@@ -370,12 +373,12 @@ class Expectation(Value):
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether nothing is checked: each of the fields is a check, but what ``allow_empty`` waives."""
+        """True if nothing is checked. Every field is a check except ``allow_empty``, which waives one."""
         return not any(has_expectation(value) for name, value in self if name != "allow_empty")
 
 
 def has_expectation(asked: Any) -> bool:
-    """Whether a field of ``expect`` asks for anything, or one of those within it."""
+    """Check whether a field of ``expect``, or one nested in it, asks for anything."""
     if isinstance(asked, Value):
         return any(has_expectation(value) for _, value in asked)
     return asked is not None and asked not in ((), {})
@@ -400,7 +403,7 @@ class SimulatedTurns(Value):
 
 
 def _turn(value: Any) -> Any:
-    """A text alone is what the user says."""
+    """Expand a text to the user's message."""
     return {"user": value} if isinstance(value, str | int | float) else value
 
 
@@ -418,17 +421,17 @@ TurnEntry: TypeAlias = Annotated[
 
 
 TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python"})
-"""The keys that say how a tool answers: at most one of them."""
+"""The keys that define how a tool answers: at most one of them."""
 
 
 def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
-    """Answers that were not given are not written: ``returns: null`` is one, and means null."""
+    """Omit answers that were not given from the dump: ``returns: null`` is given, and means null."""
     made = dump(value)
     return {k: v for k, v in made.items() if k not in TOOL_ANSWERS or k in value.model_fields_set}
 
 
 class ToolStep(Value):
-    """One answer of a mocked tool: one of its keys."""
+    """One answer of a mocked tool, given by one of its keys."""
 
     returns: Any = None
     """The result: any value; ${args.NAME} is an argument of the call."""
@@ -449,10 +452,9 @@ class ToolStep(Value):
 class Tool(Value):
     """A tool of the scenario's world: what the agent sees of it, and how it answers.
 
-    At most one of ``returns``, ``error``, ``sequence`` and ``python`` says how it answers; none of
-    them is an error unless ``unmocked_tools`` says what is to happen. Checks in code go by the marks; what is
-    ``destructive`` writes, too.
-    """
+    At most one of ``returns``, ``error``, ``sequence`` and ``python`` defines how it answers; if none does,
+    calling it is an error unless ``unmocked_tools`` says otherwise. Checks in code use the marks; a
+    ``destructive`` tool counts as writing."""
 
     description: str | None = None
     """What the tool does, as the agent reads it."""
@@ -495,7 +497,7 @@ class Tool(Value):
 
     @property
     def is_marked(self) -> bool:
-        """Whether a mark says what it does."""
+        """True if a mark states its effect."""
         return self.reads or self.writes or self.destructive
 
 
@@ -539,18 +541,18 @@ Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
 
 
 def expand_threshold(entry: ThresholdEntry) -> ThresholdRule:
-    """A threshold in its long form: a number is the least mean or rate."""
+    """Return a threshold in its long form: a number is the lowest mean or rate."""
     return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
 
 
 def compact_threshold(rule: ThresholdRule) -> ThresholdEntry:
-    """The same as an author may write it."""
+    """Return a threshold in the shortest form that an author may write."""
     given = rule.at_least
     return given if given is not None and rule.min is None and rule.share_below is None else rule
 
 
 class EpochRange(Value):
-    """A scenario ends as soon as its gate is decided."""
+    """A range of epochs: a scenario ends as soon as its gate is decided."""
 
     min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
     """Fewest conversations."""
@@ -575,7 +577,7 @@ Epochs: TypeAlias = Annotated[
 
 
 class Belief(Value):
-    """What the user believes, true or not, and what it takes to give it up."""
+    """What the user believes, true or not, and what would change that."""
 
     belief: Text
     """What the user believes."""
@@ -591,12 +593,13 @@ class Belief(Value):
 
 
 def _belief(value: Any) -> Any:
-    """A text alone is believed as people believe most things."""
+    """Expand a text to a belief that is held normally."""
     return {"belief": value} if isinstance(value, str) else value
 
 
 _NO_TOOL_NAMES = frozenset({"none", "null", "~", "false", "no", "true", "yes"})
-"""Words by which nothing is meant, or all; a tool that is called so can be expected under ``expect``."""
+"""Words that authors write for none or all tools. A tool with such a name can be expected under ``expect``.
+"""
 
 
 def _tool_names(value: Any) -> Any:
@@ -613,8 +616,8 @@ def _tool_names(value: Any) -> Any:
 
 
 class CaseSpec(Value):
-    """What the short form asked for. It is kept apart from the scenario's expectations: the scorers
-    of the three dimensions read it here. ``None``: the key is not written; an empty list checks nothing."""
+    """The expectations of the short form. They are separate from those of the scenario, because the scorers
+    of the three dimensions read them here. ``None``: the key is not written; an empty list checks nothing."""
 
     expected_tools: Annotated[
         Literal["none"] | Texts | None,
@@ -627,7 +630,7 @@ class CaseSpec(Value):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Those that have to be called. A name that is written twice asks for nothing more."""
+        """The tools that must be called. A name that is written twice counts once."""
         named = self.expected_tools
         return () if named is None or named == NO_CALL else tuple(dict.fromkeys(named))
 
@@ -641,7 +644,7 @@ class CaseSpec(Value):
 
     @property
     def empty_lists(self) -> tuple[str, ...]:
-        """The keys that were written and ask for nothing."""
+        """The keys whose lists are written and empty."""
         written = {
             "expected_tools": self.expected_tools,
             "expected_output_contains": self.expected_output_contains,
@@ -695,7 +698,7 @@ def _rows(value: Any) -> Any:
 
 
 class RowsSpec(Value):
-    """What makes many scenarios of one: every row of ``rows`` with every combination of ``matrix``."""
+    """The data that makes one scenario many: every row of ``rows`` with every combination of ``matrix``."""
 
     rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
     """A list of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario each."""
@@ -706,46 +709,45 @@ class RowsSpec(Value):
 
 
 class Scenario(ScenarioFields):
-    """One scenario. ``turns`` is ``None`` for a wholly simulated conversation. ``policy``: what the agent
-    of a recorded conversation was told to do.
-
-    ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
-    (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line of that
-    file, or to a place elsewhere. ``base``: the folder of its file, where ``python`` of its expectations
-    starts. ``row``: the place of the data that it was made of, ``pattern``: the id that all rows share, with
-    ``*`` for what differs; empty for one that was written out.
-    """
+    """One scenario."""
 
     turns: tuple[TurnEntry, ...] | None = None
     """User messages in order: a text, {user, expect}, or {simulate: N}. Without it the conversation is
     simulated."""
     case: CaseSpec | None = None
     policy: str = ""
+    """The instructions of the agent in a recorded conversation."""
     source: str = ""
+    """Its place (``path:line``)."""
     lines: dict[str, int | str] = {}
+    """By the dotted path of a key (``expect.output.contains``, ``turns.1.expect.tool_calls``,
+    ``thresholds.helpfulness``), its line in that file or its place elsewhere."""
     base: str = ""
+    """The folder of its file, where the paths in ``python`` expectations start."""
     row: str = ""
+    """The place of the data row that it was made from; empty if it was written out."""
     pattern: str = ""
+    """The id that all rows share, with ``*`` for what differs; empty if it was written out."""
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
-    """Where it was written, which is no part of what it says."""
+    """Fields on where it was written, which are not part of its content."""
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", *PLACES})
 
     @property
     def is_scripted(self) -> bool:
-        """Whether every user message is written down."""
+        """True if every user message is written."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
     def tools_named(self) -> frozenset[str]:
-        """Those that it declares, and those that it expects or forbids a call of."""
+        """The tools that it declares, and those whose calls it expects or forbids."""
         asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
         calls = (call.name for rule in asked for call in (*rule.expected_calls, *rule.forbidden))
         return frozenset((*self.tools, *calls))
 
     @property
     def has_several_turns(self) -> bool:
-        """Whether the agent may be asked more than once in a conversation."""
+        """True if the agent may be called more than once in a conversation."""
         return not self.is_scripted or len(self.turns or ()) > 1
 
     @property
@@ -763,7 +765,7 @@ class Scenario(ScenarioFields):
         return tuple(criterion for _, expect in self.expectations for criterion in expect.criteria)
 
     def where(self, path: str = "") -> str:
-        """``file:line`` of what ``path`` (or its nearest parent) was written as."""
+        """Return ``file:line`` of ``path`` or of its nearest parent that is written."""
         file = self.source.rsplit(":", 1)[0]
         while path:
             if (at := self.lines.get(path)) is not None:
@@ -772,7 +774,7 @@ class Scenario(ScenarioFields):
         return self.source
 
     def turn_expectation(self, turn: Turn) -> Expectation | None:
-        """What is expected of ``turn``; ``None`` for a simulated one."""
+        """Return the expectation of ``turn``; ``None`` for a simulated one."""
         if self.turns is None or turn.script is None:
             return None
         entry = self.turns[turn.script]
@@ -801,6 +803,6 @@ class Sample(Value):
 
 
 def sample_seed(run_seed: int, key: SampleKey) -> int:
-    """A seed of 63 bits that depends on the run's seed and the sample's identity alone."""
+    """Return a 63-bit seed that depends only on the run's seed and the sample's identity."""
     text = f"{run_seed}\0{key.scenario}\0{key.agent}\0{key.variant}\0{key.epoch}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1

@@ -1,5 +1,5 @@
-"""What a JSON Schema forbids in a value, in words of our own: agents read them and reports quote them, so
-they must not change with a release of the library that finds it."""
+"""Describes violations of a JSON Schema in agenteval's own words: agents read them and reports quote them, so
+they must not change with a release of the library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _MOST = 3
 _LENGTH = 200
 
 Words: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Iterable[str]]
-"""Of a value, what a keyword asks of it, and the schema that has the keyword."""
+"""Yields descriptions, given a value, the value of the keyword, and the schema that contains the keyword."""
 
 
 def describe_schema_errors(errors: Iterable[Any]) -> str:
-    """The first of them, ordered by where they are. ``errors`` are those of the library."""
+    """Return the first of the library's errors, ordered by their place."""
     found = [(list(map(str, error.absolute_path)), text) for error in errors for text in _describe(error)]
     found.sort()
     lines = [f"{'.'.join(path)}: {text}" if path else text for path, text in found]
@@ -23,7 +23,7 @@ def describe_schema_errors(errors: Iterable[Any]) -> str:
 
 
 def describe_schema_error(error: Any) -> str:
-    """What is wrong, without its place."""
+    """Describe an error without its place."""
     return "; ".join(list(_describe(error))[:_MOST])
 
 
@@ -41,12 +41,12 @@ def _describe(error: Any) -> Iterator[str]:
 
 
 def _show(value: Any) -> str:
-    """A text in quotes; anything else as JSON."""
+    """Format a text in quotes and anything else as JSON."""
     return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def _template(words: str) -> Words:
-    """``{value}`` and ``{wanted}`` stand for themselves."""
+    """Return a description from a template with ``{value}`` and ``{wanted}``."""
     return lambda value, wanted, _schema: [words.format(value=_show(value), wanted=_show(wanted))]
 
 

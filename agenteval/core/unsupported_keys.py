@@ -1,5 +1,6 @@
-"""Keys and values of files that are documented and not built, each with what to do instead. They are refused
-as "not supported yet", never unknown and never ignored. Building one removes its line here."""
+"""Keys and values of files that are documented but not implemented, each with an alternative. They are
+rejected as "not supported yet", never as unknown, and never ignored. Implementing one removes its line here.
+"""
 
 from __future__ import annotations
 
