@@ -53,27 +53,27 @@ class AgentConfig(Value):
     MEANT: ClassVar[dict[str, str]] = {"://": "endpoint", ":": "target", "": "name"}
 
     name: Annotated[Text, Field(min_length=1)] = "agent"
-    """Name in reports."""
+    """Name of the agent in reports."""
     type: str | None = None
-    """Kind of agent; target means python, endpoint http, command command."""
+    """Kind of agent; the default follows from the key: target is python, endpoint http, command command."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
-    """Seconds that one request or call may take."""
+    """Timeout of one request or call, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most calls to the agent in any 60 seconds."""
+    """Maximum number of calls to the agent in any 60 seconds."""
     calls: Literal["all", "unseen"] | None = None
-    """Which of the agent's tool calls are seen: all, or unseen; without it a run finds out."""
+    """Which of the agent's tool calls are seen: all, or unseen; default: the run finds out."""
     policy: str | None = None
-    """System prompt or policy of the agent, as text or file, for judges and leak checks."""
+    """System prompt or policy of the agent, as text or a file; judges and leak checks use it."""
     secrets: Annotated[
         tuple[Annotated[str, BeforeValidator(_parse_secret), AlternativeSchema(type="number")], ...],
         BeforeValidator(_parse_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
-    """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
+    """Texts of at least 4 characters that the agent must never reveal; they are masked in all output."""
     mcp: bool = False
     """Whether the agent finds the scenario's tools at an MCP server that agenteval runs."""
     options: Annotated[dict[str, Any], AlternativeSchema(type="null")] = {}
-    """Options of another package's adapter."""
+    """Options of an adapter from another package."""
 
     @property
     def adapter_options(self) -> dict[str, Any]:
@@ -104,25 +104,25 @@ class ModelConfig(Value):
     model: str
     """PROVIDER/MODEL, such as openai/gpt-5-mini."""
     base_url: str | None = None
-    """Address of the provider's API."""
+    """Base URL of the provider's API."""
     api_key_env: str | None = None
-    """Name of the environment variable that holds the key, never the key."""
+    """Name of the environment variable that holds the key, never the key itself."""
     client: Literal["http", "sdk"] | None = None
     """What sends the requests: agenteval (http) or the openai package (sdk)."""
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
-    """Seconds that one request may take."""
+    """Timeout of one request, in seconds."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Seconds that a call may wait for retries and pauses in all."""
+    """Maximum total seconds that a call may wait for retries and pauses."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most requests in any 60 seconds."""
+    """Maximum number of requests in any 60 seconds."""
     tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens in any 60 seconds."""
+    """Maximum number of tokens in any 60 seconds."""
     temperature: Annotated[Number, Field(ge=0)] | None = None
     """Sampling temperature."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens of one reply."""
+    """Maximum number of tokens in one reply."""
     context: Annotated[Count, Field(ge=2000)] | None = None
-    """Tokens that the model can read; longer records are shortened for judges."""
+    """Context window in tokens; longer records are shortened for judges."""
     extra: dict[str, Any] = {}
     """Further keys, merged into each request."""
 
@@ -194,7 +194,7 @@ class ModelsConfig(Value):
     MEANT: ClassVar[dict[str, str]] = {"/": "default"}
 
     default: ModelEntry | None = None
-    """Model of every role that has none of its own."""
+    """Model of every role without its own."""
     user: ModelEntry | None = None
     """Model of the simulated user."""
     judge: ModelEntry | None = None
@@ -224,18 +224,18 @@ class Price(Value):
     output: Annotated[Number, Field(ge=0)]
     """US dollars per million output tokens."""
     cached_input: Annotated[Number, Field(ge=0)] | None = None
-    """US dollars per million input tokens that the provider had in its cache; default: as input."""
+    """US dollars per million input tokens from the provider's cache; default: as input."""
 
 
 class Allowance(Value):
     """Limits of spending; ``None`` means no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
-    """Most calls."""
+    """Maximum number of calls."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens, in and out."""
+    """Maximum number of tokens, input and output."""
     max_cost: Annotated[Number, Field(gt=0)] | None = None
-    """Most US dollars."""
+    """Maximum cost in US dollars."""
 
     @property
     def limits(self) -> dict[str, int | float]:
@@ -251,20 +251,20 @@ class RolesBudgetConfig(Value):
     """The separate budgets of the roles."""
 
     agent: Allowance = Allowance()
-    """What the agent under test may spend."""
+    """Limits for the agent under test."""
     user: Allowance = Allowance()
-    """What the simulated user may spend."""
+    """Limits for the simulated user."""
     judge: Allowance = Allowance()
-    """What the judges may spend."""
+    """Limits for the judges."""
     dedup: Allowance = Allowance()
-    """What the grouping of findings may spend."""
+    """Limits for the grouping of findings."""
 
 
 class BudgetConfig(Allowance):
     """The limits at which a run stops, and those at which the calls of one role stop."""
 
     by_role: RolesBudgetConfig = RolesBudgetConfig()
-    """Limits of single roles, at which the calls of that role stop."""
+    """Limits of single roles; at a limit, the calls of that role stop."""
 
     def allowance_for(self, role: str) -> Allowance:
         """Return the separate budget of a role."""
@@ -288,11 +288,11 @@ class DeadlinesConfig(Value):
     """Time limits; that of the run is wall-clock time. ``None`` means no limit."""
 
     turn_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that a turn may take, waiting for limits and retries left out."""
+    """Maximum seconds of a turn, not counting waits for limits and retries."""
     sample_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that a conversation may take, waiting for limits and retries left out."""
+    """Maximum seconds of a conversation, not counting waits for limits and retries."""
     run_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that the whole run may take."""
+    """Maximum seconds of the whole run."""
 
 
 def _names(value: Any) -> Any:
@@ -309,7 +309,7 @@ class ReporterChoice(Value):
     name: str
     """Name of the reporter."""
     path: str | None = None
-    """File that it writes; without it the reporter chooses."""
+    """Output file; by default the reporter chooses one."""
 
     SHORT_FORM: ClassVar[str] = "a name"
 
@@ -337,11 +337,11 @@ class JudgeConfig(Value):
     """How judges are called."""
 
     corroborate: bool = True
-    """Whether a verdict that would fail something is asked again, to be refuted."""
+    """Whether a verdict that would fail something needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
-    """What becomes of a conversation whose judge failed: undecided, or judged without it (skip)."""
+    """Result of a conversation whose judge failed: undecided, or decided without it (skip)."""
     calls: Literal["separate", "shared"] = "separate"
-    """separate: a call for each score and criterion; shared: one call for several."""
+    """separate: one call per score and criterion; shared: one call for several."""
 
 
 class AcceptedFailure(Value):
@@ -406,69 +406,69 @@ class Config(Value):
     agent: AgentConfig | None = None
     """The agent under test."""
     agents: dict[str, AgentConfig] = {}
-    """Further agents by name; a scenario picks one with agent."""
+    """Further agents by name; a scenario selects one with agent."""
     compare: tuple[AgentConfig, ...] = ()
-    """Agents to run side by side: whole agents, or overrides of agent."""
+    """Agents to compare side by side: whole agents, or overrides of agent."""
     models: ModelsConfig = ModelsConfig()
-    """agenteval's own models by role, never the agent's."""
+    """agenteval's own models by role; never the agent's model."""
     epochs: Epochs | None = None
     """Conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
     max_turns: Annotated[Count, Field(ge=1)] = DEFAULT_MAX_TURNS
-    """Most turns of a simulated user in a conversation."""
+    """Maximum number of turns of a simulated user in a conversation."""
     concurrency: Annotated[Count, Field(ge=1)] = 20
-    """Calls of agenteval's own models at the same time."""
+    """Maximum number of concurrent calls to agenteval's own models."""
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
-    """Conversations at the same time; default: concurrency."""
+    """Maximum number of concurrent conversations; default: concurrency."""
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
-    """What is judged: all, or a list of names; [] judges criteria alone."""
+    """Metrics to judge: all, or a list of names; [] judges only criteria."""
     custom_metrics: Texts = ()
-    """Metrics of your own: path/to/rubric.md, file.py:Class or module:Class."""
+    """Your own metrics: path/to/rubric.md, file.py:Class or module:Class."""
     detectors: Annotated[Texts | None, BeforeValidator(_none_for_all)] = None
-    """Detectors that run: all, or a list of names; [] runs none."""
+    """Detectors to run: all, or a list of names; [] runs none."""
     thresholds: Thresholds = {}
-    """Lowest acceptable values of each scenario, by metric."""
+    """Lowest acceptable values for each scenario, by metric."""
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
-    """Severity from which a finding fails its conversation."""
+    """Lowest severity of a finding that fails its conversation."""
     severities: dict[str, Severity] = {}
-    """Severities of labels, over the built-in table."""
+    """Severities by label; they override the built-in table."""
     severity_from: Literal["table", "model"] = "table"
-    """table; or model: a model's proposal can raise a severity by one level."""
+    """table; or model: a model's proposal may raise a severity by one level."""
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
-    """Share of conversations that may end inconclusive; default: 0, with epochs: {max} 0.05."""
+    """Share of conversations that may be inconclusive; default: 0, with epochs: {max} 0.05."""
     accepted: Text | None = None
-    """File of known failures that fail nothing for a while."""
+    """File of known failures that are accepted for a while."""
     judge: JudgeConfig = JudgeConfig()
-    """How judges are asked."""
+    """How judges are called."""
     prompts: dict[str, Text] = {}
-    """Files of your own in place of shipped prompts."""
+    """Your own files that replace shipped prompts."""
     gates: GatesConfig = GatesConfig()
     """Rules over repeated runs, and bounds on numbers."""
     budget: BudgetConfig = BudgetConfig()
-    """Where a run stops: calls, tokens, US dollars."""
+    """Limits at which a run stops: calls, tokens, US dollars."""
     deadlines: DeadlinesConfig = DeadlinesConfig()
-    """Seconds that a turn, a conversation and the run may take."""
+    """Time limits of a turn, a conversation and the run."""
     prices: dict[str, Price] = {}
     """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False
-    """Whether replies of models are cached, or the folder of the cache."""
+    """Whether replies of models are cached; or the folder of the cache."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     """What happens when the agent calls a tool that the scenario does not answer."""
     now: Text | None = None
     """Date and time that simulated users and judges are given."""
     include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
-    """Patterns of scenario files, from this file's folder."""
+    """Patterns of scenario files, relative to this file's folder."""
     exclude: Texts = ()
-    """Patterns of files to leave out; a folder with everything below it."""
+    """Patterns of files to leave out; a folder excludes everything below it."""
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     """Reports to write: NAME or NAME=PATH."""
     seed: Annotated[Count, Field(ge=0)] = 0
-    """Seed of the run."""
+    """Random seed of the run."""
     on_undecided: Literal["fail", "neutral"] = "fail"
-    """Exit code of an undecided run: fail ends with 3, neutral with 0."""
+    """Exit code of an undecided run: fail is 3, neutral is 0."""
     code_only: bool = False
     """Whether only checks in code run, so that no model is needed."""
     profiles: Annotated[dict[str, dict[str, Any]], AlternativeSchema(type="null")] = {}
-    """Named overrides of this file, chosen by --profile; null removes a key."""
+    """Named overrides of this file, selected by --profile; null removes a key."""
 
     # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.
     profile: str = ""

@@ -191,8 +191,7 @@ def _longest_backticks(text: str) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Clean ``text``, keep its lines, and cut it to ``limit`` characters with a note on how many are omitted.
-    """
+    """Clean ``text``, keep its lines, and cut it to ``limit`` characters with a note on what is omitted."""
     if len(text) > limit:
         return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
     return clean(text)

@@ -83,7 +83,7 @@ class CallPattern(Value):
     args_match: ArgsMatch | None = None
     """How args are compared: exact, partial (at least these keys) or ignore."""
     agent: Text | None = None
-    """The agent of a multi-agent system that makes the call."""
+    """Agent of a multi-agent system that makes the call."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
     """How ``args`` are compared if ``args_match`` is not given."""
@@ -123,9 +123,9 @@ class CallRange(Value):
     ``times`` needs: one, or under ``within`` none. Without ``at_most``, any number."""
 
     at_least: Annotated[Count, Field(ge=0)] | None = None
-    """Fewest matching calls; 0 makes the call optional."""
+    """Minimum number of matching calls; 0 makes the call optional."""
     at_most: CallCount | None = None
-    """Most matching calls."""
+    """Maximum number of matching calls."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 1, at_most: 3}"
 
@@ -153,9 +153,9 @@ class ExpectedCall(CallPattern):
     """A call that is expected; see ``agenteval.scoring.checks.call_matching``."""
 
     times: Times | None = None
-    """How many calls match: a number, or {at_least, at_most}."""
+    """Number of matching calls, or {at_least, at_most}."""
     result: Literal["ok", "error"] | None = None
-    """The required result of the call: ok or error."""
+    """Required result of the call: ok or error."""
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
@@ -215,7 +215,7 @@ class CallsExpectation(Value):
     match: MatchMode = MatchMode.CONTAINS
     """How the expected calls are compared with those that were made."""
     calls: Annotated[tuple[ExpectedCall, ...] | None, BeforeValidator(_not_none)] = None
-    """The calls that are expected."""
+    """The expected calls."""
 
     SHORT_FORM: ClassVar[str] = f"'{NO_CALL}'"
 
@@ -265,7 +265,7 @@ class ToolCallsExpectation(CallsExpectation):
     ``forbidden``, which may also be alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
-    """Alternatives, each with match and calls, or none: one of them must hold."""
+    """Alternatives, each with match and calls, or none; one of them must hold."""
     forbidden: tuple[ForbiddenCall, ...] = ()
     """Calls that must not be made."""
 
@@ -326,19 +326,19 @@ with warnings.catch_warnings():
 
     class OutputExpectation(Value):
         contains: Needles = ()
-        """Texts of the answer, found as whole words and numbers; refund* takes any ending."""
+        """Texts that the answer must contain, as whole words and numbers; refund* allows any ending."""
         any_of: Needles = ()
-        """Texts of which the answer contains at least one."""
+        """Texts of which the answer must contain at least one."""
         not_contains: PlainNeedles = ()
-        """Texts that the agent must not say, not even inside a word."""
+        """Texts that the agent must not write, not even inside a word."""
         matches: Patterns | None = None
-        """Regular expressions that are found in the answer, without case."""
+        """Regular expressions that must match in the answer, ignoring case."""
         json_schema: dict[str, Any] = {}
-        """JSON Schema that the answer, which is JSON, must fit."""
+        """JSON Schema for the answer, which must be JSON."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
-        """Paths into the answer, which is JSON, with their values: {"items[0].price": 9.5}."""
+        """Paths into the answer, which must be JSON, with their values: {"items[0].price": 9.5}."""
         cites: Needles = ()
-        """Texts of the answer that the result of an earlier tool call must contain, too."""
+        """Texts that both the answer and the result of an earlier tool call must contain."""
 
 
 class Limits(Value):
@@ -346,28 +346,28 @@ class Limits(Value):
     side."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
-    """Most replies of the agent: rounds of tool calls, plus one for the answer."""
+    """Maximum number of replies of the agent: rounds of tool calls, plus one for the answer."""
     tool_calls: Annotated[Count, Field(ge=0)] | None = None
-    """Most tool calls."""
+    """Maximum number of tool calls."""
     tokens: Annotated[Count, Field(ge=0)] | None = None
-    """Most tokens, in and out."""
+    """Maximum number of tokens, input and output."""
     latency_ms: Annotated[Number, Field(ge=0)] | None = None
-    """Milliseconds from the user's message to the final answer, at most."""
+    """Maximum milliseconds from the user's message to the final answer."""
 
 
 class Expectation(Value):
     tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form), _OR_NONE] = None
-    """The calls that are expected or forbidden; none: no tool may be called."""
+    """The expected or forbidden calls; none: no tool may be called."""
     output: OutputExpectation | None = None
     """What the agent's answer must and must not contain."""
     agents: Texts = ()
-    """The agents of a multi-agent system that speak, in order."""
+    """The agents of a multi-agent system that must reply, in order."""
     criteria: Texts = ()
-    """Sentences that a judge decides one by one: pass, fail or not clear."""
+    """Statements that a judge decides one by one: pass, fail or not clear."""
     limits: Limits | None = None
-    """Upper bounds of steps, tool calls, tokens and latency."""
+    """Upper bounds on steps, tool calls, tokens and latency."""
     python: Texts = ()
-    """Functions that check the conversation: file.py:function, from this file's folder."""
+    """Functions that check the conversation: file.py:function, relative to this file's folder."""
     allow_empty: bool | None = None
     """Whether an empty answer is accepted."""
 
@@ -390,7 +390,7 @@ class ScriptedTurn(Value):
     user: Text
     """The user's message."""
     expect: Expectation = Expectation()
-    """What is expected of this turn."""
+    """Expectations for this turn."""
 
     SHORT_FORM: ClassVar[str] = "a text"
 
@@ -399,7 +399,7 @@ class SimulatedTurns(Value):
     """A stretch of turns by the simulated user."""
 
     simulate: Annotated[Count, Field(ge=1)]
-    """Number of turns, at most, that the simulated user goes on for."""
+    """Maximum number of turns by the simulated user."""
 
 
 def _turn(value: Any) -> Any:
@@ -436,7 +436,7 @@ class ToolStep(Value):
     returns: Any = None
     """The result: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
-    """Message of the error that the call returns."""
+    """Error message that the call returns."""
 
     @model_validator(mode="after")
     def _one_of(self) -> ToolStep:
@@ -457,23 +457,23 @@ class Tool(Value):
     ``destructive`` tool counts as writing."""
 
     description: str | None = None
-    """What the tool does, as the agent reads it."""
+    """Description of the tool for the agent."""
     parameters: dict[str, Any] | None = None
-    """JSON Schema of its arguments, of type object; a call that breaks it gets an error."""
+    """JSON Schema of its arguments, of type object; a call that violates it gets an error."""
     returns: Any = None
     """The result of every call: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
-    """Message of the error that every call returns."""
+    """Error message that every call returns."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
     """Results of the first call, the second and so on; the last one repeats."""
     python: str | None = None
-    """Function that answers the calls: file.py:function, from this file's folder."""
+    """Function that answers the calls: file.py:function, relative to this file's folder."""
     reads: bool = False
-    """Whether it only looks things up."""
+    """Whether the tool only reads."""
     writes: bool = False
-    """Whether it changes something."""
+    """Whether the tool changes something."""
     destructive: bool = False
-    """Whether what it does cannot be undone, so that it needs the user's yes."""
+    """Whether the effect cannot be undone, so that the tool needs the user's confirmation."""
     base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -514,7 +514,7 @@ class ThresholdRule(Value):
     share_below: (
         Annotated[ShareBelow, BeforeValidator(reject_duplicate_numbers), Field(min_length=1)] | None
     ) = None
-    """By score, the largest share of scores that may be lower: {2: 0.1}."""
+    """By score, the largest acceptable share of lower scores: {2: 0.1}."""
 
     @model_validator(mode="after")
     def _require_bound(self) -> ThresholdRule:
@@ -555,9 +555,9 @@ class EpochRange(Value):
     """A range of epochs: a scenario ends as soon as its gate is decided."""
 
     min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
-    """Fewest conversations."""
+    """Minimum number of conversations."""
     max: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
-    """Most conversations; a gate that is decided ends them sooner."""
+    """Maximum number of conversations; they end sooner once a gate is decided."""
 
     @model_validator(mode="after")
     def _in_order(self) -> EpochRange:
@@ -582,7 +582,7 @@ class Belief(Value):
     belief: Text
     """What the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """What gives it up: loosely, the agent's word; normally, a reason; firmly, nothing."""
+    """What changes the belief: loosely, the agent's word; normally, a reason; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -626,7 +626,7 @@ class CaseSpec(Value):
     ] = None
     """Names of the tools that must be called; none: no tool may be called."""
     expected_output_contains: Needles | None = None
-    """Texts that the answer must contain, found as whole words and numbers."""
+    """Texts that the answer must contain, as whole words and numbers."""
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -656,39 +656,39 @@ class ScenarioFields(Value):
     """The keys that scenarios and test cases share."""
 
     id: Text = ""
-    """Name in selections and reports, unique among all files; default: made from name."""
+    """Name in selections and reports, unique across all files; default: derived from name."""
     name: Text = ""
-    """What the scenario is about, as reports show it."""
+    """Title of the scenario in reports."""
     category: Category = Category.CAPABILITY
-    """Which table of the report it is in."""
+    """Table of the report in which the scenario is shown."""
     tags: Texts = ()
-    """Labels to select it by with --tag."""
+    """Labels for selection with --tag."""
     agent: str | None = None
-    """Name of the agent that plays it, if not the configuration's."""
+    """Name of the agent to test, if not the configuration's."""
     profile: Text = ""
-    """What the simulated user is like."""
+    """Description of the simulated user."""
     goal: Text = ""
-    """What the simulated user wants to achieve; a judge decides whether it was reached."""
+    """Goal of the simulated user; a judge decides whether it was reached."""
     goal_outcome: Literal["reached", "refused"] = "reached"
-    """How the goal should end: reached, or refused by the agent."""
+    """Expected end of the goal: reached, or refused by the agent."""
     knowledge: Texts = ()
     """Facts that the simulated user knows."""
     facts: Texts = ()
-    """True statements for the judge alone."""
+    """True statements that only the judge knows."""
     beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
-    """What the simulated user believes, true or not."""
+    """Beliefs of the simulated user, true or not."""
     tools: dict[str, Tool] = {}
-    """The tools of this scenario by name: what the agent sees of each, and how it answers."""
+    """Tools of this scenario by name: what the agent sees of each, and how it answers."""
     expect: Expectation = Expectation()
-    """What is expected of the whole conversation."""
+    """Expectations for the whole conversation."""
     epochs: Epochs | None = None
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
-    """Most turns of the simulated user."""
+    """Maximum number of turns of the simulated user."""
     thresholds: Thresholds = {}
     """Lowest acceptable values by metric; null removes one of the configuration."""
     checks: Literal["none"] | None = None
-    """none: confirms that nothing but an unbroken, non-empty answer is checked."""
+    """none: confirms that only an unbroken, non-empty answer is checked."""
 
 
 def _rows(value: Any) -> Any:
@@ -701,19 +701,18 @@ class RowsSpec(Value):
     """The data that makes one scenario many: every row of ``rows`` with every combination of ``matrix``."""
 
     rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
-    """A list of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario each."""
+    """List of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario per row."""
     matrix: dict[str, tuple[Any, ...]] = {}
-    """By name, a list of values: one scenario for each combination."""
+    """Lists of values by name: one scenario for each combination."""
     types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
-    """By column of a CSV file, what its cells are; text is the default."""
+    """Types of the cells by column of a CSV file; the default is text."""
 
 
 class Scenario(ScenarioFields):
     """One scenario."""
 
     turns: tuple[TurnEntry, ...] | None = None
-    """User messages in order: a text, {user, expect}, or {simulate: N}. Without it the conversation is
-    simulated."""
+    """User messages in order: a text, {user, expect}, or {simulate: N}; default: all are simulated."""
     case: CaseSpec | None = None
     policy: str = ""
     """The instructions of the agent in a recorded conversation."""
