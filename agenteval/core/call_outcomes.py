@@ -30,7 +30,7 @@ def is_same_call(one: ToolCall, other: ToolCall) -> bool:
     """Check whether both calls are of the same tool with the same arguments, both readable."""
     if one.name != other.name or one.args is None or other.args is None:
         return False
-    # What Python calls equal is the same JSON but for true, which is 1.
+    # Values that are equal in Python are the same JSON, except that True equals 1.
     return one.args == other.args and json_key(one.args) == json_key(other.args)
 
 
@@ -261,7 +261,7 @@ def _error_in(value: Mapping[str, Any]) -> str | None:
             return _error_message(value)
     if any(mark is False for mark in map(value.get, _SUCCESS_FIELDS)) or value.get("isError") is True:
         return _error_message(value)
-    # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
+    # A status of "failed" may be that of a looked-up payment; in a small object it is the call's.
     status = str(value.get("status", "")).lower()
     if status in ("error", "failed", "failure") and (
         len(value) <= 2 or (status == "error" and value.keys() <= _ERROR_ONLY_FIELDS)

@@ -175,9 +175,9 @@ class ModelConfig(Value):
     @model_validator(mode="after")
     def _has_its_client(self) -> ModelConfig:
         if self.client == "http" and self._provider.sdk_only:
-            raise ValueError(f"{self.provider} is asked through the openai package only; remove `client`")
+            raise ValueError(f"{self.provider} works only with the openai package; remove `client`")
         if self.client and self._provider.in_process:
-            raise ValueError(f"{self.provider} models are in this process and have no `client`; remove it")
+            raise ValueError(f"{self.provider} models run in this process and have no `client`; remove it")
         return self
 
 
@@ -470,13 +470,13 @@ class Config(Value):
     profiles: Annotated[dict[str, dict[str, Any]], AlternativeSchema(type="null")] = {}
     """Named overrides of this file, selected by --profile; null removes a key."""
 
-    # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.
+    # The chosen profile and its selection: after merging, ``profiles`` is empty.
     profile: str = ""
     selection: ProfileSelection = ProfileSelection()
-    # What the file that ``accepted`` names says.
+    # The content of the file that ``accepted`` names.
     accepted_failures: tuple[AcceptedFailure, ...] = ()
-    # Where things were written, for messages and the gate table; not part of the file. ``origins``
-    # names the variable or flag that set a key.
+    # The places of keys, for messages and the gate table; not part of the file. ``origins`` names the
+    # variable or flag that set a key.
     source: str = ""
     root: str = "."
     lines: dict[str, int] = {}
@@ -490,7 +490,7 @@ class Config(Value):
     @field_validator("cache")
     @classmethod
     def _is_a_folder(cls, value: bool | str) -> bool | str:
-        # In YAML 1.2 `no` is a text: it must not switch the cache on, with a folder of that name.
+        # In YAML 1.2 `no` is a string: it must not enable the cache in a folder of that name.
         if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
             raise ValueError(f"'{value}' is not a folder; write true, false or a path such as ./cache")
         return value

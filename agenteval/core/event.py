@@ -87,7 +87,7 @@ class RunResumed(Value):
     """The budget as it is now."""
 
 
-# What is as it mostly is, is not written: in a large suite there are thousands of these.
+# Defaults are not written, because a large suite has thousands of these.
 
 
 def _is_none(value: object) -> bool:

@@ -60,8 +60,8 @@ def nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", _order_marks(text))
 
 
-BLANK, FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
-FOLD_CACHE_SIZE = 16  # texts that the next needle is looked for in, too
+BLANK, FIRM_BLANK = " ", "\u00a0"  # a non-breaking one of any width joins the groups of a number
+FOLD_CACHE_SIZE = 16  # the next needle is searched for in the same texts
 
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
@@ -72,7 +72,7 @@ def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
         text = text.lower()
     else:
         # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
-        # `e` is not a part of `é`.
+        # `e` does not match in `é`.
         text = nfc(unicodedata.normalize("NFD", _order_marks(text)).casefold()).translate(_TYPED)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _ESCAPED_MARK.sub(lambda found: found[1] + found[2].translate(_LOOKALIKES), text)
@@ -88,7 +88,7 @@ def _normalized(text: str) -> str:
     return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_VISIBLE)
 
 
-# Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
+# Zero-width and other invisible characters (Default_Ignorable_Code_Point), and controls.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
@@ -117,8 +117,7 @@ def _visible_form(char: str) -> str | None:
     if form not in _OTHER_FORMS or " " in plain:
         return char
     letter = chr(int(plain, 16))
-    # A full-width comma or stop stays: where it is written, it parts sentences and never the digits of one
-    # number.
+    # A full-width comma or full stop stays: it separates sentences, never the digits of a number.
     is_kept = letter.isalnum() or letter == "%" or unicodedata.category(letter) in _WITH_LETTERS
     return letter if is_kept else char
 
@@ -142,11 +141,11 @@ _TYPED = str.maketrans(
     | dict.fromkeys("\u2007\u2009\u202f", FIRM_BLANK)
 )
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
-_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
+_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")  # including itself, so that a run of them needs one pass
 _ESCAPED_MARK = re.compile(r"(?<!\\)((?:\\\\)*)\\([*~`])")
 _STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
 _LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
-NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
+NEVER_SOUGHT = "\u223c\u2035"  # a text may have lost them as marks, so they are no needle on their own
 _MARKS = re.compile("[*_`~]+")
 _PARTS_NUMBERS = re.compile(r"\*|~+")
 _BRACED = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
@@ -171,7 +170,7 @@ def _without_emphasis(text: str) -> str:
     """Remove the stars that open or close an emphasis: each closing run removes as many as are open in its
     paragraph. A run before a non-blank opens, and one after a non-blank closes (CommonMark, 6.2)."""
     gone: dict[int, int] = {}
-    opened: list[tuple[int, int]] = []  # where a run begins, and how many of its stars are open
+    opened: list[tuple[int, int]] = []  # the start of a run, and how many of its stars are open
     for run in _STARS_OR_PARAGRAPH.finditer(text):
         if "*" not in run[0]:
             opened.clear()

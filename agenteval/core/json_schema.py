@@ -24,7 +24,7 @@ def schema_violations(
     try:
         return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
-        return ""  # nothing that can be written as JSON, or an endless schema: no rule to go by
+        return ""  # not JSON, or an endless schema: there is no rule to apply
 
 
 @lru_cache(maxsize=1024)
@@ -58,7 +58,7 @@ def build_schema_checker(schema_text: str) -> Callable[[Any], str]:
 def _make_checker(rules: Any, schema: Any) -> Callable[[Any], str]:
     from referencing import Registry
 
-    registry: Registry[Any] = Registry()  # without one, the library would fetch references
+    registry: Registry[Any] = Registry()  # without it, the library would fetch references
     validator = rules(schema, registry=registry)
 
     def read(value: Any) -> str:
@@ -182,7 +182,7 @@ def _multiple_of(rule: _Rule) -> _Rule:
 # ── what cannot be decided ───────────────────────────────────────────────────────────────────────
 
 
-# Of these, what is within decides nothing of the whole where something within cannot be decided.
+# If something within these is undecidable, the rest within decides nothing for the whole.
 _INVERTING_KEYWORDS = frozenset(
     {"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"}
 )

@@ -49,7 +49,7 @@ def finite_number(digits: str) -> float:
     be infinite."""
     number = float(digits)
     if not isfinite(number):
-        raise ValueError(f"{digits} is beyond all numbers that can be read")
+        raise ValueError(f"{digits} is outside the range of numbers")
     return number
 
 
@@ -140,5 +140,5 @@ def _parse_python_literal(text: str) -> Any:
 
 
 _LONGEST_OF_PYTHON = 20_000
-# Python warns of these.
+# Python warns about these.
 _ODD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")

@@ -50,7 +50,7 @@ class _ExpressionParser:
         return True
 
     def fail(self) -> NoReturn:
-        what = f"'{self.token.text}' was not expected" if self.token.text else "something is missing"
+        what = f"unexpected '{self.token.text}'" if self.token.text else "something is missing"
         raise AuthorError(Problem(f"-k {self._text!r}: {what} at column {self.token.column}", _REMEDY))
 
     def parse_or(self) -> Matches:

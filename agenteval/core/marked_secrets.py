@@ -27,9 +27,9 @@ def mistake_in(secret: str) -> str:
     if not secret.strip():
         return "an empty text cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
-        return f"a secret has at least {SHORTEST} characters, and this has {length} (marks and case left out)"
+        return f"a secret needs at least {SHORTEST} characters, and this one has {length} (without marks)"
     if not any(map(str.isalnum, fold(secret))):
-        return "a secret needs a letter or a digit, without which nothing of it can be masked"
+        return "a secret needs a letter or a digit, because nothing else of it can be masked"
     return ""
 
 
@@ -52,7 +52,7 @@ def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
     for depth, reading in _readings(text):
         letters = letters_of(reading)
         present = [secret for secret, letters_of_secret in targets if letters_of_secret in letters]
-        at = _origins(text, depth) if present else ()  # mostly there is none, which is soon known
+        at = _origins(text, depth) if present else ()  # usually there is none, which is cheap to find out
         for secret in present:
             for begin, stop in find_mentions(reading, secret):
                 start, end = at[begin], at[stop]
@@ -168,7 +168,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
     made: dict[str, str] = {}
     for folded, secret in by_fold.items():
         shape = "".join(map(_character_kind, secret))
-        random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
+        random = drawing.setdefault(shape, Random(shape))  # not for cryptography
         for _ in range(_TRIES):
             drawn = randomize_characters(secret, random)
             if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
@@ -180,7 +180,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
 
 _TRIES = 1000
 _DIGIT, _SMALL, _CAPITAL = "9", "x", "X"
-# No zero, which may not begin a number, and no letter of an exponent.
+# Without zero, which cannot begin a number, and without the letter of an exponent.
 _ALPHABET = {
     _DIGIT: digits[1:],
     _SMALL: ascii_lowercase.replace("e", ""),

@@ -116,7 +116,7 @@ def _to_python_meaning(found: re.Match[str]) -> str:
 def _parse(pattern: str) -> Any:
     """Return Python's parse tree; ``None`` if Python's internal module has changed. Raises ``OverflowError``
     if the expression is too large to search."""
-    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of syntax that may come: [[a]]
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about future syntax: [[a]]
         re.compile(pattern)
         try:
             parsed = import_module("re._parser").parse(pattern)
@@ -181,7 +181,7 @@ def _is_any_character(kind: str, operand: Any, parsed: type) -> bool:
 
 
 _ALL_KINDS = (
-    {"CATEGORY_NOT_SPACE"},  # nothing but white space is not an answer
+    {"CATEGORY_NOT_SPACE"},  # white space alone is not an answer
     *({f"CATEGORY_{kind}", f"CATEGORY_NOT_{kind}"} for kind in ("WORD", "DIGIT")),
 )
 

@@ -33,7 +33,7 @@ ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
 """The roles of agenteval's own models."""
 
 
-# What is as it mostly is, is not written: in a large suite there are thousands of these.
+# Defaults are not written, because a large suite has thousands of these.
 
 
 def _rule(value: Any) -> Any:

@@ -50,7 +50,7 @@ def _of_plugin(found: Any) -> Provider:
     if isinstance(found, Provider):
         return found
     if not callable(found):
-        raise TypeError("it is not a function make(config, …), and not a Provider")
+        raise TypeError("it is neither a function make(config, …) nor a Provider")
     return Provider(make=found)
 
 

@@ -61,11 +61,11 @@ class Registry(Generic[Named]):
             raise AuthorError(self.unknown(name))
         try:
             return self.read(entry.load())
-        except Exception as error:  # of a package that is not ours
+        except Exception as error:  # in another package
             what = (
                 f"the {self.kind} '{name}' ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
             )
-            raise AuthorError(Problem(what, "fix or reinstall the package that brings it")) from error
+            raise AuthorError(Problem(what, "fix or reinstall its package")) from error
 
     def _entry(self, name: str) -> EntryPoint | None:
         from importlib.metadata import entry_points

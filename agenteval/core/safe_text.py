@@ -17,15 +17,15 @@ _WIDTH_SPACE = "\u200b"
 """Inserted where a renderer would make a link. It is invisible, and no autolinker reads across it."""
 
 _SEQUENCES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor, erase
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colors, cursor, erase
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
     r"|\x1b[ -/]++[0-~]"  # character sets and the like
 )
-# An ESC that starts none of these (a cut or unknown sequence) goes alone: its text must stay in sight.
+# Of a cut or unknown sequence only the ESC is removed: its text must stay visible.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads other than it is
-    "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible, so a place to hide; ZWJ and ZWNJ are writing
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text displayed in another order
+    "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible hiding places; ZWJ and ZWNJ belong to scripts
 )
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -102,7 +102,7 @@ def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]
 
 def one_line(text: str, limit: int) -> str:
     """Clean ``text``, collapse its white space, and cut it to ``limit`` characters (including ``…``)."""
-    # White space may be most of the text, so what is looked at is generous, but bounded.
+    # Most of the text may be white space, so the part that is examined is generous but bounded.
     line = " ".join(clean(text[: limit * 20 + 1000]).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
@@ -161,7 +161,7 @@ def github_property(text: str) -> str:
 
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is not an emphasis
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
 _LEADING = re.compile(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
 _LINKED = re.compile(
     r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
@@ -181,7 +181,7 @@ def escape_markdown(text: str) -> str:
 
 def fence(text: str, language: str = "text") -> str:
     """Format ``text`` as a code block, in a fence that is longer than any run of backticks within."""
-    body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a log
+    body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a CI log
     bar = "`" * max(3, _longest_backticks(body) + 1)
     return f"{bar}{language}\n{body}\n{bar}"
 

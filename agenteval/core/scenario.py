@@ -179,7 +179,7 @@ class ForbiddenCall(CallPattern):
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
     NOT_HERE: ClassVar[dict[str, str]] = {
         "times": "to allow a few calls, write times: {at_least: 0, at_most: N} at a call under calls",
-        "result": "it is a key of expected calls; a call is forbidden whatever came of it",
+        "result": "it is a key of expected calls; a call is forbidden whatever its result",
     }
 
 
@@ -248,14 +248,14 @@ class CallsAlternative(CallsExpectation):
     """One of the alternatives of ``any_of``."""
 
     NOT_HERE: ClassVar[dict[str, str]] = {
-        "forbidden": "write it beside any_of, not within",
-        "any_of": "write its alternatives into the list above it",
+        "forbidden": "write it next to any_of, not inside",
+        "any_of": "move its alternatives to the list above it",
     }
 
     @model_validator(mode="after")
     def _require_alternative_content(self) -> CallsAlternative:
         if self.calls is None:
-            raise ValueError("'calls' is missing; each alternative says which calls it expects")
+            raise ValueError("'calls' is missing; each alternative must list its calls")
         self._refuse_no_calls()
         return self
 
@@ -300,7 +300,7 @@ class ToolCallsExpectation(CallsExpectation):
         given = {"match": self.match is not MatchMode.CONTAINS, "calls": self.calls is not None}
         if others := [name for name, is_given in given.items() if is_given]:
             what = f"any_of and {' and '.join(others)} exclude each other"
-            raise ValueError(f"{what}; write match and calls into the alternatives")
+            raise ValueError(f"{what}; write match and calls in the alternatives")
         if not self.any_of:
             raise ValueError("any_of: an empty list checks nothing; write its alternatives, or calls")
 
@@ -322,7 +322,7 @@ Patterns: TypeAlias = ListOf[Annotated[str, _reject(patterns.answer_pattern_mist
 
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # `json` was a method of models once
+    warnings.simplefilter("ignore")  # pydantic's models once had a method `json`
 
     class OutputExpectation(Value):
         contains: Needles = ()
@@ -474,7 +474,7 @@ class Tool(Value):
     """Whether the tool changes something."""
     destructive: bool = False
     """Whether the effect cannot be undone, so that the tool needs the user's confirmation."""
-    base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
+    base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
 
@@ -482,9 +482,9 @@ class Tool(Value):
     def _one_answer(self) -> Tool:
         given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
         if len(given) > 1:
-            raise ValueError(f"says more than once how it answers: {' and '.join(given)}; keep one")
+            raise ValueError(f"defines its answer more than once: {' and '.join(given)}; keep one")
         if self.reads and (self.writes or self.destructive):
-            raise ValueError("is marked `reads` and also as changing something; keep one")
+            raise ValueError("is marked both as reading and as changing something; keep one")
         return self
 
     @model_serializer(mode="wrap")

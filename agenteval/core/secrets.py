@@ -45,7 +45,7 @@ _STEP = 3
 _PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?*()[]{}\n\t\r\"'`_-–—/#|<>“”‘’", " "))
 _WORDS = re.compile("[^" + re.escape("".join(map(chr, _PUNCTUATION))) + r"\s]+")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
-# To the agent or about the user: what is written for users' eyes speaks to them.
+# Addressed to the agent or about the user: text for users addresses them.
 _INSTRUCTS = re.compile(
     r"\b(?:the (?:agent|assistant|bot|model)\b|the (?:user|caller)\b"
     r"(?! (?:has|have|had|is (?!not|to|allowed|able)|was|booked|bought|paid|owns)\b)|you are (?:an?|"
@@ -91,7 +91,7 @@ def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
         words = tuple(words_in(sentence.lower()))
         sentences.append(words)
         if 0 < len(before) < 2 * GRAM and len(words) < 2 * GRAM:
-            sentences.append((*before, *words))  # two short ones may be quoted together
+            sentences.append((*before, *words))  # two short sentences may be quoted together
         before = words
     places: dict[tuple[str, ...], tuple[int, int]] = {}
     for number, words in enumerate(sentences):
@@ -158,7 +158,7 @@ def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -
         start = _STEP * number
         found = list(_WORDS.finditer(answer))
         if len(found) != len(words):
-            return None  # a letter that becomes two when it is made small
+            return None  # a letter that becomes two in lower case
         sentence = instructions.words[place[0]]
         first, last = _extend_match(words, start, sentence, place[1])
         span = found[first].start(), found[last - 1].end()
@@ -205,7 +205,7 @@ def _opening_of(policy: str) -> _Opening | None:
         sentence = _SENTENCE.match(head)
         size = min(_IDENTITY_OPENING, len(sentence[0].rstrip()) if sentence else _IDENTITY_OPENING)
     wide = sum(letter > "\u2e80" for letter in head[:size])
-    head = head[: size - wide // 2]  # a sign of such a script says what two letters say
+    head = head[: size - wide // 2]  # a character of such a script counts as two letters
     if len(head) + wide // 2 < _SHORTEST_OPENING:
         return None
     words = head.split()

@@ -176,7 +176,7 @@ def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Proble
 def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> str:
     """Return what could be written instead, for the first option that is set."""
     if filters.expression:
-        return "-k looks for words in id, name, tags and file; agenteval list names them"
+        return "-k searches id, name, tags and file; agenteval list shows them"
     option = next((each for each in _OPTIONS if each.written(filters)), _OPTIONS[0])
     wanted = next(iter(option.written(filters)), "")
     file, name = split_id(wanted) if filters.scenarios else ("", "")

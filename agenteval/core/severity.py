@@ -99,7 +99,7 @@ def severity_of(
     if label in HOLDS_A_CALL_AGAINST_THE_AGENT and act and act.may_have_changed_something:
         return Severity.CRITICAL
     if kind:
-        # A promise, a permission, another customer's data: saying it carries it out. A refusal is not.
+        # Words carry out a promise, a permission or a disclosure; a refusal carries out nothing.
         by_words = (act is None or in_words) and carried_out is not False
         return Severity.CRITICAL if by_words else SEVERITY_OF_KIND[kind]
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)

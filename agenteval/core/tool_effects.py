@@ -90,7 +90,7 @@ def effect_of_name(name: str) -> ToolEffect:
     if verb in READING_VERBS or (verb in VERBS_THAT_ARE_NOUNS and looks_up):
         return ToolEffect.READS
     if verb == "transfer" and objects[:1] == ["to"]:
-        return ToolEffect.UNKNOWN  # a hand-over to a person or to another agent
+        return ToolEffect.UNKNOWN  # a handover to a person or another agent
     is_plain = (
         (verb in WRITING_VERBS and (bool(objects) or verb != "add"))
         or verb in VERBS_THAT_ARE_NOUNS

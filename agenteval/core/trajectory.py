@@ -63,7 +63,7 @@ class Usage(Value):
             return self
         if not self.is_spent and not self.cached_calls:
             return other
-        # What was not asked for has no price to be unknown.
+        # Without a request there is no unknown price.
         known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
         return Usage(
             cached_calls=self.cached_calls + other.cached_calls,
@@ -119,7 +119,7 @@ class ToolCall(Value):
     given_up: bool = False
     """True if the agent did not wait for the result; there is none then."""
     result: ToolResult | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
+    extra: dict[str, Any] = Field(default_factory=dict)  # faster than copying a default
     """Unknown fields, because some providers require them to be sent back."""
     agent: str = ""
     """The agent of a multi-agent system that made it; empty if unknown."""

@@ -163,7 +163,7 @@ def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
     texts from an earlier conversation)."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():
-        is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one
+        is_named = key == "child_run_ids" and bool(value)  # LangSmith's nested runs
         if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
             found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
     yield from found.values()

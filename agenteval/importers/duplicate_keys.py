@@ -22,7 +22,7 @@ def repeated_key(value: Any, data: bytes) -> str:
     objects += [inner for record in objects for inner in record.values() if isinstance(inner, dict)]
     for key, needle in _NEEDLES:
         count = 0
-        for each in objects:  # a sum of truth values takes three times as long
+        for each in objects:  # sum() over booleans takes three times as long
             if key in each:
                 count += 1
         if count and data.count(needle) > count:
@@ -44,5 +44,5 @@ def _first_repeated_key(data: bytes) -> str:
     try:
         json.loads(data, object_pairs_hook=collect_repeated)
     except (ValueError, RecursionError):
-        return ""  # it was read by another reader, which is reported elsewhere
+        return ""  # another parser accepted it; the error is reported elsewhere
     return found[0] if found else ""

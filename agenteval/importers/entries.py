@@ -120,7 +120,7 @@ def _parse_line(line: NumberedLine, source: Source) -> LogEntry:
         return UnreadableRecord(where, f"not JSON: {_describe_json_error(error)}")
 
 
-_REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
+_REPEATED = "'{key}' occurs twice in one object: it is unknown which one is meant"
 
 
 def _describe_json_error(error: ValueError) -> str:
@@ -277,7 +277,7 @@ def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterat
     start = text.index(f'"{INTERACTIONS}"')
     try:
         line_offsets = _lines_of_items(text[start:])
-    except ValueError:  # another key of that name comes first
+    except ValueError:  # an earlier key has the same name
         start, line_offsets = 0, []
     line += text.count("\n", 0, start)
     for at in _latest_in(value):

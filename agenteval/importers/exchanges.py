@@ -65,7 +65,7 @@ def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     """Return the messages of a record, or ``None`` if it has none. Raises ``AuthorError`` (without a place)
     if a response cannot be read."""
     if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
-        # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
+        # A trajectory may list what a program did: the list whose entries have roles is the conversation.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
         return _with_reply(record, key, [*lists[key], *_question_after(record, key, lists[key])])
     return _find_exchange(record) or _find_row(record)
@@ -129,7 +129,7 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
         if reply.is_known:
             read.append(name)
         else:
-            left_out = f"'{name}' beside the messages is not an answer to them and was left out"
+            left_out = f"'{name}' next to the messages is not an answer to them and was left out"
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
@@ -188,12 +188,12 @@ def _read_exchange(
     if lost and not isinstance(response, dict | list):
         return LoggedMessages(messages, requests, lost=lost)
     if answered not in record:
-        notes = () if is_answered else ("a request without a response: the conversation ends with it",)
+        notes = () if is_answered else ("a request has no response: the conversation ends with it",)
         return LoggedMessages(messages, requests, notes=notes)
     reply = parse_response(messages, response)
     if not (reply.is_known or is_answered or lost):
         keys = ", ".join(map(str, list(_parse_object(response))[:8]))
-        what = f"the response holds no known message{keys and f' (it has {keys})'}"
+        what = f"the response contains no known message{keys and f' (it has {keys})'}"
         raise AuthorError(Problem(what, f"log the complete response; else {IMPORTER_REMEDY}"))
     lost = reply.failure or ("" if reply.messages else lost)
     return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
@@ -219,7 +219,7 @@ def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
     listed = (_find_list(request.get(key)) for key in MESSAGE_KEYS)
     if (found := next((each for each in listed if each is not None), None)) is not None:
         return found
-    text = request.get("input")  # one message may be a plain text
+    text = request.get("input")  # a single message may be plain text
     return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
 
 

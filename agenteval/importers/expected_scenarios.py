@@ -82,7 +82,9 @@ class ExpectedScenarios:
             yield f"{unmatched} of --scenarios matched no conversation"
         if self._strangers:
             strangers = _count_with_names(list(self._strangers), "scenario")
-            yield (f"{strangers} of the conversations are not in --scenarios: nothing is expected of them")
+            yield (
+                f"--scenarios does not contain {strangers} of the conversations: nothing is expected of them"
+            )
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
         known = self._tools
@@ -142,11 +144,11 @@ def _normalized_words(message: str) -> list[str]:
 
 
 def _missing_turn_check(expected: Scenario, index: int) -> Check:
-    problem = f"turn {index + 1} of the scenario was not said, or not answered"
+    problem = f"turn {index + 1} of the scenario was not sent, or not answered"
     return Check(
         name=MISSING_TURNS,
         passed=None,
-        detail=f"{problem}: what is expected of it was not checked",
+        detail=f"{problem}: its expectations were not checked",
         where=expected.where(f"turns.{index}"),
     )
 

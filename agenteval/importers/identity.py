@@ -140,7 +140,7 @@ class Naming:
                 path = self.paths.epoch
                 is_there = value is not MISSING and value is not None
                 what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
-                notes.append(f"{what}: counted in the order of the file")
+                notes.append(f"{what}: epochs were counted in the order of the file")
             else:
                 epoch = found
         self._epochs[scenario] = max(following, epoch + 1)
@@ -155,7 +155,7 @@ class Naming:
             return ()
         path = path or "outcome"
         if value is MISSING or value is None:
-            notes.append(f"no outcome at {path}: whether it succeeded is unknown")
+            notes.append(f"no outcome at {path}: it is unknown whether the conversation succeeded")
             return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)
         shown = json.dumps(value, ensure_ascii=False)[:80]
         return (Check(name=OUTCOME, passed=is_success(value), detail=f"{path} is {shown}", where=where),)

@@ -18,7 +18,7 @@ from agenteval.messages.record_paths import MISSING
 
 GROUP = "agenteval.importers"
 _RECORD_KEYS = ("notes", "outcome")
-_INSTALL_AGAIN = "install agenteval again: what is installed was declared by another version of it"
+_INSTALL_AGAIN = "reinstall agenteval: this importer was registered by another version"
 
 
 @cache
@@ -97,7 +97,7 @@ class _RecordBatch(NamedTuple):
         try:
             belongs = self.importer.goes_on(self.values, entry.value)
         except Exception:
-            return False  # it is asked of the record once more, and what it fails of is reported then
+            return False  # the record is matched again, and the failure is reported then
         if belongs:
             self.records.append(entry)
             self.values.append(entry.value)
@@ -139,7 +139,7 @@ def _read_batch(
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
         key = batch.importer.name, str(identity)
         if identity and key in seen_ids:
-            why = f"{identity} began further up, and other lines came between: sort the lines by it"
+            why = f"{identity} began earlier, and other lines are in between: sort the lines by this id"
             yield UnreadableRecord(entry.where, why)
         else:
             seen_ids.add(key)
@@ -169,7 +169,7 @@ def _read_records(
 def _to_record(found: Any) -> Record:
     """Convert what an importer returned to a record. Raises ``TypeError`` if it is not a conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
-        raise TypeError(f"it gave {type(found).__name__}, expected an object with a list of messages")
+        raise TypeError(f"it returned {type(found).__name__}, expected an object with a list of messages")
     notes = found.get("notes") or ()
     fields = {key: value for key, value in found.items() if key not in _RECORD_KEYS}
     return Record(fields, "", outcome=found.get("outcome", MISSING), notes=tuple(map(str, notes)))

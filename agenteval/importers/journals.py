@@ -106,7 +106,7 @@ class _JournalReplay:
             case RunFinished() | RunResumed():
                 self.has_ended = isinstance(event, RunFinished)
             case RunStarted() | ModelAsked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
-                pass  # nothing of it is scored anew
+                pass  # not scored again
             case _:
                 assert_never(event)
 
@@ -119,7 +119,7 @@ class _JournalReplay:
         self._reviews.pop(event.key, None)
         self._cut_short.pop(event.key, None)
         self._never_ran.pop(event.key, None)
-        # Whose journal it is nobody knows: no code that it names is run.
+        # The journal may be anyone's, so code that it names is not run.
         self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
         return True
 
@@ -130,7 +130,7 @@ class _JournalReplay:
         if known:
             self._known[event.key] = (*self._known.get(event.key, ()), *known)
         for review in (item for item in event.items if isinstance(item, UserReview)):
-            self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
+            self._reviews[event.key] = review.model_copy(update={"usage": None})  # that run paid for it
 
     def _finish(self, event: SampleFinished) -> Iterator[RecordedConversation]:
         if event.key in self._begun:
@@ -144,7 +144,7 @@ class _JournalReplay:
         """Yield samples that were cut short and never repeated, those that the end of the journal cut off,
         and those that were planned and never ran. ``end`` is the place of the last event; if the run was
         killed, it is unknown what else it would have found."""
-        # Not lost, but one of which a judge was not asked:
+        # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
@@ -156,7 +156,7 @@ class _JournalReplay:
                 lost.append(self._recorded(key, stop))
         yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
-            yield UnreadableRecord(end, "the journal has no end: its run was cut off", hides_rest=True)
+            yield UnreadableRecord(end, "the journal is incomplete: its run was cut off", hides_rest=True)
 
     def _recorded(
         self,
@@ -181,7 +181,7 @@ class _JournalReplay:
 
 
 def _without_scenario(event: SampleStarted, where: str) -> UnreadableRecord:
-    return UnreadableRecord(where, f"a sample of a scenario that is not in the journal: {event.key}")
+    return UnreadableRecord(where, f"the scenario of a sample is not in the journal: {event.key}")
 
 
 def _is_cut_short(recorded: RecordedConversation) -> bool:

@@ -141,7 +141,7 @@ def _observation_span(
     error = first_text(value, "statusMessage", "status_message") or "error"
     inputs, outputs = read_json(value.get("input")), read_json(value.get("output"))
     name, io_attributes = first_text(value, "name"), {_INPUT: inputs, _OUTPUT: outputs}
-    what = f"the observation that '{name[:40]}' stands in, which is not there"
+    what = f"the parent observation of '{name[:40]}', which is missing"
     step = TracerStep(
         trace, first_text(value, "id") or f"{trace}.{first_text(value, 'startTime', 'start_time')}.{name}",
         parent or _root_id(trace), name, kind, _KIND,

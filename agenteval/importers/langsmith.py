@@ -157,10 +157,8 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
     """Return the absent runs that the run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
     within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
-    around = (
-        [unseen_steps(f"the run that '{name}' stands in, which is not there", [parent])] if parent else []
-    )
-    return [*around, unseen_steps(f"a run within '{name}' that is not there", within)] if within else around
+    around = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
+    return [*around, unseen_steps(f"a run within '{name}' that is missing", within)] if within else around
 
 
 def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str, Any]]:
@@ -168,5 +166,5 @@ def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str,
     messages may hold the calls."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
     has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.output_messages)
-    what = f"the runs within '{first_text(run, 'name')[:40]}', which are not there"
+    what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"
     return [] if is_alone or has_calls else [unseen_steps(what, None)]

@@ -67,7 +67,7 @@ class CoverageTally:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
         worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
-        return f"{share}; the fewest of {worst}"
+        return f"{share}; the lowest shares: {worst}"
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Reader:
                 is_empty = False
                 yield recorded
             if is_empty:
-                self.warnings.add(f"{source.display_name} is empty: there was nothing in it to check")
+                self.warnings.add(f"{source.display_name} is empty: there is nothing to check")
 
     def _read_journal(self, source: Source) -> Iterator[RecordedConversation]:
         for sample in replay_journal(source, self.policy_of):
@@ -179,7 +179,7 @@ def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None
         raise AuthorError(*(_missing_path_problem(option, path, first) for option, path in missing.items()))
     if missing and any(map(is_journal, sources)):
         names = ", ".join(missing)
-        raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
+        raise AuthorError(Problem(f"{names}: a journal has no such fields", "leave it out"))
 
 
 def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
@@ -193,13 +193,13 @@ def _has_value(record: Record, option: str, path: str) -> bool:
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"
-        what = f"{option} {path}: there is {kind}, expected a plain value"
+        what = f"{option} {path}: found {kind}, expected a plain value"
         raise AuthorError(Problem(what, suggest_path(found, ""), _place(record.where)))
     return found is not MISSING and found is not None
 
 
 def _missing_path_problem(option: str, path: str, record: Record) -> Problem:
-    what = f"{option} {path}: no record has that"
+    what = f"{option} {path}: no record has this path"
     return Problem(what, suggest_path(record.as_logged, path), _place(record.where))
 
 

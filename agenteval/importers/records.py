@@ -172,7 +172,7 @@ _TEXTS = ("text", "content", "parts")
 
 def _remedy(record: Mapping[str, Any]) -> str:
     if is_message(record) and not _MESSAGE_FIELDS.isdisjoint(record):
-        return 'it is one message: write all of a conversation in one record, {"messages": […]}'
+        return 'this is a single message: write the whole conversation as one record, {"messages": […]}'
     if found := next((key for key in MESSAGE_KEYS if key in record), None):
         others = ", ".join(key for key in _shown_keys(record) if key != found)
         other_keys = f" beside {others}" if others else ""
@@ -216,7 +216,7 @@ def _agent(fields: Mapping[str, Any]) -> str:
 def _read_tools(declared: Any, warn: OnWarning) -> dict[str, Tool]:
     if isinstance(declared, str):
         declared = parse_or(declared, MISSING)
-        if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
+        if declared is MISSING:  # no tool, but "auto", the name of a set, or a path
             warn(_UNREAD_TOOL)
     if isinstance(declared, dict):
         declared = [{"name": name, **object_of(each)} for name, each in declared.items()]
@@ -230,7 +230,7 @@ def _read_tools(declared: Any, warn: OnWarning) -> dict[str, Tool]:
     return tools
 
 
-_UNREAD_TOOL = "a declaration of a tool could not be read and is left out"
+_UNREAD_TOOL = "a tool declaration could not be read and was left out"
 
 
 def _schemas(declared: Any) -> list[Any]:
@@ -252,12 +252,12 @@ def _read_tool(schema: Any) -> tuple[str, Tool | None]:
     if not isinstance(schema, dict):
         return "", None
     kind = schema.get("type") if "parameters" not in schema else ""
-    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
+    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a provider's search tool has no name
     if not isinstance(name, str) or not name:
         return "", None
     text = schema.get("description")
     description = text if isinstance(text, str) else None
-    marks = marks_from_hints(object_at(schema, "annotations"))  # of a server of MCP
+    marks = marks_from_hints(object_at(schema, "annotations"))  # from an MCP server
     fields = {"description": description, "parameters": _parameters(schema), **marks}
     return name, Tool.model_validate(fields)
 

@@ -52,10 +52,10 @@ def find_sources(
             found += [Source(each, _display_name(each, cwd)) for each in inside]
             left_out = _skipped_folders(path)
             if not inside:
-                what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
+                what = f"{name}: the folder contains no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
             elif left_out:
-                warn(f"{left_out} in the folder {name}: name them too")
+                warn(f"{left_out} of {name}: name them too")
         elif path.exists():
             found.append(Source(path, _display_name(path, cwd)))
         else:
@@ -69,7 +69,7 @@ def find_sources(
 def _record_files(folder: Path) -> list[Path]:
     if (folder / JOURNAL).is_file():
         return [folder / JOURNAL]
-    # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
+    # Hidden files are skipped; macOS writes one next to each file of a copied folder.
     shown = (path for path in folder.iterdir() if not path.name.startswith("."))
     return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
 
@@ -80,7 +80,7 @@ def _skipped_folders(folder: Path) -> str:
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
-    return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
+    return f"not read: {count:,} subfolder{'s' if count > 1 else ''}" if count else ""
 
 
 def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
@@ -91,7 +91,7 @@ def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) 
         first = known.setdefault(os.path.realpath(source.path), source)
         if first is not source:
             other = (
-                f" and {source.display_name} are one file"
+                f" and {source.display_name} are the same file"
                 if first.display_name != source.display_name
                 else " is named twice"
             )
@@ -135,7 +135,8 @@ def _file_problems(source: Source) -> Iterator[Problem]:
 
 def _zip_problem(source: Source) -> Problem:
     if source.display_name.lower().endswith(".eval"):
-        remedy = "write it as JSON: inspect log convert --to json --output-dir logs FILE.eval; then name that"
+        convert = "inspect log convert --to json --output-dir logs FILE.eval"
+        remedy = f"convert it to JSON: {convert}; then name the result"
         return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.display_name))
     return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.display_name))
 
@@ -220,7 +221,7 @@ def parse(data: bytes) -> Any:
     """Parse JSON in UTF-8. Values that strict JSON does not have (NaN) become null, half a surrogate pair
     becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
     try:
-        return from_json(data, allow_inf_nan=False)  # half the time; what is not strict, it refuses
+        return from_json(data, allow_inf_nan=False)  # takes half the time, but accepts only strict JSON
     except ValueError:
         return json.loads(replace_json_surrogates(data.decode("utf-8")), parse_constant=no_constant)
 

@@ -177,7 +177,7 @@ def _find_unread(
     for span in tree.ordered:
         calls = unread_calls(span, tree.contents_of(span))
         if span in separate_spans:
-            # What is said again may have other ids.
+            # A repeated message may have other ids.
             asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
             calls = chain(
                 calls, (UnreadCall(call.name, call.args, "", location="its input") for call in asked)
@@ -329,9 +329,9 @@ def _parse_arguments(written: Any) -> dict[str, Any] | None:
         return None
     if value.keys() - _SMOLAGENTS_FIELDS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
         if value["args"]:
-            return None  # nobody knows of which parameters they are
+            return None  # it is unknown which parameters they belong to
         value = value["kwargs"]
-    elif "input_str" in value and isinstance(value.get("inputs"), dict):  # as LangChain's tools are traced
+    elif "input_str" in value and isinstance(value.get("inputs"), dict):  # LangChain's form
         value = value["inputs"]
     return chat.drop_unstorable({str(key): each for key, each in value.items()})
 

@@ -99,7 +99,7 @@ def contents_of(span: Span) -> SpanContents:
             return SpanContents(inputs, outputs, request, frozenset(_AGENT_IO), is_agent_io=True)
     output = answered.messages or []
     if asks_for_tools(attributes) and not any(map(_holds_anything, output)):
-        output = []  # the tracer leaves its calls out
+        output = []  # the tracer omits the calls
     return SpanContents(asked.messages, output, request, frozenset((*asked.read, *answered.read)))
 
 

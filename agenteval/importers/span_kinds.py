@@ -117,7 +117,7 @@ def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
     if isinstance(tool, str) or not is_tool:
         return tool if isinstance(tool, str) else ""
     name = name.removeprefix(prefix)
-    return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
+    return "" if " " in name else name  # not the name of a tool but an action: "handoff to billing"
 
 
 def is_known_tool(attributes: Mapping[str, Any]) -> bool:
@@ -169,7 +169,7 @@ def unplaced_span(
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
             return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
         owner = f"the span '{name[:40]}'"
-        # Texts are searched for calls as JSON elsewhere, beside what was said before (``unread_calls``).
+        # ``unread_calls`` searches texts for calls, comparing them with earlier messages.
         other_attributes = {
             key: value
             for key, value in attributes.items()
@@ -184,7 +184,7 @@ def unplaced_span(
             ),
             None,
         )
-    of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
+    of_what = "of an unnamed tool" if kind in _TOOLS else "of no known kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
 
 

@@ -114,7 +114,7 @@ def _outer_spans(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader
     found = []
     for outer, spans in inner.items():
         if outer not in own:
-            continue  # taken out by a span around it
+            continue  # removed because of a span around it
         others = [span for span in spans if not _shares(units[span], units[outer])]
         repeats_inner = not units[outer] or len(others) < len(spans)
         if repeats_inner:
@@ -263,7 +263,7 @@ class _MessageNode:
     def leave_unanswered(self, before: Span) -> None:
         """Mark that the agent's answer here is missing, because a span continues without it."""
         if self.is_unanswered:
-            what = f"the answer before the span '{before.name[:40]}', which no span holds"
+            what = f"the answer before the span '{before.name[:40]}', which no span contains"
             self.silent = [mark_unplaced(Unplaced(what))]
 
 
@@ -338,7 +338,7 @@ class _ConversationTree:
             return start, None if self._is_continuous(node, units[known:], span) else _maybe_missing(span)
         for each in _path_to(self._last):
             if self._reach(each, units)[0] is self._last:
-                return each, _maybe_missing(span)  # only the end of what was said is repeated
+                return each, _maybe_missing(span)  # only the last messages are repeated
         self._starts.append(self._last)
         self._last.leave_unanswered(span)
         return self._last, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
@@ -423,7 +423,7 @@ class _ConversationTree:
             if place is not None:
                 known.append(self._nodes[place])
             elif item.unit.ids and item.unit.ids <= ids:
-                continue  # one of several messages that are one answer
+                continue  # a part of an answer that was written as several messages
             else:
                 is_end = number == len(items) - 1 and not item.unit.calls
                 place = at if number < asked else self._place_of_answer(at, last, is_end=is_end)
@@ -505,5 +505,5 @@ _CONVERSATION_ID_HINT = " (gen_ai.conversation.id would join them)"
 def _maybe_missing(span: Span, hint: str = "") -> Unplaced:
     name = span.name[:40]
     return Unplaced(
-        f"what may have been said before the span '{name}', whose input does not go on from it{hint}"
+        f"messages that may be missing before the span '{name}', whose input does not continue them{hint}"
     )

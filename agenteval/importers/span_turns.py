@@ -25,7 +25,7 @@ class SpanTurns:
                 for each in tree.self_and_ancestors(span):
                     self._within.setdefault(each, set()).add(turn)
         self._all = set(known.values()) or {last}
-        # A span around those of several turns began with the first, and shows the last.
+        # A span around those of several turns started with the first turn and shows the last.
         self._inner = [span for span in tree.ordered if span in known and len(self._within[span]) == 1]
         self._known = known
 

@@ -76,7 +76,7 @@ class Span:
         found = dict(self.own)
         for name, fields in self.events:
             for key, value in fields.items():
-                if not is_message_event(name) or key == "finish_reason":  # all else is read as a message
+                if not is_message_event(name) or key == "finish_reason":  # the rest is read as a message
                     found.setdefault(key, value)
         return found
 

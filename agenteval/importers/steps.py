@@ -142,7 +142,7 @@ def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
     listed = _parse_messages(_find_output(outputs))
     if listed is not None:
         at = _place_after(known[-1:], listed)
-        if at is not None:  # the state of a graph begins with what was said before
+        if at is not None:  # the state of a graph begins with the earlier messages
             instructions = [
                 each for each in known if each.get("role") in _SYSTEM_ROLES and each not in listed
             ]

@@ -61,9 +61,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
-        return UnreadableRecord(
-            where, f"{why}: put a text with a comma or a line break between double quotes"
-        )
+        return UnreadableRecord(where, f"{why}: put texts with a comma or a line break in double quotes")
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
     columns = (
         [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
@@ -73,16 +71,14 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
     if empty := next(
         (name for name in (*columns, _conversation_column(header)) if name and name not in found), ""
     ):
-        return UnreadableRecord(
-            where, f"the cell of the column '{empty}' is empty: what was said is not known"
-        )
+        return UnreadableRecord(where, f"the cell in column '{empty}' is empty: the message is unknown")
     return Record(found, where)
 
 
 def _header_problem(header: Sequence[str]) -> str:
     """Return why nothing below a first line can be read; empty if it can."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
-        return f"two columns are named '{twice}': which one is meant is unknown"
+        return f"two columns are named '{twice}': it is unknown which one is meant"
     if _conversation_column(header):
         return ""
     missing = [names for names in (QUESTION_KEYS, ANSWER_KEYS) if not _column(header, names)]
@@ -93,7 +89,7 @@ def _header_problem(header: Sequence[str]) -> str:
         (near for name in header if (near := did_you_mean(name, sum(missing, ()))).startswith("did")), ""
     )
     there = ", ".join(name or "''" for name in header[:12])
-    return f"the first line names no columns that can be read: it needs {wanted}; there is {there}" + (
+    return f"the first line names no known columns: it needs {wanted}; it has {there}" + (
         f"; {near}" if near else "; write an importer (docs/importers.md)"
     )
 

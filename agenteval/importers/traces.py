@@ -225,7 +225,7 @@ class _SpanGroups:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
-            yield UnreadableRecord(record.where, f"{apart}; sort the log by traces")
+            yield UnreadableRecord(record.where, f"{apart}; sort the log by trace")
         while self._open and self._span_count - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
 
@@ -246,8 +246,10 @@ class _SpanGroups:
 
     def _new(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
         for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
-            for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
-                what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
+            for kind, name in sorted(keys & places.keys(), reverse=True)[
+                :1
+            ]:  # the trace rather than its session
+                what = f"the part of the {kind} {name[:40]} at {places[kind, name]}, {far}"
                 record = record._replace(around=(*record.around, Unplaced(what)))
         return _SpanGroup(record, self._span_count, self._span_count)
 
@@ -289,7 +291,7 @@ def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
 def _without_messages(tree: SpanTree) -> Problem:
     names = dict.fromkeys(span.name[:40] for span in tree.ordered)
     shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
-    what = f"a trace without messages: no span ({shown}) holds what was asked and answered"
+    what = f"a trace without messages: no span ({shown}) contains a request or an answer"
     remedy = (
         "let the tracer record them, as gen_ai.input.messages and gen_ai.output.messages "
         "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"

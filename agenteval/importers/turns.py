@@ -29,7 +29,7 @@ from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 _NO_TOOLS: Mapping[str, Tool] = {}
 _NOWHERE = CallFreeNames()
 CUT_OFF = "the recording ends before an answer"
-READ_IT = f"{IMPORTER_REMEDY}; what holds neither calls nor answers, name with --no-calls-in"
+READ_IT = f"{IMPORTER_REMEDY}; if it contains neither calls nor answers, name it with --no-calls-in"
 _MOST_KEYS = 8
 
 
@@ -80,7 +80,7 @@ def parse_conversation(
     if draft.orphans:
         warn("a tool result without its call is kept as a fact")
     finished, unfinished = draft.turns, None
-    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
+    # A single turn that was cut off at a tool call is evaluated as it is, because there is no other.
     if finished[-1].is_open and (len(finished) > 1 or lost):
         *finished, last = finished
         unfinished = last.to_turn(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
@@ -100,12 +100,12 @@ def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -
     if coverage.read * 2 < coverage.messages:
         raise AuthorError(Problem(_describe_unread(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
-        what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
-        raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
+        what = "nothing that an agent wrote or did" if draft.turns else "no message of a user or an agent"
+        raise AuthorError(Problem(f"it contains {what}", "there is nothing to check"))
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
         parts = " ".join((unread.steps[-1].message.text or "").split())
-        what = f"no part of an answer of the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORTER_REMEDY}"))
+        what = f"no part of an answer by the agent could be read: {parts[:80]}"
+        raise AuthorError(Problem(what, f"its place is unknown: {IMPORTER_REMEDY}"))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(
             Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)

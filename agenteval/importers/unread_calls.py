@@ -95,7 +95,9 @@ class ReadCalls:
         pool = self._without_id if call.id else self._all
         is_known = pool.holds(call)
         if is_known and call.id and not call.is_result and not call.is_earlier:
-            self._ids.add(call.id)  # a call has one id: another one with the same arguments is another
+            self._ids.add(
+                call.id
+            )  # a call has one id, so the same arguments with another id are another call
             pool.take(call)
         return is_known
 

@@ -63,7 +63,7 @@ def test_the_latest_message_first_is_refused(first: Any, last: Any, is_refused: 
     for key in ("created_at", "timestamp"):
         messages = [{**ANSWER, key: first}, {**ASKED, key: last}, {**ANSWER, key: 0}][:2]
         if is_refused:
-            with pytest.raises(AuthorError, match=rf"the latest message stands first \({key} runs backwards"):
+            with pytest.raises(AuthorError, match=rf"the latest message comes first \({key} runs backwards"):
                 read(messages)
         else:
             assert read(messages).parsed.trajectory.all_turns
