@@ -240,8 +240,8 @@ class Allowance(Value):
     @property
     def limits(self) -> dict[str, int | float]:
         """The limits that are set, by name."""
-        named = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
-        return {name: limit for name, limit in named.items() if limit is not None}
+        limits = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     def __bool__(self) -> bool:
         return bool(self.limits)

@@ -173,8 +173,8 @@ def _asks_for_any_character(parsed: Any) -> bool:
 def _is_any_character(kind: str, operand: Any, parsed: type) -> bool:
     inner = [_asks_for_any_character(part) for part in _inner_patterns(operand, parsed)]
     if kind == "IN":
-        named = {str(each or what) for what, each in operand}
-        return "NEGATE" not in named and any(kinds <= named for kinds in _ALL_KINDS)
+        kinds_of_set = {str(each or what) for what, each in operand}
+        return "NEGATE" not in kinds_of_set and any(kinds <= kinds_of_set for kinds in _ALL_KINDS)
     if kind.endswith("REPEAT"):
         return operand[0] == 1 and all(inner)
     return kind == "ANY" or (kind in ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP") and any(inner))

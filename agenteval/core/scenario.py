@@ -480,9 +480,9 @@ class Tool(Value):
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
-        given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
-        if len(given) > 1:
-            raise ValueError(f"defines its answer more than once: {' and '.join(given)}; keep one")
+        answers = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
+        if len(answers) > 1:
+            raise ValueError(f"defines its answer more than once: {' and '.join(answers)}; keep one")
         if self.reads and (self.writes or self.destructive):
             raise ValueError("is marked both as reading and as changing something; keep one")
         return self
@@ -525,8 +525,8 @@ class ThresholdRule(Value):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Every score that it names."""
-        given = (bound for bound in (self.at_least, self.min) if bound is not None)
-        return (*given, *(self.share_below or ()))
+        bounds = (bound for bound in (self.at_least, self.min) if bound is not None)
+        return (*bounds, *(self.share_below or ()))
 
 
 def _threshold_kind(value: Any) -> str:
@@ -547,8 +547,8 @@ def expand_threshold(entry: ThresholdEntry) -> ThresholdRule:
 
 def compact_threshold(rule: ThresholdRule) -> ThresholdEntry:
     """Return a threshold in the shortest form that an author may write."""
-    given = rule.at_least
-    return given if given is not None and rule.min is None and rule.share_below is None else rule
+    lowest = rule.at_least
+    return lowest if lowest is not None and rule.min is None and rule.share_below is None else rule
 
 
 class EpochRange(Value):
@@ -631,8 +631,8 @@ class CaseSpec(Value):
     @property
     def tools(self) -> tuple[str, ...]:
         """The tools that must be called. A name that is written twice counts once."""
-        named = self.expected_tools
-        return () if named is None or named == NO_CALL else tuple(dict.fromkeys(named))
+        tools = self.expected_tools
+        return () if tools is None or tools == NO_CALL else tuple(dict.fromkeys(tools))
 
     @property
     def allows_no_call(self) -> bool:

@@ -96,10 +96,10 @@ def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
     part of another id."""
     ids = {scenario.id: scenario for scenario in scenarios}
     exact = {text: name for text in texts if (name := _exact_id(text, ids))}
-    named = frozenset(exact.values())
+    exact_ids = frozenset(exact.values())
     parts = [text for text in texts if text not in exact]
     return lambda scenario: (
-        scenario.id in named or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
+        scenario.id in exact_ids or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
     )
 
 
@@ -167,9 +167,9 @@ _OPTIONS = (
 
 
 def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
-    asked = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
-    asked += [f"-k {filters.expression!r}"] if filters.expression else []
-    what = f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}"
+    options = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
+    options += [f"-k {filters.expression!r}"] if filters.expression else []
+    what = f"{' '.join(options)} selects none of {plural(len(scenarios), 'scenario')}"
     return Problem(what, _suggest_alternatives(scenarios, filters))
 
 

@@ -155,8 +155,8 @@ def settle_absence_checks(
     if visibility is ToolVisibility.ALL and not unplaced:
         return tuple(_settle(item) for item in items if not getattr(item, "unless_all_seen", False))
     reason = f"not fully seen: {unplaced} — {why.unplaced}" if unplaced else f"not decided: {why.unseen}"
-    kept = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
-    return tuple(_leave_open(item, reason) for item in kept)
+    remaining = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
+    return tuple(_leave_open(item, reason) for item in remaining)
 
 
 def _is_open(item: ScoreItem) -> bool:

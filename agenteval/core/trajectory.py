@@ -304,8 +304,8 @@ class Stop(Value):
     def cause(self) -> str:
         """The reason, and the exception or response in the detail: ``agent_error ValueError``. It is the same
         whenever the same thing happens."""
-        named = _NAMED.search(self.detail)
-        return f"{self.reason} {named[0]}" if named else str(self.reason)
+        match = _NAMED.search(self.detail)
+        return f"{self.reason} {match[0]}" if match else str(self.reason)
 
     @property
     def is_cut_short(self) -> bool:

@@ -38,39 +38,39 @@ def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
     return next(filter(None, rows), None)
 
 
-def _parse_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetRow | None:
-    inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
+def _parse_run(record: Mapping[str, Any], question_key: str, answer_key: str) -> DatasetRow | None:
+    inputs, outputs = read_json(record.get(question_key)), read_json(record.get(answer_key))
     question = _find_question(inputs) if isinstance(inputs, dict) else None
     messages = _question_messages(question)
     if messages is None or not isinstance(outputs, dict | str):
         return None
     other_inputs = {key: value for key, value in inputs.items() if value is not question}
     answer, rest = _find_answer(messages, outputs)
-    around = (
-        *_find_unplaced(_without(record, asked, answered)),
+    unplaced = (
+        *_find_unplaced(_without(record, question_key, answer_key)),
         *_find_unplaced(other_inputs),
         *_find_unplaced(rest),
     )
-    return DatasetRow(messages, _parse_reply(messages, answer), around)
+    return DatasetRow(messages, _parse_reply(messages, answer), unplaced)
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
     """Check whether an object in a list is a row rather than a message of a conversation."""
     if "role" in record:
         return False
-    asked = record.get(_question_key(record))
+    question = record.get(_question_key(record))
     is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _RUN_KEYS[:2])
-    return is_run or (_question_messages(asked) is not None and any(key in record for key in ANSWER_KEYS))
+    return is_run or (_question_messages(question) is not None and any(key in record for key in ANSWER_KEYS))
 
 
 def _parse_plain_row(record: Mapping[str, Any]) -> DatasetRow | None:
-    asked = _question_key(record)
-    answered = next((key for key in ANSWER_KEYS if key in record), "")
-    messages = _question_messages(record[asked]) if asked and answered else None
+    question_key = _question_key(record)
+    answer_key = next((key for key in ANSWER_KEYS if key in record), "")
+    messages = _question_messages(record[question_key]) if question_key and answer_key else None
     if messages is None:
         return None
-    rest = _without(record, asked, answered)
-    return DatasetRow(messages, _parse_reply(messages, record[answered]), tuple(_find_unplaced(rest)))
+    rest = _without(record, question_key, answer_key)
+    return DatasetRow(messages, _parse_reply(messages, record[answer_key]), tuple(_find_unplaced(rest)))
 
 
 def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -264,13 +264,13 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
     if inside is None:
         yield Record(value, f"{source.display_name}:{line}")
         return
-    around: tuple[Unplaced, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
     if isinstance(value, dict):
-        around = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
+        unplaced = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
     line_offsets = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
     for index, item in enumerate(inside):
         offset = line_offsets[index] if index < len(line_offsets) else 0
-        yield Record(item, f"{source.display_name}:{line + offset}", around=around)
+        yield Record(item, f"{source.display_name}:{line + offset}", around=unplaced)
 
 
 def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:

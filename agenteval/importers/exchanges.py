@@ -77,10 +77,10 @@ def _has_role(message: Any) -> bool:
 
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
     """Return the question that a row keeps separate from its history, as a list of one message."""
-    asked = first_text(record, *QUESTION_KEYS)
-    if key != "history" or not asked or (history and _is_question(history[-1], asked)):
+    question = first_text(record, *QUESTION_KEYS)
+    if key != "history" or not question or (history and _is_question(history[-1], question)):
         return []
-    return [{"role": "user", "content": asked}]
+    return [{"role": "user", "content": question}]
 
 
 def _is_question(message: Any, text: str) -> bool:
@@ -92,15 +92,16 @@ def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
     return _messages_in_request(_body(inputs))
 
 
-def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read: str) -> LoggedMessages:
+def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read_keys: str) -> LoggedMessages:
     """Add the content of the record that was not read."""
-    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
+    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read_keys, *_SETTINGS})))
 
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
     """Check whether an object is a request with its response rather than a container of them."""
     return any(
-        _messages_in_request(_body(record.get(asked))) is not None for asked, _ in _REQUEST_RESPONSE_KEYS
+        _messages_in_request(_body(record.get(request_key))) is not None
+        for request_key, _ in _REQUEST_RESPONSE_KEYS
     )
 
 
@@ -117,23 +118,23 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
     logged = _with_unplaced(LoggedMessages(messages, requests), inner, _list_key(inner))
     if record.keys().isdisjoint(_REPLY_KEYS):
         return _with_unplaced(logged, record, key)
-    lost, read = "", [key]
+    lost, read_keys = "", [key]
     for name, response in _separate_answers(record, key):
         is_response = name in ("choices", "response") or (key == "input" and name == "output")
         reply = _separate_reply(messages, response, is_response=is_response)
         logged = logged._replace(notes=(*logged.notes, *reply.notes))
         if reply.messages:
             logged = logged._replace(messages=messages + reply.messages, response=reply.body)
-            return _with_unplaced(logged, record, *read, name)
+            return _with_unplaced(logged, record, *read_keys, name)
         lost = lost or reply.failure
         if reply.is_known:
-            read.append(name)
+            read_keys.append(name)
         else:
             left_out = f"'{name}' next to the messages is not an answer to them and was left out"
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
-    return _with_unplaced(logged._replace(lost=lost), record, *read)
+    return _with_unplaced(logged._replace(lost=lost), record, *read_keys)
 
 
 def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
@@ -166,28 +167,28 @@ def _differs(response: Any, messages: list[Any]) -> bool:
 
 
 def _find_exchange(record: Mapping[str, Any]) -> LoggedMessages | None:
-    for asked, answered in sorted(_REQUEST_RESPONSE_KEYS, key=lambda pair: pair[1] not in record):
-        request = _body(record.get(asked))
+    for request_key, response_key in sorted(_REQUEST_RESPONSE_KEYS, key=lambda pair: pair[1] not in record):
+        request = _body(record.get(request_key))
         messages = _messages_in_request(request)
         if messages is not None:
             requests = (request, *_settings(request), *_settings(record))
             logged = _with_unplaced(
-                _read_exchange(record, messages, requests, answered), record, asked, answered
+                _read_exchange(record, messages, requests, response_key), record, request_key, response_key
             )
             return _with_unplaced(logged, request, *MESSAGE_KEYS)
     return None
 
 
 def _read_exchange(
-    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
+    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], response_key: str
 ) -> LoggedMessages:
     is_answered = ends_with_answer(messages)
     error = "" if is_answered else describe_response_error(record)
     lost = f"the record reports an error: {error}" if error else ""
-    response = record.get(answered)
+    response = record.get(response_key)
     if lost and not isinstance(response, dict | list):
         return LoggedMessages(messages, requests, lost=lost)
-    if answered not in record:
+    if response_key not in record:
         notes = () if is_answered else ("a request has no response: the conversation ends with it",)
         return LoggedMessages(messages, requests, notes=notes)
     reply = parse_response(messages, response)
@@ -248,6 +249,6 @@ def _body(value: Any) -> Mapping[str, Any]:
     for _ in range(2):
         if any(key in found for key in MESSAGE_KEYS):
             break
-        apart = (*BODY_KEYS, "content") if found.get("type") == "json" else BODY_KEYS
-        found = next(filter(None, (_parse_object(found.get(key)) for key in apart)), found)
+        body_keys = (*BODY_KEYS, "content") if found.get("type") == "json" else BODY_KEYS
+        found = next(filter(None, (_parse_object(found.get(key)) for key in body_keys)), found)
     return found

@@ -57,26 +57,26 @@ class Naming:
     _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
     _agent: str = AGENT
 
-    def name_conversation(self, read: ImportedConversation, where: str) -> RecordedConversation:
+    def name_conversation(self, imported: ImportedConversation, where: str) -> RecordedConversation:
         """Return the conversation with its key, outcome and warnings."""
-        notes = list(read.notes)
-        self._agent = read.agent or AGENT
-        name = self._unique_name(read.id or where, notes)
-        scenario_id = self._scenario_id(read.record, notes)
+        notes = list(imported.notes)
+        self._agent = imported.agent or AGENT
+        name = self._unique_name(imported.id or where, notes)
+        scenario_id = self._scenario_id(imported.record, notes)
         if not scenario_id:
-            scenario_id = read.id if read.id in self.scenarios else name
+            scenario_id = imported.id if imported.id in self.scenarios else name
         variant = name if scenario_id != name else ""
-        epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
-        talk = read.parsed.trajectory
+        epoch = self._epoch(imported.record, (scenario_id, self._agent), notes)
+        trajectory = imported.parsed.trajectory
         stop = Stop(reason=StopReason.RECORDED, detail=where)
-        if read.lost:
-            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
+        if imported.lost:
+            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {imported.lost}")
         return RecordedConversation(
             key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
-            scenario=self._scenario(read, scenario_id, where),
-            trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
+            scenario=self._scenario(imported, scenario_id, where),
+            trajectory=Trajectory(turns=trajectory.turns, stop=stop, unfinished=trajectory.unfinished),
             where=where,
-            checks=self._outcome(read, where, notes),
+            checks=self._outcome(imported, where, notes),
             notes=tuple(notes),
         )
 
@@ -100,16 +100,16 @@ class Naming:
         self._keys.add(_identity(key))
         return replace(recorded, key=key)
 
-    def _scenario(self, read: ImportedConversation, scenario_id: str, where: str) -> Scenario:
+    def _scenario(self, imported: ImportedConversation, scenario_id: str, where: str) -> Scenario:
         fields = {
             "id": scenario_id,
             "name": scenario_id,
-            "tools": read.tools,
-            "facts": read.parsed.orphans,
-            "policy": read.policy or self.policy,
+            "tools": imported.tools,
+            "facts": imported.parsed.orphans,
+            "policy": imported.policy or self.policy,
             "source": where,
         }
-        return copy_with(_PARTIAL if read.parsed.is_partial else _SCENARIO, fields)
+        return copy_with(_PARTIAL if imported.parsed.is_partial else _SCENARIO, fields)
 
     def _unique_name(self, name: str, notes: list[str]) -> str:
         key = (self._agent, name)
@@ -146,11 +146,11 @@ class Naming:
         self._epochs[scenario] = max(following, epoch + 1)
         return epoch
 
-    def _outcome(self, read: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
+    def _outcome(self, imported: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
         """Return the check of the outcome, from the configured path or else from the importer."""
-        path, value = self.paths.outcome, read.outcome
+        path, value = self.paths.outcome, imported.outcome
         if path is not None:
-            value = find_value(read.record, path)
+            value = find_value(imported.record, path)
         elif value is MISSING:
             return ()
         path = path or "outcome"

@@ -160,8 +160,8 @@ def _read_records(
         yield UnreadableRecord(where, _failure(importer, error).why)
     else:
         logged = value if len(records) == 1 else MISSING
-        around = {each.phrase: each for record in records for each in record.around}
-        yield from (each._replace(where=where, logged=logged, around=(*around.values(),)) for each in found)
+        unplaced = {each.phrase: each for record in records for each in record.around}
+        yield from (each._replace(where=where, logged=logged, around=(*unplaced.values(),)) for each in found)
         if not found:
             yield from _import(records, [each for each in candidates if each is not importer])
 

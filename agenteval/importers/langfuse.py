@@ -103,7 +103,7 @@ def _trace_spans(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     listed = [each for each in inside if isinstance(each, dict)]
     identity = first_text(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
     starts = [start for each in listed if (start := first_text(each, "startTime", "start_time"))]
-    talk = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
+    messages = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
     what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
     unseen = [] if listed else [unseen_steps(what, [str(each) for each in inside] or None)]
     yield to_span(
@@ -111,8 +111,8 @@ def _trace_spans(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             identity, _root_id(identity), "", first_text(trace, "name"), "chain", _KIND,
             min([*filter(None, [first_text(trace, "timestamp")]), *starts], default=None), None,
             session=first_text(trace, "sessionId", "session_id"),
-            input_messages=talk.input_messages, output_messages=talk.output_messages,
-            whole_request=talk.whole_request,
+            input_messages=messages.input_messages, output_messages=messages.output_messages,
+            whole_request=messages.whole_request,
             unread={
                 _INPUT: trace.get("input"), _OUTPUT: trace.get("output"),
                 "langfuse.trace.metadata": trace.get("metadata"),
@@ -160,11 +160,11 @@ def _observation_span(
 
 
 def _with_model_messages(step: TracerStep, value: Mapping[str, Any], inputs: Any, outputs: Any) -> TracerStep:
-    talk = parse_step_messages(inputs, outputs)
+    messages = parse_step_messages(inputs, outputs)
     model = first_text(value, "model", "provided_model_name", "providedModelName") or None
     request = {**request_in(inputs), "gen_ai.request.model": model}
     return step._replace(
-        input_messages=talk.input_messages, output_messages=talk.output_messages, request=request
+        input_messages=messages.input_messages, output_messages=messages.output_messages, request=request
     )
 
 
@@ -188,27 +188,31 @@ def _is_langfuse_span(span: Mapping[str, Any]) -> bool:
 
 def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the completed spans of a trace, each with the ``id()`` of the original."""
-    ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
-    named, root = {*_called_names(spans)}, _root_id(trace)
+    ids, parents = set(map(id_of, spans)), set(map(parent_of, spans))
+    called, root = {*_called_names(spans)}, _root_id(trace)
     has_messages = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
     tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
     for span in spans:
-        attributes, is_step = span["attributes"], id_of(span) in around
-        if attributes[_KIND] in _UNTYPED_KINDS and (is_step or span.get("name") in named):
+        attributes, is_step = span["attributes"], id_of(span) in parents
+        if attributes[_KIND] in _UNTYPED_KINDS and (is_step or span.get("name") in called):
             attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
         shown = {**span, "attributes": attributes}
         is_around_all = [span] == tops and is_step and attributes[_KIND] in _OUTER_KINDS
-        yield id(span), _with_talk(shown) if is_around_all and not has_messages else shown
+        yield id(span), _with_messages(shown) if is_around_all and not has_messages else shown
 
 
-def _with_talk(span: Mapping[str, Any]) -> dict[str, Any]:
+def _with_messages(span: Mapping[str, Any]) -> dict[str, Any]:
     """Add the user's request and the answer to an outermost step, if its input and output contain them."""
     attributes = span["attributes"]
-    talk = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
-    if not talk.whole_request:
+    messages = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
+    if not messages.whole_request:
         return dict(span)
-    attributes = {**attributes, INPUT_MESSAGES: talk.input_messages, OUTPUT_MESSAGES: talk.output_messages}
-    return {**span, "attributes": attributes, WHOLE_REQUEST: talk.whole_request}
+    attributes = {
+        **attributes,
+        INPUT_MESSAGES: messages.input_messages,
+        OUTPUT_MESSAGES: messages.output_messages,
+    }
+    return {**span, "attributes": attributes, WHOLE_REQUEST: messages.whole_request}
 
 
 def _called_names(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:

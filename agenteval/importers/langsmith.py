@@ -108,28 +108,28 @@ def _run_span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[s
 
 
 def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Mapping[str, Any]) -> TracerStep:
-    talk = parse_step_messages(inputs, outputs).for_model()
+    messages = parse_step_messages(inputs, outputs).for_model()
     what = f"the messages of the run '{step.name[:40]}', which are in no known form"
-    is_lost = (inputs and not talk.input_messages) or (outputs and not talk.output_messages)
+    is_lost = (inputs and not messages.input_messages) or (outputs and not messages.output_messages)
     lost = [unseen_steps(what, [_NO_RUN])] if is_lost else []
     request = request_in(inputs, extra.get("invocation_params"))
     return step._replace(
         request=request,
         unseen=[*step.unseen, *lost],
-        input_messages=talk.input_messages,
-        output_messages=talk.output_messages,
+        input_messages=messages.input_messages,
+        output_messages=messages.output_messages,
     )
 
 
 def _with_request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
     """Add the user's request and the answer, which the outermost run has."""
-    talk = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
-    unseen = [*step.unseen, *_unseen_within(run, talk)]
+    messages = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
+    unseen = [*step.unseen, *_unseen_within(run, messages)]
     return step._replace(
-        whole_request=talk.whole_request,
+        whole_request=messages.whole_request,
         unseen=unseen,
-        input_messages=talk.input_messages,
-        output_messages=talk.output_messages,
+        input_messages=messages.input_messages,
+        output_messages=messages.output_messages,
     )
 
 
@@ -156,15 +156,17 @@ def _events(run: Mapping[str, Any]) -> list[Any]:
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
     """Return the absent runs that the run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
-    within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
-    around = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
-    return [*around, unseen_steps(f"a run within '{name}' that is missing", within)] if within else around
+    children = [str(each) for key in _WITHIN for each in run.get(key) or ()]
+    missing = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
+    return (
+        [*missing, unseen_steps(f"a run within '{name}' that is missing", children)] if children else missing
+    )
 
 
-def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str, Any]]:
+def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:
     """Return the absent runs within the outermost one. A list of runs may contain only the outermost, whose
     messages may hold the calls."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
-    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.output_messages)
+    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in messages.output_messages)
     what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"
     return [] if is_alone or has_calls else [unseen_steps(what, None)]

@@ -121,12 +121,12 @@ class Reader:
         for entry in entries_of(source, traces):
             if isinstance(entry, Record):
                 try:
-                    read = conversation_of(entry, tool_sets, self.no_calls_in)
+                    imported = conversation_of(entry, tool_sets, self.no_calls_in)
                 except AuthorError as error:
                     entry = UnreadableRecord(entry.where, str(error))
                 else:
-                    self.coverage.add(read.parsed.coverage, entry.where)
-                    yield self.naming.name_conversation(read, entry.where)
+                    self.coverage.add(imported.parsed.coverage, entry.where)
+                    yield self.naming.name_conversation(imported, entry.where)
                     continue
             yield self.naming.name_unreadable(entry)
 
@@ -157,11 +157,11 @@ def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
     """Parse a record with its importer's notes and outcome. Raises ``AuthorError`` (without a place)."""
-    read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
+    imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
-        return read
-    notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))
-    return replace(read, record=entry.as_logged, notes=notes, outcome=entry.outcome)
+        return imported
+    notes = tuple(dict.fromkeys((*entry.notes, *imported.notes)))
+    return replace(imported, record=entry.as_logged, notes=notes, outcome=entry.outcome)
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:

@@ -112,18 +112,18 @@ def read_conversation(
     places = (*outer, *(object_at(each, key) for each in outer for key in _SETTINGS_KEYS))
     tools = tool_sets.tools_of(first_nonempty(_TOOL_KEYS, *places), notes.setdefault)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
-    talk = parse_conversation(
+    parsed = parse_conversation(
         logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or CallFreeNames()
     )
     if tools:
-        tools = {**tools, **{name: Tool() for name in sorted(talk.provider_tools - tools.keys())}}
+        tools = {**tools, **{name: Tool() for name in sorted(parsed.provider_tools - tools.keys())}}
     policies = dict.fromkeys(
-        (talk.policy, *(_text(each.get(key)) for each in places for key in _POLICY_KEYS))
+        (parsed.policy, *(_text(each.get(key)) for each in places for key in _POLICY_KEYS))
     )
     return ImportedConversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
-        parsed=talk,
+        parsed=parsed,
         tools=tools,
         policy="\n\n".join(filter(None, policies)),
         record=record,
@@ -204,10 +204,10 @@ def _id(fields: Mapping[str, Any]) -> str:
 
 
 def _agent(fields: Mapping[str, Any]) -> str:
-    named = (
+    names = (
         first_text(fields, key) or first_text(object_at(fields, key), "name") for key in ("agent", "model")
     )
-    return next(filter(None, map(str.strip, named)), "")[:_ID_LIMIT]
+    return next(filter(None, map(str.strip, names)), "")[:_ID_LIMIT]
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────

@@ -88,37 +88,39 @@ _NOT_RECORDED = _FoundMessages(None)
 
 def contents_of(span: Span) -> SpanContents:
     attributes, request = span.attributes, _request_fields(span.attributes)
-    asked, answered = _messages_in_attributes(attributes, _INPUT_ATTRIBUTES), _NOT_RECORDED
-    if asked.messages or not span.tool:
-        asked, answered = _find_messages(span, asked)
-    if asked.messages is None and (answered.messages or is_agent(span.kind)):
+    input_found, output_found = _messages_in_attributes(attributes, _INPUT_ATTRIBUTES), _NOT_RECORDED
+    if input_found.messages or not span.tool:
+        input_found, output_found = _find_messages(span, input_found)
+    if input_found.messages is None and (output_found.messages or is_agent(span.kind)):
         inputs = _text_in(attributes, _AGENT_IO[0], "user")
-        if answered.messages:
-            asked = asked._replace(messages=inputs)
+        if output_found.messages:
+            input_found = input_found._replace(messages=inputs)
         elif inputs and (outputs := _text_in(attributes, _AGENT_IO[1], "assistant")):
             return SpanContents(inputs, outputs, request, frozenset(_AGENT_IO), is_agent_io=True)
-    output = answered.messages or []
+    output = output_found.messages or []
     if asks_for_tools(attributes) and not any(map(_holds_anything, output)):
         output = []  # the tracer omits the calls
-    return SpanContents(asked.messages, output, request, frozenset((*asked.read, *answered.read)))
+    return SpanContents(
+        input_found.messages, output, request, frozenset((*input_found.read, *output_found.read))
+    )
 
 
-def _find_messages(span: Span, asked: _FoundMessages) -> tuple[_FoundMessages, _FoundMessages]:
+def _find_messages(span: Span, input_found: _FoundMessages) -> tuple[_FoundMessages, _FoundMessages]:
     """Return the input and the output, from attributes or, if neither is there, from events."""
-    answered = _messages_in_attributes(span.attributes, _OUTPUT_ATTRIBUTES)
-    if answered.messages is None and asked.read == _AI_SDK_INPUT:
-        answered = _ai_sdk_answer(span.attributes)
-    is_recorded = asked.messages is not None or answered.messages is not None
-    return (asked, answered) if is_recorded else _messages_in_events(span)
+    output_found = _messages_in_attributes(span.attributes, _OUTPUT_ATTRIBUTES)
+    if output_found.messages is None and input_found.read == _AI_SDK_INPUT:
+        output_found = _ai_sdk_answer(span.attributes)
+    is_recorded = input_found.messages is not None or output_found.messages is not None
+    return (input_found, output_found) if is_recorded else _messages_in_events(span)
 
 
-def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:
-    text = attributes.get(place)
-    kind = attributes.get(f"{place.partition('.')[0]}.mime_type", "text/plain")
+def _text_in(attributes: Mapping[str, Any], name: str, role: str) -> list[Any] | None:
+    text = attributes.get(name)
+    kind = attributes.get(f"{name.partition('.')[0]}.mime_type", "text/plain")
     if not isinstance(text, str) or kind != "text/plain":
         return None
     if is_truncated_json(text):
-        return [make_truncated_message(place, text)]
+        return [make_truncated_message(name, text)]
     is_prose = text.strip() and not isinstance(read_json(text), dict | list)
     return [{"role": role, "content": text}] if is_prose else None
 
@@ -222,9 +224,9 @@ def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
     events = [(name, fields) for name, fields in span.events if is_message_event(name)]
     if not events:
         return _NOT_RECORDED, _NOT_RECORDED
-    asked = [message_in_event(name, fields) for name, fields in events if name != CHOICE]
-    answered = [message_in_event(name, fields) for name, fields in events if name == CHOICE]
-    return _FoundMessages(asked, (EVENTS,)), _FoundMessages(answered, (EVENTS,))
+    input_messages = [message_in_event(name, fields) for name, fields in events if name != CHOICE]
+    output_messages = [message_in_event(name, fields) for name, fields in events if name == CHOICE]
+    return _FoundMessages(input_messages, (EVENTS,)), _FoundMessages(output_messages, (EVENTS,))
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,10 +306,10 @@ def _normalize_message(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the single call that a message may have in fields of its own, as in OpenAI's older API."""
-    name, given = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
-    if (name is None and given is None) or message.get("function_call"):
+    name, arguments = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
+    if (name is None and arguments is None) or message.get("function_call"):
         return {}
-    return {"function_call": {"name": name, "arguments": given}}
+    return {"function_call": {"name": name, "arguments": arguments}}
 
 
 def _normalize_part(part: Any) -> Any:
@@ -316,8 +318,8 @@ def _normalize_part(part: Any) -> Any:
     if kind == "text" and "content" in part:
         return {"type": "text", "text": part["content"]}
     if kind == "tool_call_response":
-        given = (part[key] for key in ("response", "result", "content") if key in part)
-        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(given, None)}
+        results = (part[key] for key in ("response", "result", "content") if key in part)
+        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(results, None)}
     return part
 
 

@@ -52,18 +52,18 @@ class SpanMessages(NamedTuple):
 
 def messages_of(tree: SpanTree) -> SpanMessages | None:
     """Return the messages of a trace; ``None`` if no span holds one."""
-    holding = [span for span in tree.ordered if tree.holds_messages(span)]
-    if not holding:
+    with_messages = [span for span in tree.ordered if tree.holds_messages(span)]
+    if not with_messages:
         return None
-    own, others = _outermost(holding, tree)
+    outermost, others = _outermost(with_messages, tree)
     reader = _ItemReader()
-    outer = _outer_spans(holding, own, tree, reader)
+    outer = _outer_spans(with_messages, outermost, tree, reader)
     conversation = _ConversationTree(tree, reader)
     included: list[Span] = []
     separate: list[Span] = []
-    for span in (each for each in holding if each not in outer):
-        is_included = span in own or (span in others and conversation.hand_over(span))
-        if span in own:
+    for span in (each for each in with_messages if each not in outer):
+        is_included = span in outermost or (span in others and conversation.hand_over(span))
+        if span in outermost:
             conversation.add(span)
         (included if is_included else separate).append(span)
     separate = [span for span in separate if not (span in others and conversation.take_over(span))]
@@ -103,12 +103,14 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     return [*sorted(ran), *tools] if tools else []
 
 
-def _outer_spans(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
+def _outer_spans(
+    with_messages: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader
+) -> list[Span]:
     """Return the spans around others that repeat their messages.
 
     Removed from ``own`` are the spans within an outer one that share no message with it, and an outer span
     with only the texts of an agent whose models have answers of their own."""
-    ordered = [span for span in holding if span in own]
+    ordered = [span for span in with_messages if span in own]
     inner = tree.nested_spans(ordered)
     units = {span: _user_units(reader.units(span, tree)) for span in ordered if inner}
     found = []
@@ -175,9 +177,9 @@ def _parse_item(message: Any) -> _Item:
 def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
     ids = frozenset(call.id for call in calls) - {""}
-    named = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
+    called = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
-    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
+    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), called)
 
 
 def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:

@@ -85,8 +85,8 @@ class SpanTree:
         return [span for span in spans if span not in outer]
 
     def holds_messages(self, span: Span) -> bool:
-        read = self.contents_of(span)
-        return bool(read.input_messages or read.output_messages) and not span.tool
+        contents = self.contents_of(span)
+        return bool(contents.input_messages or contents.output_messages) and not span.tool
 
     def _is_model(self, span: Span) -> bool:
         if span.kind:
@@ -98,23 +98,25 @@ class SpanTree:
         tools but are not recorded, if no span of a tool is recorded either."""
         outermost = self._outermost()
         runs_tools = any(span.tool for span in self.ordered)
-        around = {(span.trace, span.parent) for span in self.ordered}
+        parents = {(span.trace, span.parent) for span in self.ordered}
         for span in self.ordered:
-            yield from ((span, Unplaced(what)) for what in self._unseen(span, around))
-            read = self.contents_of(span)
-            is_known = span is outermost or read.input_messages is not None or bool(read.output_messages)
+            yield from ((span, Unplaced(what)) for what in self._unseen(span, parents))
+            contents = self.contents_of(span)
+            is_known = (
+                span is outermost or contents.input_messages is not None or bool(contents.output_messages)
+            )
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
                 yield span, found
-            elif not runs_tools and not read.output_messages and asks_for_tools(span.attributes):
+            elif not runs_tools and not contents.output_messages and asks_for_tools(span.attributes):
                 what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not contain"
                 yield span, Unplaced(what)
 
-    def _unseen(self, span: Span, around: Collection[tuple[str, str]]) -> Iterator[str]:
+    def _unseen(self, span: Span, parents: Collection[tuple[str, str]]) -> Iterator[str]:
         """Yield the absent steps that a step of another library refers to. ``around`` are the spans that
         contain others."""
         for unseen in span.raw.get(UNSEEN) or ():
             ids = unseen["unless"]
-            seen = around if ids is None else self._by_id
+            seen = parents if ids is None else self._by_id
             if not all((span.trace, each) in seen for each in ([span.id] if ids is None else ids)):
                 yield unseen["what"]
 
@@ -128,9 +130,9 @@ class SpanTree:
         return next(filter(None, map(self._own_agent, self.self_and_ancestors(span))), "")
 
     def _own_agent(self, span: Span) -> str:
-        named = span.first_attribute(_AGENTS)
-        if isinstance(named, str) and named:
-            return named
+        name = span.first_attribute(_AGENTS)
+        if isinstance(name, str) and name:
+            return name
         return span.name.removeprefix(_INVOKES) if is_agent(span.kind) else ""
 
     def invocation(self, span: Span) -> Span | None:
@@ -141,28 +143,28 @@ class SpanTree:
         """Return how many tools, guardrails and the like, and how many other agents a span works for."""
         names = [*filter(None, map(self._own_agent, self.self_and_ancestors(span)))]
         others = sum(one != other for one, other in pairwise(names))
-        if (own := self.invocation(span)) and self._is_asked_meanwhile(own):
+        if (invocation := self.invocation(span)) and self._is_asked_meanwhile(invocation):
             others += 1
         steps = sum(is_auxiliary(each.kind) for each in self.self_and_ancestors(span))
         return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
-    def _is_asked_meanwhile(self, own: Span) -> bool:
+    def _is_asked_meanwhile(self, invocation: Span) -> bool:
         """Check whether another agent was running at the time, although its span is not an ancestor."""
-        if own not in self._is_nested_by_time:
-            above, name = {*self.ancestors(own)}, self._own_agent(own)
-            self._is_nested_by_time[own] = any(
-                own.is_during(each) and each not in above and self._own_agent(each) != name
+        if invocation not in self._is_nested_by_time:
+            above, name = {*self.ancestors(invocation)}, self._own_agent(invocation)
+            self._is_nested_by_time[invocation] = any(
+                invocation.is_during(each) and each not in above and self._own_agent(each) != name
                 for each in self._agents
-                if each.trace == own.trace
+                if each.trace == invocation.trace
             )
-        return self._is_nested_by_time[own]
+        return self._is_nested_by_time[invocation]
 
     def conversation(self, span: Span) -> str:
         """Return the id of the conversation that a span belongs to; empty if there is none or its trace has
         several."""
         found = (each.first_attribute(_CONVERSATIONS) for each in self.self_and_ancestors(span))
-        if own := next((text for text in found if isinstance(text, str) and text), ""):
-            return own
+        if identity := next((text for text in found if isinstance(text, str) and text), ""):
+            return identity
         of_trace = self._conversations[span.trace]
         return next(iter(of_trace)) if len(of_trace) == 1 else ""
 

@@ -37,9 +37,9 @@ class SpanTurns:
         """Return the turns that a span may belong to, in order: usually one."""
         if within := self._within.get(span):
             return sorted(within)
-        around = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
-        if around and len(around) == 1:
-            return [*around]
+        outer = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
+        if outer and len(outer) == 1:
+            return [*outer]
         turns = self._of_trace.get(span.trace, self._all)
         return [*turns] if len(turns) == 1 else self._by_time(span, turns)
 

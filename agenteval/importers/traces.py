@@ -97,15 +97,15 @@ def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
 def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
     """Add to each span everything that the export has around spans, because it is unknown which span it
     belongs to."""
-    around: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     for group in (*objects_of(groups), *_scopes_in(groups)):
         for key, value in group.items():
             if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
                 continue
             place = _SPAN_CONTEXT_KEYS.get(key, f"{key} around")
-            if value not in around.setdefault(place, []):
-                around[place].append(value)
-    return [{**around, **span} for span in spans]
+            if value not in context.setdefault(place, []):
+                context[place].append(value)
+    return [{**context, **span} for span in spans]
 
 
 # ── the records of a log ─────────────────────────────────────────────────────────────────────────
@@ -143,8 +143,8 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
 
 def _records_in_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
     """Split a document that has fields besides its spans into its traces."""
-    own = _SpanGroups({}, most_between=len(spans))
-    found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
+    groups = _SpanGroups({}, most_between=len(spans))
+    found = [each for each in (*groups.add(record, spans), *groups.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
         yield each._replace(value={**_document_fields(record.value), _SPANS: find_spans(each.value)})
     if len(found) < 2:
@@ -188,8 +188,8 @@ class _SpanGroup:
     def add_context(self, record: Record) -> None:
         """Add the unplaced content around the document of some of its spans."""
         if record.around != self.record.around:
-            around = {each.phrase: each for each in (*self.record.around, *record.around)}
-            self.record = self.record._replace(around=(*around.values(),))
+            unplaced = {each.phrase: each for each in (*self.record.around, *record.around)}
+            self.record = self.record._replace(around=(*unplaced.values(),))
 
 
 class _SpanGroups:
@@ -224,8 +224,8 @@ class _SpanGroups:
             if documents and trace[1] in documents:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
-            apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
-            yield UnreadableRecord(record.where, f"{apart}; sort the log by trace")
+            problem = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
+            yield UnreadableRecord(record.where, f"{problem}; sort the log by trace")
         while self._open and self._span_count - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
 
@@ -283,8 +283,8 @@ def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
         raise AuthorError(_without_messages(tree))
     is_lost = bool(trace_messages.error) and not is_agent_message(trace_messages.messages[-1])
     lost = f"the trace reports an error: {trace_messages.error}" if is_lost else ""
-    around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = LoggedMessages([], (trace_messages.request,), {"id": tree.ordered[0].trace}, lost, (), around)
+    unplaced = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
+    logged = LoggedMessages([], (trace_messages.request,), {"id": tree.ordered[0].trace}, lost, (), unplaced)
     return _with_span_calls(logged, trace_messages, tree)
 
 
@@ -303,24 +303,29 @@ def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree:
     """Add the calls that only spans show, and the content that could not be placed, each in its turn. A call
     that may belong to one of several turns is added to the last of them and marked; those turns are not fully
     seen."""
-    talk = _TraceMessages(trace_messages.messages)
-    turns = SpanTurns(tree, trace_messages.turns, talk.counts[-1])
-    begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
-    places = [at for at in range(begin, len(talk.parsed)) for each in talk.parsed[at] for _ in each.calls]
-    calls, before = [*_calls_of(talk.parsed[begin:])], [*_calls_of(talk.parsed[:begin])]
+    conversation = _TraceMessages(trace_messages.messages)
+    turns = SpanTurns(tree, trace_messages.turns, conversation.counts[-1])
+    begin = next((at for at, count in enumerate(conversation.counts) if count >= turns.first), 0)
+    places = [
+        at
+        for at in range(begin, len(conversation.parsed))
+        for each in conversation.parsed[at]
+        for _ in each.calls
+    ]
+    calls, before = [*_calls_of(conversation.parsed[begin:])], [*_calls_of(conversation.parsed[:begin])]
     shown = find_span_only_content(tree, calls, before, trace_messages.separate_spans)
-    _add_unplaced(talk, shown, turns)
+    _add_unplaced(conversation, shown, turns)
     unsure = set()
     for each in shown.calls:
         *others, turn = turns.turns_of(each.span)
-        end = talk.end_of(turn)
-        later = [at for at in (places[n] for n in each.later) if talk.counts[at] == turn and at < end]
-        talk.added[min(later, default=end)] += each.messages
+        end = conversation.end_of(turn)
+        later = [at for at in (places[n] for n in each.later) if conversation.counts[at] == turn and at < end]
+        conversation.added[min(later, default=end)] += each.messages
         if others:
             unsure.add(each.id)
             what = mark_unplaced(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
-            talk.add((*others, turn), what)
-    written = _with_results(talk, places, shown.results)
+            conversation.add((*others, turn), what)
+    written = _with_results(conversation, places, shown.results)
     return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))
 
 
@@ -350,21 +355,23 @@ class _TraceMessages:
         return last if last >= 0 and self.counts[last] == turn and _is_answer(self.parsed[last]) else end
 
 
-def _add_unplaced(talk: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns) -> None:
-    met = {each.value.phrase for some in talk.parsed for each in some if each.role == UNPLACED}
+def _add_unplaced(conversation: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns) -> None:
+    known = {each.value.phrase for some in conversation.parsed for each in some if each.role == UNPLACED}
     unplaced = [(turns.turns_of(span), each) for span, each in shown.unplaced]
     unplaced += [([*range(turns.first, turns.turns_of(span)[-1])], each) for span, each in shown.earlier]
-    for of, each in unplaced:
-        if each.phrase not in met:
-            talk.add(of, mark_unplaced(each))
+    for in_turns, each in unplaced:
+        if each.phrase not in known:
+            conversation.add(in_turns, mark_unplaced(each))
 
 
-def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
+def _with_results(
+    conversation: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]
+) -> list[Any]:
     """Return the messages with the additions. A result that no message contains is added after its call, by
     id; a call without an id gets that of the span."""
-    parsed = talk.parsed
+    parsed = conversation.parsed
     answered_ids = {each.id for some in parsed for each in some if each.role == "tool" and each.id}
-    written = [[message] for message in talk.messages]
+    written = [[message] for message in conversation.messages]
     for number, result in results.items():
         at = places[number]
         place = number - bisect_left(places, at)
@@ -376,7 +383,11 @@ def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[
         if not own:
             written[at][:1] = _with_id(written[at][0], place, identity)
         written[at].append({**result, "tool_call_id": identity})
-    return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
+    return [
+        message
+        for at, own in enumerate([*written, []])
+        for message in (*conversation.added.get(at, ()), *own)
+    ]
 
 
 def _results_without_id(following_messages: Iterable[Sequence[ParsedMessage]]) -> int:

@@ -115,8 +115,8 @@ def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -
 def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
-    named = f"; their keys are {keys}" if keys else ""
-    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
+    key_list = f"; their keys are {keys}" if keys else ""
+    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{key_list}"
 
 
 @dataclass(slots=True, eq=False)
@@ -250,13 +250,13 @@ class _ConversationDraft:
         read = ReadCallIndex(
             call for turn in self.turns for step in turn.steps for call in step.message.calls
         )
-        left = [
+        unread = [
             each for each in around if not (is_already_read(each, read) or self._no_calls_in.accepts(each))
         ]
-        for each in left:
+        for each in unread:
             self._note(each)
         for turn in self.turns:
-            turn.unplaced |= dict.fromkeys([each.phrase for each in left])
+            turn.unplaced |= dict.fromkeys([each.phrase for each in unread])
 
     def coverage_of(self, messages: Sequence[Any]) -> Coverage:
         total = sum(unplaced_in(message) is None for message in messages)

@@ -119,9 +119,9 @@ class _CallPool:
 
     def _place(self, call: UnreadCall) -> int | None:
         known, key = self._calls.get(call.name, ()), _key(call.args)
-        same = [at for at, each in enumerate(known) if each == key]
-        same = same or [at for at, each in enumerate(known) if each is None or key is None]
-        return same[0] if same else None
+        matches = [at for at, each in enumerate(known) if each == key]
+        matches = matches or [at for at, each in enumerate(known) if each is None or key is None]
+        return matches[0] if matches else None
 
 
 def _key(args: Mapping[str, Any] | None) -> Any:
@@ -131,18 +131,18 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 # ── a span ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
+def unread_calls(span: Span, contents: SpanContents) -> Iterator[UnreadCall]:
     """Yield the calls in the unread content of a span. The span of a tool is itself read as a call, including
     its arguments and result."""
     if not span.tool:
         yield from _find_named_calls(span.name, span.own)
-    yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
-    for around in span.attributes_around():
-        yield from _find_in_attributes(around, frozenset())
+    yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else contents.source_keys)
+    for context in span.attributes_around():
+        yield from _find_in_attributes(context, frozenset())
     for name, fields in span.events:
         if not is_message_event(name):
             found = _find_in_attributes(fields, frozenset())
-        elif EVENTS not in read.source_keys:
+        elif EVENTS not in contents.source_keys:
             found = _search(message_in_event(name, fields))
         else:
             continue
@@ -289,8 +289,8 @@ def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
     inner = function if isinstance(function, Mapping) else value
     if not _IDS.isdisjoint(value) or "arguments" in inner or "arguments" in value:
         return False
-    given = (inner[each] for each in ARGUMENT_KEYS if each in inner)
-    return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, given))
+    schemas = (inner[each] for each in ARGUMENT_KEYS if each in inner)
+    return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, schemas))
 
 
 def _is_schema(value: Any) -> bool:

@@ -275,7 +275,7 @@ def test_outermost_runs_alone_do_not_show_what_was_called(project: Project) -> N
     """Lists of traces have these alone. A graph's messages have its calls."""
     done = score(project, lines(chain("cancel")[0]), FORBIDDEN)
     assert done.code == 3
-    assert "the runs within 'bot', which are not there" in words(done.all)
+    assert "the runs within 'bot', which are missing" in words(done.all)
     done = score(project, lines(chain("x", child_run_ids=[])[0]), FORBIDDEN)
     assert "which are missing" not in words(done.all)
     assert score(project, lines(graph(T1, 0, [], "Hello?", "look")[0]), FORBIDDEN).code == 0

@@ -555,7 +555,7 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
         ({"input": "Hi"}, "expected a list of them in 'input', there is a text", "did you"),
         (
             {"role": "user", "content": "Hi"},
-            "it is one message: write all of a conversation in one",
+            "this is a single message: write the whole conversation as one",
             "did you",
         ),
         ({"from": "human", "value": "Hi"}, "there is from, value; write an importer", "did you"),
