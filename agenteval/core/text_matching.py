@@ -80,9 +80,9 @@ def needle_mistake(needle: str, *, takes_stars: bool) -> str:
     """Return why a needle cannot be searched for, with the remedy after a semicolon; empty if it can."""
     if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
-            return "an empty text is in every answer; write the text to search for"
+            return "an empty text is in every answer; write the text to look for"
         return (
-            f"nothing is left to search for in '{needle}': Markdown's marks and invisible"
+            f"nothing is left to look for in '{needle}': Markdown's marks and invisible"
             " characters are dropped; use matches for them"
         )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):

@@ -173,7 +173,7 @@ ASKED, TOLD = {"role": "user", "content": "Hi"}, {"role": "assistant", "content"
 @pytest.mark.parametrize(
     ("messages", "why"),
     [
-        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "of 2 conversations (chat_id: 1, 2)"),
+        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "to 2 conversations (chat_id: 1, 2)"),
         ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], "the latest message comes first"),
     ],
 )

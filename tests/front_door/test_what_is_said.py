@@ -250,12 +250,12 @@ REFUSED = {
     },
     "output: {matches: .*}": "/.*/ matches every text",
     "tool_calls: {calls: [{name: a, args: {x: {$regex: 'x*'}}}]}": "/x*/ matches every text",
-    'output: {contains: ["\\u200b"]}': "nothing is left to search for",
-    'output: {contains: ["*"]}': "nothing is left to search for",
-    'output: {contains: ["\\u0336"]}': "nothing is left to search for",
-    "output: {cites: ['\\_']}": "nothing is left to search for",
-    "output: {not_contains: ['\\`']}": "nothing is left to search for",
-    'output: {not_contains: ["**"]}': "nothing is left to search for",
+    'output: {contains: ["\\u200b"]}': "nothing is left to look for",
+    'output: {contains: ["*"]}': "nothing is left to look for",
+    'output: {contains: ["\\u0336"]}': "nothing is left to look for",
+    "output: {cites: ['\\_']}": "nothing is left to look for",
+    "output: {not_contains: ['\\`']}": "nothing is left to look for",
+    'output: {not_contains: ["**"]}': "nothing is left to look for",
     "output: {not_contains: ['refund*']}": "not_contains accepts no '*'",
 }
 SOUND = [
