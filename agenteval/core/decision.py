@@ -12,7 +12,7 @@ from agenteval.core.score import Verdict
 
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """The commands that decide a gate without some conversations, which were not run or were lost."""
-RERUN_AFTER_FIX = f"agenteval doctor says what is wrong; once that is mended, {RERUN_FAILED}"
+RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
 """The same if a repetition would fail in the same way: no access, no such host, a judge that fails."""
 REPORTED = "reported"
 """The verdict of a log without expectations that no gate evaluated."""

@@ -169,26 +169,29 @@ def _neighbours(run: re.Match[str]) -> tuple[str, str]:
 def _without_emphasis(text: str) -> str:
     """Remove the stars that open or close an emphasis: each closing run removes as many as are open in its
     paragraph. A run before a non-blank opens, and one after a non-blank closes (CommonMark, 6.2)."""
-    gone: dict[int, int] = {}
-    opened: list[tuple[int, int]] = []  # the start of a run, and how many of its stars are open
+    removed: dict[int, int] = {}
+    open_runs: list[tuple[int, int]] = []  # the start of a run, and how many of its stars are open
     for run in _STARS_OR_PARAGRAPH.finditer(text):
         if "*" not in run[0]:
-            opened.clear()
+            open_runs.clear()
             continue
         before, after = _neighbours(run)
-        left = len(run[0])
-        while left and opened and before.strip():
-            start, count = opened.pop()
-            paired = min(left, count)
-            gone[start], gone[run.start()] = gone.get(start, 0) + paired, gone.get(run.start(), 0) + paired
-            left -= paired
+        remaining = len(run[0])
+        while remaining and open_runs and before.strip():
+            start, count = open_runs.pop()
+            paired = min(remaining, count)
+            removed[start], removed[run.start()] = (
+                removed.get(start, 0) + paired,
+                removed.get(run.start(), 0) + paired,
+            )
+            remaining -= paired
             if count > paired:
-                opened.append((start, count - paired))
+                open_runs.append((start, count - paired))
         is_product = run[0] == "*" and before.isdigit() and after.isdigit()
-        if left and after.strip() and not is_product:
-            opened.append((run.start(), left))
+        if remaining and after.strip() and not is_product:
+            open_runs.append((run.start(), remaining))
     return _STARS_OR_PARAGRAPH.sub(
-        lambda run: run[0][gone.get(run.start(), 0) :] if "*" in run[0] else run[0], text
+        lambda run: run[0][removed.get(run.start(), 0) :] if "*" in run[0] else run[0], text
     )
 
 

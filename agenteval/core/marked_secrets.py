@@ -114,12 +114,12 @@ def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) ->
         return text
     pieces, at = [], 0
     for start, end, secret, depth in find_secrets(text, by):
-        other = _strip_marks(by[secret])
+        replacement = _strip_marks(by[secret])
         if cased:
-            other = _match_case(other, _strip_marks(secret), text[start:end])
+            replacement = _match_case(replacement, _strip_marks(secret), text[start:end])
         for _ in range(depth):
-            other = json.dumps(other, ensure_ascii=False)[1:-1]
-        pieces += [text[at:start], other]
+            replacement = json.dumps(replacement, ensure_ascii=False)[1:-1]
+        pieces += [text[at:start], replacement]
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
 
@@ -163,19 +163,19 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
     """Return a placeholder of the same shape for each secret. It depends only on the shape and on the number
     of earlier secrets of that shape, so it reveals nothing of the secret and is the same in every run."""
     by_fold = {fold(secret): secret for secret in secrets}
-    taken = set(by_fold)
-    drawing: dict[str, Random] = {}
-    made: dict[str, str] = {}
+    used = set(by_fold)
+    generators: dict[str, Random] = {}
+    placeholders: dict[str, str] = {}
     for folded, secret in by_fold.items():
         shape = "".join(map(_character_kind, secret))
-        random = drawing.setdefault(shape, Random(shape))  # not for cryptography
+        random = generators.setdefault(shape, Random(shape))  # not for cryptography
         for _ in range(_TRIES):
-            drawn = randomize_characters(secret, random)
-            if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
+            placeholder = randomize_characters(secret, random)
+            if not any(fold(placeholder) in other or other in fold(placeholder) for other in used):
                 break
-        taken.add(fold(drawn))
-        made[folded] = drawn
-    return {secret: made[fold(secret)] for secret in secrets}
+        used.add(fold(placeholder))
+        placeholders[folded] = placeholder
+    return {secret: placeholders[fold(secret)] for secret in secrets}
 
 
 _TRIES = 1000
@@ -230,8 +230,8 @@ class MarkedSecrets(NamedTuple):
         """Return the secrets of an agent, including the placeholders that were ``recorded`` for it. The key
         ``""`` is for an agent whose name is unknown."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))
-        then = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
-        return {**{each: each for each in then}, **known}
+        placeholders = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
+        return {**{each: each for each in placeholders}, **known}
 
 
 NONE_MARKED = MarkedSecrets({}, {})
@@ -242,16 +242,24 @@ def marked_secrets(
 ) -> MarkedSecrets:
     """Return the secrets of ``agents``, by name. A replay passes the ``recorded`` placeholders in the order
     of the secrets; a secret that is now unknown is an empty text."""
-    drawn = placeholders_of([each for secrets in agents.values() for each in secrets if each])
+    placeholder_of = placeholders_of([each for secrets in agents.values() for each in secrets if each])
     by_agent: dict[str, dict[str, str]] = {}
     placeholders: dict[str, tuple[str, ...]] = {}
     for name, secrets in agents.items():
-        then = tuple(recorded.get(name, ()))
-        others = then if len(then) == len(secrets) else tuple(drawn.get(each, "") for each in secrets)
-        by_secret = {secret: other for secret, other in zip(secrets, others, strict=True) if secret}
-        unknown = (each for each in then if each not in by_secret.values())
+        recorded_placeholders = tuple(recorded.get(name, ()))
+        replacements = (
+            recorded_placeholders
+            if len(recorded_placeholders) == len(secrets)
+            else tuple(placeholder_of.get(each, "") for each in secrets)
+        )
+        by_secret = {secret: other for secret, other in zip(secrets, replacements, strict=True) if secret}
+        unknown = (each for each in recorded_placeholders if each not in by_secret.values())
         by_agent[name] = {**{each: each for each in unknown}, **by_secret}
-        placeholders[name] = then if others == then else (*then, *filter(None, others))
+        placeholders[name] = (
+            recorded_placeholders
+            if replacements == recorded_placeholders
+            else (*recorded_placeholders, *filter(None, replacements))
+        )
     if not any(placeholders.values()):
         placeholders = {}
     return MarkedSecrets(by_agent, placeholders)

@@ -18,8 +18,8 @@ def format_number(value: float, bound: float | str | None = None) -> str:
     bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
         text = _format_digits(value, digits)
-        number = float(text.replace(",", ""))
-        if all((number < each, number > each) == (value < each, value > each) for each in bounds):
+        rounded = float(text.replace(",", ""))
+        if all((rounded < each, rounded > each) == (value < each, value > each) for each in bounds):
             break
     return text
 

@@ -67,7 +67,8 @@ class ReadReply(AgentReply):
     is_over: bool = False
     """True if the agent carries out its calls itself: agenteval does not answer one without a result."""
     apart: Collection[str] = ()
-    """The ids of calls that were heard where the agent asks its models: it is not sent them as messages."""
+    """The ids of calls that were recorded at the agent's model client; they are not sent to the agent as
+    messages."""
     made: Sequence[RequestedCall] = ()
     """The calls that the scenario was asked to answer, with what the agent's framework knows about them."""
 

@@ -173,25 +173,25 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
-    open_: dict[str, Counter[str]] = {}
+    undecided: dict[str, Counter[str]] = {}
     for sample in samples:
         for score in sample.all_scores:
             if score.is_open:
-                open_.setdefault(score.metric, Counter())[score.label or ""] += 1
+                undecided.setdefault(score.metric, Counter())[score.label or ""] += 1
             else:
                 values.setdefault(score.metric, []).append(numeric(score))
         for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
     of_samples = means_of_samples(samples)
-    for metric in sorted(values.keys() | missing.keys() | open_.keys()):
+    for metric in sorted(values.keys() | missing.keys() | undecided.keys()):
         known, means = values.get(metric, []), of_samples.get(metric, ())
         aggregates[metric] = Aggregate(
             sum(known) / len(known) if known else None,
             len(known),
             missing.get(metric, 0),
             fsum(means) / len(means) if means else None,
-            dict(sorted(open_.get(metric, {}).items())),
+            dict(sorted(undecided.get(metric, {}).items())),
         )
     for name in ("tool_accuracy", "output_correct", "robustness_pass"):
         aggregate = mean_of([getattr(sample, name) for sample in samples])

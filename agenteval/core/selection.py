@@ -51,11 +51,11 @@ def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, .
     Raises ``NothingSelectedError`` if none match, and for each filter that matches none on its own, because a
     renamed scenario must not silently drop out of a suite. Raises ``AuthorError`` for an invalid expression.
     """
-    single = [
+    without_match = [
         alone for alone in _single_filters(filters) if not any(map(_make_test(alone, scenarios), scenarios))
     ]
-    if single:
-        raise NothingSelectedError(*(_nothing_selected(scenarios, alone) for alone in single))
+    if without_match:
+        raise NothingSelectedError(*(_nothing_selected(scenarios, alone) for alone in without_match))
     chosen = tuple(filter(_make_test(filters, scenarios), scenarios))
     if not chosen:
         raise NothingSelectedError(_nothing_selected(scenarios, filters))
@@ -187,8 +187,8 @@ def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> st
 
 def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
     """Return other scenarios with that name, or else the scenarios in the file."""
-    elsewhere = [full_id(scenario) for scenario in scenarios if scenario.id == name]
-    return elsewhere or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
+    other_ids = [full_id(scenario) for scenario in scenarios if scenario.id == name]
+    return other_ids or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
 
 
 def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:

@@ -175,7 +175,7 @@ def _remedy(record: Mapping[str, Any]) -> str:
         return 'this is a single message: write the whole conversation as one record, {"messages": […]}'
     if found := next((key for key in MESSAGE_KEYS if key in record), None):
         others = ", ".join(key for key in _shown_keys(record) if key != found)
-        other_keys = f" beside {others}" if others else ""
+        other_keys = f", next to {others}" if others else ""
         there = f"there is {describe_json_type(record[found])}{other_keys}"
         return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
     keys = _shown_keys(record)

@@ -95,18 +95,18 @@ def has_served(spans: Iterable[RawSpan], root: str) -> bool:
     return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
 
 
-def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
-    """Return the turn that the spans show. ``without`` are calls that are already known, each of which is
+def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedTurn:
+    """Return the turn that the spans show. ``known`` are calls that are known otherwise, each of which is
     left out once."""
-    tree, without = SpanTree(spans), list(without)
+    tree, known = SpanTree(spans), list(known)
     calls, unread = _collect_calls(tree)
     for span in tree.models():
         _add_results_from_input(tree.contents_of(span), calls)
-    new_calls = _match_known(calls, without).rest
+    new_calls = _match_known(calls, known).rest
     new_calls.sort(key=lambda call: call.start)
     unclear = dict.fromkeys(call.name for call in new_calls if call.args is None)
-    if unseen := _find_unread(tree, [*calls, *without]):
-        unseen = _find_unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
+    if unseen := _find_unread(tree, [*calls, *known]):
+        unseen = _find_unread(tree, [*calls, *known, *_calls_in_inputs(tree, tree.ordered)])
     unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
     unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
     messages = [message for number, call in enumerate(new_calls) for message in _messages_of(call, number)]
@@ -178,9 +178,9 @@ def _find_unread(
         calls = unread_calls(span, tree.contents_of(span))
         if span in separate_spans:
             # A repeated message may have other ids.
-            asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
+            input_calls = (call for call in _calls_in_inputs(tree, (span,)) if call.id not in ids)
             calls = chain(
-                calls, (UnreadCall(call.name, call.args, "", location="its input") for call in asked)
+                calls, (UnreadCall(call.name, call.args, "", location="its input") for call in input_calls)
             )
         first: dict[bool, UnreadCall] = {}
         for call in calls:
@@ -190,7 +190,7 @@ def _find_unread(
     return found
 
 
-def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
+def _calls_in_inputs(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
     """Yield the calls in the input of models."""
     for span in spans:
         for step in chat.parse_steps(to_openai_messages_lenient(tree.contents_of(span).input_messages or ())):
@@ -301,12 +301,16 @@ def _may_be_same(call: _TracedCall, known: ToolCall) -> bool:
 
 def _messages_of(call: _TracedCall, number: int) -> Iterator[Message]:
     identity = call.id or f"span_{number}"
-    made: Message = {"id": identity, "type": "function", "function": {"name": call.name, "arguments": None}}
+    call_fields: Message = {
+        "id": identity,
+        "type": "function",
+        "function": {"name": call.name, "arguments": None},
+    }
     if call.args is None:
-        made[chat.ARGUMENTS_UNKNOWN] = True
+        call_fields[chat.ARGUMENTS_UNKNOWN] = True
     else:
-        made["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
-    answer = {"role": "assistant", "content": None, "tool_calls": [made]}
+        call_fields["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
+    answer = {"role": "assistant", "content": None, "tool_calls": [call_fields]}
     yield {**answer, "name": call.agent} if call.agent else answer
     if call.has_result:
         yield _result_of(call, identity)

@@ -224,7 +224,7 @@ class _MessageNode:
     message: Any
     parent: _MessageNode | None
     turn: int
-    follows: list[_MessageNode] = field(default_factory=list)
+    next_nodes: list[_MessageNode] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
     """The results of its calls, and content that could not be placed."""
     silent: list[Any] = field(default_factory=list)
@@ -242,13 +242,13 @@ class _MessageNode:
         if unit.ids and unit.ids <= self.unit.ids:
             return self
         found = next(
-            (each for each in reversed(self.follows) if _is_same(each.unit, unit, is_new=is_new)), None
+            (each for each in reversed(self.next_nodes) if _is_same(each.unit, unit, is_new=is_new)), None
         )
         left = frozenset[str]()
         if found and not found.unit.ids.isdisjoint(unit.ids):
             left = unit.ids - found.unit.ids
         while left and found:
-            found = next((each for each in found.follows if not left.isdisjoint(each.unit.ids)), None)
+            found = next((each for each in found.next_nodes if not left.isdisjoint(each.unit.ids)), None)
             left = left - found.unit.ids if found else left
         return found
 
@@ -272,47 +272,49 @@ class _MessageNode:
 class _ConversationTree:
     """The tree of messages, built span by span.
 
-    ``_starts`` are the nodes after which spans began that do not repeat the earlier messages. ``_last_in`` is
-    the last node of the spans within another."""
+    ``_start_nodes`` are the nodes after which spans began that do not repeat the earlier messages.
+    ``_last_node_in`` is the last node of the spans within another."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
         self._reader = reader
         self._root = _MessageNode(_Unit("", "", frozenset(), ()), None, None, 0)
-        self._starts = [self._root]
+        self._start_nodes = [self._root]
         self._systems: list[Any] = []
-        self._last = self._root
+        self._last_node = self._root
         self._nodes: list[_MessageNode] = []
-        self._ends: dict[Span, _MessageNode] = {}
-        self._last_in: dict[Span, _MessageNode] = {}
-        self._before: Span | None = None
+        self._end_nodes: dict[Span, _MessageNode] = {}
+        self._last_node_in: dict[Span, _MessageNode] = {}
+        self._previous_span: Span | None = None
 
     def add(self, span: Span) -> None:
-        asked = self._reader.items(self._tree.contents_of(span).input_messages or ())
-        start, gap = self._start_of([each.unit for each in asked if each.unit], span)
-        self._add(span, asked, start, gap)
+        input_items = self._reader.items(self._tree.contents_of(span).input_messages or ())
+        start, gap = self._start_of([each.unit for each in input_items if each.unit], span)
+        self._add(span, input_items, start, gap)
 
-    def _add(self, span: Span, asked: Sequence[_Item], start: _MessageNode, gap: Unplaced | None) -> None:
+    def _add(
+        self, span: Span, input_items: Sequence[_Item], start: _MessageNode, gap: Unplaced | None
+    ) -> None:
         first = len(self._nodes)
         read = self._tree.contents_of(span)
-        answered = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
+        output_items = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
             len(read.input_messages or ()) :
         ]
-        asked_last = self._append(start, asked)
-        end = self._append(asked_last, answered, is_new=True)
-        end.is_end, end.is_open = True, end.is_open or end is asked_last
+        last_input = self._append(start, input_items)
+        end = self._append(last_input, output_items, is_new=True)
+        end.is_end, end.is_open = True, end.is_open or end is last_input
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
-        self._last, self._before = end, span
-        self._ends[span] = end
-        self._last_in.update(dict.fromkeys(self._tree.ancestors(span), end))
+        self._last_node, self._previous_span = end, span
+        self._end_nodes[span] = end
+        self._last_node_in.update(dict.fromkeys(self._tree.ancestors(span), end))
 
     def take_over(self, span: Span) -> bool:
         """Check whether another agent answers after all messages so far, which its input rephrases: the
         outermost agent called a tool and did not go on. If so, add its span."""
-        is_open = bool(self._last.unit.calls) and not self._last.follows
-        goes_on = is_open and self._before is not None and self._before.is_before(span)
+        is_open = bool(self._last_node.unit.calls) and not self._last_node.next_nodes
+        goes_on = is_open and self._previous_span is not None and self._previous_span.is_before(span)
         if goes_on:
-            self._add(span, (), self._last, _maybe_missing(span))
+            self._add(span, (), self._last_node, _maybe_missing(span))
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
@@ -322,7 +324,7 @@ class _ConversationTree:
             for each in self._reader.items(self._tree.contents_of(span).input_messages or ())
             if each.unit
         ]
-        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
+        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last_node
         if goes_on:
             self.add(span)
         return goes_on
@@ -333,22 +335,24 @@ class _ConversationTree:
         if not self._nodes:
             return self._root, None
         if not units:
-            return self._last, None
-        start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
+            return self._last_node, None
+        start = max(reversed(self._start_nodes), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
-        if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
+        if known and not (
+            self._is_invoked_again(span) and len(self._start_nodes) > 1 and self._is_next(span)
+        ):
             return start, None if self._is_continuous(node, units[known:], span) else _maybe_missing(span)
-        for each in _path_to(self._last):
-            if self._reach(each, units)[0] is self._last:
+        for each in _path_to(self._last_node):
+            if self._reach(each, units)[0] is self._last_node:
                 return each, _maybe_missing(span)  # only the last messages are repeated
-        self._starts.append(self._last)
-        self._last.leave_unanswered(span)
-        return self._last, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
+        self._start_nodes.append(self._last_node)
+        self._last_node.leave_unanswered(span)
+        return self._last_node, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
 
     def _is_continuous(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
         """Check that nothing is missing between the last known message and the ``left`` ones of a span."""
         if not left:
-            return not self._is_asked_again(span)
+            return not self._is_invoked_again(span)
         return node.is_open or (node.is_end and all(each.role == "user" for each in left))
 
     def _reach(self, node: _MessageNode, units: Sequence[_Unit]) -> tuple[_MessageNode, int]:
@@ -372,7 +376,7 @@ class _ConversationTree:
             found = node.next(item.unit, is_new=is_new)
             if found is None:
                 found = _MessageNode(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
-                node.follows.append(found)
+                node.next_nodes.append(found)
                 self._nodes.append(found)
             node = found
         node.attach(between)
@@ -382,17 +386,17 @@ class _ConversationTree:
         """Add the instructions, which models get with every request, once before everything else."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
-    def _is_asked_again(self, span: Span) -> bool:
+    def _is_invoked_again(self, span: Span) -> bool:
         """Check whether an agent is invoked again with known messages, because users may write the same
         twice."""
-        before, tree = self._before, self._tree
+        before, tree = self._previous_span, self._tree
         if before is None or tree.agent(before) != tree.agent(span):
             return False
         return before.trace != span.trace or tree.invocation(before) is not tree.invocation(span)
 
     def _is_next(self, span: Span) -> bool:
         """Check whether a span is known to be the next turn."""
-        before, tree = self._before, self._tree
+        before, tree = self._previous_span, self._tree
         if before is None or not tree.conversation(span) or not before.is_before(span):
             return False
         invocation = tree.invocation(span)
@@ -410,12 +414,12 @@ class _ConversationTree:
 
     def add_outer(self, span: Span) -> None:
         """Add a span around others: each of its messages is known or is inserted at its position."""
-        last = self._last_in.get(span, self._root)
-        asked, items = self._outer_items(span)
+        last = self._last_node_in.get(span, self._root)
+        input_count, items = self._outer_items(span)
         self._add_instructions(items)
         at = self._start_of_outer([each.unit for each in items if each.unit], last)
         if self._tree.contents_of(span).is_agent_io and not last.is_unanswered:
-            items = items[:asked]
+            items = items[:input_count]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         node, known = self._root, list[_MessageNode]()
         for number, item in enumerate(items):
@@ -428,20 +432,20 @@ class _ConversationTree:
                 continue  # a part of an answer that was written as several messages
             else:
                 is_end = number == len(items) - 1 and not item.unit.calls
-                place = at if number < asked else self._place_of_answer(at, last, is_end=is_end)
+                place = at if number < input_count else self._place_of_answer(at, last, is_end=is_end)
                 self._nodes.insert(place, _MessageNode(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
-        self._ends[span] = node
+        self._end_nodes[span] = node
         self._close_gaps(known)
 
     def _outer_items(self, span: Span) -> tuple[int, list[_Item]]:
         """Return the number of input messages of a span around others, and its input and output."""
         read = self._tree.contents_of(span)
-        asked, answered = (
+        input_messages, output_messages = (
             read.input_messages or [],
             [] if span.raw.get(WHOLE_REQUEST) == "object" else read.output_messages,
         )
-        return len(asked), self._reader.items([*asked, *answered])
+        return len(input_messages), self._reader.items([*input_messages, *output_messages])
 
     def _close_gaps(self, known: Sequence[_MessageNode]) -> None:
         """Remove the notes about gaps if one span holds all messages of the users."""
@@ -489,7 +493,7 @@ class _ConversationTree:
     def turns(self) -> dict[Span, int]:
         users = accumulate(node.unit.role == "user" for node in self._nodes)
         at = dict(zip(self._nodes, users, strict=True))
-        return {span: at.get(node, 0) for span, node in self._ends.items()}
+        return {span: at.get(node, 0) for span, node in self._end_nodes.items()}
 
 
 def _path_to(node: _MessageNode) -> list[_MessageNode]:

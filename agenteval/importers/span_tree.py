@@ -143,12 +143,12 @@ class SpanTree:
         """Return how many tools, guardrails and the like, and how many other agents a span works for."""
         names = [*filter(None, map(self._own_agent, self.self_and_ancestors(span)))]
         others = sum(one != other for one, other in pairwise(names))
-        if (invocation := self.invocation(span)) and self._is_asked_meanwhile(invocation):
+        if (invocation := self.invocation(span)) and self._ran_within_another_agent(invocation):
             others += 1
         steps = sum(is_auxiliary(each.kind) for each in self.self_and_ancestors(span))
         return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
-    def _is_asked_meanwhile(self, invocation: Span) -> bool:
+    def _ran_within_another_agent(self, invocation: Span) -> bool:
         """Check whether another agent was running at the time, although its span is not an ancestor."""
         if invocation not in self._is_nested_by_time:
             above, name = {*self.ancestors(invocation)}, self._own_agent(invocation)

@@ -196,12 +196,12 @@ class _SpanGroups:
     """The groups that may still get spans, the most recently extended last."""
 
     def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
-        self._elsewhere = elsewhere
+        self._earlier_files = elsewhere
         self._most_between = most_between
         self._open: dict[int, _SpanGroup] = {}
         self._by_key: dict[tuple[str, str], _SpanGroup] = {}
         self._closed: TracePlaces = {}
-        self._late: set[tuple[str, str]] = set()
+        self._reported_late: set[tuple[str, str]] = set()
         self._span_count = 0
 
     def add(
@@ -213,9 +213,9 @@ class _SpanGroups:
             keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
             self._span_count += 1
             if trace in self._closed:
-                if trace not in self._late:
+                if trace not in self._reported_late:
                     late[trace[1]] = self._closed[trace]
-                self._late.add(trace)
+                self._reported_late.add(trace)
                 continue
             group = self._group_of(keys, record)
             group.spans.append(span)
@@ -245,11 +245,14 @@ class _SpanGroups:
         return first
 
     def _new(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
-        for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
+        for places, distance in (
+            (self._closed, "far from this trace"),
+            (self._earlier_files, "in another file"),
+        ):
             for kind, name in sorted(keys & places.keys(), reverse=True)[
                 :1
             ]:  # the trace rather than its session
-                what = f"the part of the {kind} {name[:40]} at {places[kind, name]}, {far}"
+                what = f"the part of the {kind} {name[:40]} at {places[kind, name]}, {distance}"
                 record = record._replace(around=(*record.around, Unplaced(what)))
         return _SpanGroup(record, self._span_count, self._span_count)
 
@@ -265,7 +268,7 @@ class _SpanGroups:
             yield self._close(group)
 
     def hand_on_places(self) -> None:
-        self._elsewhere.update(self._closed)
+        self._earlier_files.update(self._closed)
 
 
 # ── the conversation of one record ───────────────────────────────────────────────────────────────

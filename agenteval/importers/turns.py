@@ -27,7 +27,7 @@ from agenteval.messages.texts import join_texts
 from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
 _NO_TOOLS: Mapping[str, Tool] = {}
-_NOWHERE = CallFreeNames()
+_NO_NAMES = CallFreeNames()
 CUT_OFF = "the recording ends before an answer"
 READ_IT = f"{IMPORTER_REMEDY}; if it contains neither calls nor answers, name it with --no-calls-in"
 _MOST_KEYS = 8
@@ -61,7 +61,7 @@ def parse_conversation(
     warn: OnWarning,
     *,
     tools: Mapping[str, Tool] = _NO_TOOLS,
-    no_calls_in: CallFreeNames = _NOWHERE,
+    no_calls_in: CallFreeNames = _NO_NAMES,
 ) -> ParsedConversation:
     """Parse recorded messages in any known form into turns. ``warn`` is called for whatever was skipped.
 
@@ -91,7 +91,7 @@ def parse_conversation(
         tuple(draft.orphans),
         any(turn.ends_in_calls for turn in finished),
         coverage,
-        frozenset(draft.served),
+        frozenset(draft.provider_tools),
     )
 
 
@@ -219,7 +219,7 @@ class _ConversationDraft:
         self.turns: list[_TurnDraft] = []
         self.policy: list[str] = []
         self.orphans: list[str] = []
-        self.served: set[str] = set()
+        self.provider_tools: set[str] = set()
         self.notes: Counter[str] = Counter()
         self.remarks: dict[str, None] = {}
         self.unread = 0
@@ -295,7 +295,7 @@ class _ConversationDraft:
         if message.calls:
             self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(message.calls)})
             self._ids.update([call.id for call in message.calls])
-            self.served.update([call.name for call in message.calls if call.is_provider_executed])
+            self.provider_tools.update([call.name for call in message.calls if call.is_provider_executed])
 
     def _result(self, message: ParsedMessage) -> None:
         found = self._waiting.take(message.id, message.name)
