@@ -484,7 +484,7 @@ def test_a_trace_of_which_a_part_is_in_another_file_is_not_fully_seen(project: P
     project.write("other.json", json.dumps(exported(other_trace())))
     done = project.call("score", "a.json", "b.json", "--scenarios", "suite.yaml")
     assert done.code == 3
-    assert f"what the trace {T1} holds at a.json:1, in another file" in " ".join(done.all.split())
+    assert f"the part of the trace {T1} at a.json:1, in another file" in " ".join(done.all.split())
     done = project.call("score", "a.json", "other.json", "--no-judge")
     assert "in another file" not in done.all
 
