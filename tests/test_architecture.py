@@ -157,7 +157,7 @@ MANY_ALTERNATIVES = {
     "core.secrets._FOR_INSTRUCTIONS": "a user who asks for the policy: the same",
     "core.secrets._IDENTITY": "how a policy begins: the same",
     "conversation.user_faults._ASSISTANT": "a simulated user who speaks as the agent: the same",
-    "core.call_outcomes._BROKE_OFF": "what clients say of a request whose answer did not come",
+    "core.call_outcomes._INTERRUPTED": "what clients say of a request whose answer did not come",
     "adapters.transport.retry_after._IN_TEXT": "units of time",
     "scoring.judges.quotations._SPEAKER": "whose words a quotation is said to be",
 }

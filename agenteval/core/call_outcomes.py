@@ -1,4 +1,4 @@
-"""Tool calls compared and their results read: are two the same, did one fail, may it have been done."""
+"""Compares tool calls and classifies their results: succeeded, failed, or possibly carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.core.trajectory import ToolCall, ToolResult
 
 
 def json_key(value: Any) -> Any:
-    """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
+    """Return a hashable key that is equal for equal JSON: ``1`` equals ``1.0`` but not ``true``."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -27,15 +27,15 @@ def json_key(value: Any) -> Any:
 
 
 def is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """The same tool with the same arguments, both readable."""
+    """Check whether both calls are of the same tool with the same arguments, both readable."""
     if one.name != other.name or one.args is None or other.args is None:
         return False
-    # What Python calls equal is the same JSON but for true, which is 1.
+    # Values that are equal in Python are the same JSON, except that True equals 1.
     return one.args == other.args and json_key(one.args) == json_key(other.args)
 
 
 def without_arguments(call: ToolCall) -> str:
-    """What stands for the arguments of a call that could not be read, or that nobody recorded."""
+    """Return the text for the arguments of a call that are unreadable or were not recorded."""
     return ARGUMENTS_NOT_KNOWN if call.raw_args is None else f"unreadable: {call.raw_args}"
 
 
@@ -43,7 +43,7 @@ ARGUMENTS_NOT_KNOWN = "arguments not known"
 
 
 def format_call(call: ToolCall) -> str:
-    """``cancel_order(id="A-7")``, the same for calls that are the same."""
+    """Format a call as ``cancel_order(id="A-7")``; equal calls give equal texts."""
     if call.args is None:
         return f"{call.name}({without_arguments(call)})"
     args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
@@ -51,15 +51,15 @@ def format_call(call: ToolCall) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False, sort_keys=True)
+    return json.dumps(_normalize_numbers(value), ensure_ascii=False, sort_keys=True)
 
 
-def _plain(value: Any) -> Any:
-    """With one spelling for numbers that are the same."""
+def _normalize_numbers(value: Any) -> Any:
+    """Return the value with equal numbers in one notation."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_normalize_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -70,16 +70,17 @@ def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
 
 
 class CallOutcome(StrEnum):
-    """What became of a call. ``OPEN``: its result does not tell whether it was carried out."""
+    """The outcome of a call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     OPEN = "open"
+    """The result does not show whether the call was carried out."""
 
 
 def outcome_of(call: ToolCall) -> CallOutcome:
-    """Open without a result, and after an error that may have come later than the act: a timeout, a broken
-    connection, a status of 500 or above."""
+    """Classify a call. The outcome is open if there is no result, or after an error that may have occurred
+    after the action: a timeout, a broken connection, a status of 500 or above."""
     if call.result is None:
         return CallOutcome.OPEN
     if call.result.refused:
@@ -90,8 +91,8 @@ def outcome_of(call: ToolCall) -> CallOutcome:
 
 
 def had_no_effect(call: ToolCall) -> bool:
-    """Whether the result of a call shows that it did not do what it was made for: an error of any kind, or an
-    object in which all is empty, false or nought (``{"changed": 0}``)."""
+    """Check whether the result shows that the call did not achieve its purpose: an error of any kind, or an
+    object whose values are all empty, false or zero (``{"changed": 0}``)."""
     if call.result is None:
         return False
     if call.result.refused or error_of(call.result) is not None:
@@ -101,9 +102,10 @@ def had_no_effect(call: ToolCall) -> bool:
 
 
 def is_clear_success(call: ToolCall) -> bool:
-    """Whether a result says by its form that the call did what it was made for: an object, no error, with a
-    mark of success and nothing that is false or absent beside it. A refusal may stand in words of which code
-    knows nothing (``{"status": "denied"}``, "it has shipped"), or be no answer at all."""
+    """Check whether the form of the result shows that the call achieved its purpose: an object without an
+    error, with a success marker and without a false or null value. A refusal may be worded in a way that code
+    does not recognize (``{"status": "denied"}``, "it has shipped"), or the result may not be an answer at
+    all."""
     if call.result is None or had_no_effect(call):
         return False
     value = decode_result(call.result)
@@ -111,21 +113,21 @@ def is_clear_success(call: ToolCall) -> bool:
         return False
     if any(item is False or item is None for name, item in value.items() if name not in _ERROR_KEYS):
         return False
-    is_marked = any(value.get(name) is True for name in _SUCCESS)
-    return is_marked or str(value.get("status", "")).lower() in _WENT_WELL
+    is_marked = any(value.get(name) is True for name in _SUCCESS_FIELDS)
+    return is_marked or str(value.get("status", "")).lower() in _SUCCESS_STATUSES
 
 
 _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "exception"))
-"""Keys whose absent or false value says that all went well."""
+"""Keys whose null or false value means that there was no error."""
 
 
 def decode_result(result: ToolResult) -> Any:
-    """The value of a result; of a text that is JSON, what it stands for."""
+    """Return the value of a result, decoded if it is JSON text."""
     return parse_or(result.value, result.value) if isinstance(result.value, str) else result.value
 
 
 def is_empty_result(value: Any) -> bool:
-    """Whether all of a value is empty, false or nought: ``{"slots": [], "total": 0}``."""
+    """Check whether everything in a value is empty, false or zero: ``{"slots": [], "total": 0}``."""
     if isinstance(value, dict | list):
         return all(map(is_empty_result, value.values() if isinstance(value, dict) else value))
     return value in (None, "", False, 0)
@@ -135,11 +137,11 @@ def _may_have_been_done(result: ToolResult) -> bool:
     value = decode_result(result)
     if any(_is_failure_of_server(status) for status in _statuses(value)):
         return True
-    return _BROKE_OFF.search(result.text[:_HEAD]) is not None
+    return _INTERRUPTED.search(result.text[:_HEAD]) is not None
 
 
 _HEAD = 2000
-_BROKE_OFF = re.compile(
+_INTERRUPTED = re.compile(
     r"time[ -]?out|timed[ _-]out|deadline[ _-]?exceeded|\betimedout\b|"
     r"connection (?:was )?(?:reset|closed|aborted|lost|dropped|broken|interrupted)|\beconnreset\b|\bepipe\b|"
     r"broken pipe|socket hang ?up|disconnected|incomplete ?read|truncated|"
@@ -147,11 +149,11 @@ _BROKE_OFF = re.compile(
     r"\b(?:http|status|code)(?: (?:error|status|code))*\W{0,3}5\d\d\b|\A\W{0,3}(?:error\W{1,3})?5\d\d\b",
     re.IGNORECASE,
 )
-"""What clients and servers say of a request whose answer did not come, or did not come whole."""
+"""Phrases of clients and servers for a request whose response did not arrive, or not completely."""
 
 
 def _statuses(value: Any, depth: int = 3) -> Iterator[Any]:
-    """Those that an error names, within a few wrappers."""
+    """Yield the statuses that an error names, within a few wrappers."""
     if not isinstance(value, Mapping) or not depth:
         return
     yield from (value[name] for name in (*_HTTP_STATUS, "status", "code") if name in value)
@@ -170,13 +172,13 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 
 def error_of(result: ToolResult | None) -> str | None:
-    """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
-    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text in the
-    form of an exception or of a status line."""
+    """Return the error message of a failed call; ``None`` if it did not fail. A result is an error if it is
+    marked as one, if it is an object that reports one (``error``, ``success: false``) or wraps such an
+    object, or if it is a text in the form of an exception or a status line."""
     if result is None:
         return None
     if result.is_error:
-        return _message(result.value) or "an error"
+        return _error_message(result.value) or "an error"
     value = result.value
     if not isinstance(value, str):
         return _error_or_inner(value) if isinstance(value, Mapping) else None
@@ -187,8 +189,8 @@ def error_of(result: ToolResult | None) -> str | None:
 
 
 def begins_as_error(text: str) -> bool:
-    """Whether a text is an exception as programs print one, or the status of a failed request. What says in
-    plain words that a call failed is for a judge to read."""
+    """Check whether a text has the form of a printed exception or of the status of a failed request. A
+    failure in prose is left to a judge."""
     head = text.strip()[:_LONGEST_NAME]
     status = head.lower().removeprefix("http ")
     is_status = status.startswith(_STATUS_LINES) or status.rstrip(".!") in _REASONS
@@ -199,18 +201,20 @@ _LONGEST_NAME = 160
 _EXCEPTION = re.compile(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
 _STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
 _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
-"""A status alone; one of a single word ("Locked", "Gone") may be what was looked up."""
+"""Reason phrases that count without a code. Those of one word ("Locked", "Gone") are excluded, because they
+may be the value that was looked up."""
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:
-    told = _error_in(value)
-    if told is not None or _WRAPPERS.isdisjoint(value):
-        return told
-    return _inner_error(_inside(value))
+    error = _error_in(value)
+    if error is not None or _WRAPPERS.isdisjoint(value):
+        return error
+    return _inner_error(_unwrapped(value))
 
 
 def _inner_error(inner: Any) -> str | None:
-    """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
+    """Return the error in a wrapped result. Its status is ignored, because it may be the value that was
+    looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
         inner = parse_object_literal(text) if text[:1] == "{" else inner
@@ -218,81 +222,85 @@ def _inner_error(inner: Any) -> str | None:
             return text.strip() if begins_as_error(text) else None
     if not isinstance(inner, Mapping):
         return None
-    told = [inner.get(name) for name in _ERRORS] if len(inner) <= _FEW else []
-    is_told = any(each and str(each).strip().lower() not in _NO_ERROR for each in told)
-    return _message(inner) if is_told or any(inner.get(name) is False for name in _SUCCESS) else None
+    errors = [inner.get(name) for name in _ERROR_FIELDS] if len(inner) <= _MOST_FIELDS else []
+    is_error = any(each and str(each).strip().lower() not in _NO_ERROR for each in errors)
+    return (
+        _error_message(inner)
+        if is_error or any(inner.get(name) is False for name in _SUCCESS_FIELDS)
+        else None
+    )
 
 
-def _inside(value: Mapping[str, Any]) -> Any:
-    """The result proper, where an object holds little else and does not say that all went well; a text only
-    where it cannot be that of a document."""
-    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS):
+def _unwrapped(value: Mapping[str, Any]) -> Any:
+    """Return the wrapped result of an object that holds little else and does not report success. A text is
+    returned only if it cannot be that of a document."""
+    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS_FIELDS):
         return None
-    if str(value.get("status", "")).lower() in _WENT_WELL:
+    if str(value.get("status", "")).lower() in _SUCCESS_STATUSES:
         return None
     name = next((name for name in value if name in _WRAPPERS and value[name]), "")
     inner = value.get(name)
-    is_told = isinstance(inner, str) and name not in _OF_DOCUMENTS
-    return inner if is_told or isinstance(inner, Mapping) else None
+    is_text_result = isinstance(inner, str) and name not in _DOCUMENT_KEYS
+    return inner if is_text_result or isinstance(inner, Mapping) else None
 
 
 _WRAPPERS = frozenset(
     ("result", "response", "output", "data", "body", "tool_result", "tool_response", "return_value")
 )
-_OF_DOCUMENTS = ("data", "body")
+_DOCUMENT_KEYS = ("data", "body")
 _LARGEST_WRAPPER = 3
-_WENT_WELL = frozenset(("success", "ok", "successful", "completed"))
+_SUCCESS_STATUSES = frozenset(("success", "ok", "successful", "completed"))
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:
-    for told in map(value.get, _ERRORS):
-        if told and str(told).strip().lower() not in _NO_ERROR:
-            return _message(value)
-    for told in map(value.get, _ERRORS_ABROAD):
-        if told is not None and _is_error_abroad(told, value):
-            return _message(value)
-    if any(mark is False for mark in map(value.get, _SUCCESS)) or value.get("isError") is True:
-        return _message(value)
-    # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
+    for marker in map(value.get, _ERROR_FIELDS):
+        if marker and str(marker).strip().lower() not in _NO_ERROR:
+            return _error_message(value)
+    for marker in map(value.get, _ERROR_KEYS_ABROAD):
+        if marker is not None and _is_error_abroad(marker, value):
+            return _error_message(value)
+    if any(mark is False for mark in map(value.get, _SUCCESS_FIELDS)) or value.get("isError") is True:
+        return _error_message(value)
+    # A status of "failed" may be that of a looked-up payment; in a small object it is the call's.
     status = str(value.get("status", "")).lower()
     if status in ("error", "failed", "failure") and (
-        len(value) <= 2 or (status == "error" and value.keys() <= _OF_ERRORS)
+        len(value) <= 2 or (status == "error" and value.keys() <= _ERROR_ONLY_FIELDS)
     ):
-        return _message(value)
-    return _message(value) if _is_refused(value) else None
+        return _error_message(value)
+    return _error_message(value) if _is_refused(value) else None
 
 
-_ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
-_SUCCESS = ("success", "ok", "Success")
-_ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
-_MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
+_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_SUCCESS_FIELDS = ("success", "ok", "Success")
+_ERROR_KEYS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
+_MESSAGE_FIELDS_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
 _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
-def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
-    """Whether such a field tells of the call, and not of a machine that was looked at: it is a code, or has a
-    message beside it."""
-    if isinstance(told, Mapping):
-        return bool(told) and len(value) <= _FEW
-    if not isinstance(told, str) or not told.strip() or len(value) > _FEW:
+def _is_error_abroad(marker: Any, value: Mapping[str, Any]) -> bool:
+    """Check whether such a field reports an error of the call rather than of a machine that was looked up: it
+    is a code, or there is a message next to it."""
+    if isinstance(marker, Mapping):
+        return bool(marker) and len(value) <= _MOST_FIELDS
+    if not isinstance(marker, str) or not marker.strip() or len(value) > _MOST_FIELDS:
         return False
-    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGES_ABROAD))
-    return has_message or _ERROR_CODE.fullmatch(told) is not None
+    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGE_FIELDS_ABROAD))
+    return has_message or _ERROR_CODE.fullmatch(marker) is not None
 
 
-_FEW = 4
+_MOST_FIELDS = 4
 
 
-_OF_ERRORS = frozenset(
+_ERROR_ONLY_FIELDS = frozenset(
     (
         "status", "message", "code", "error_code", "errorCode", "detail", "details", "reason", "hint", "type",
         "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
     )
 )  # fmt: skip
-"""What an object holds that tells of nothing but an error."""
+"""Fields of an object that reports nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
-_PLACES = ("url", "endpoint", "host", "site", "path", "service")
-_WENT_WRONG = re.compile(
+_LOOKUP_FIELDS = ("url", "endpoint", "host", "site", "path", "service")
+_FAILURE_WORDS = re.compile(
     r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
     r"bad request|"
     r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",
@@ -301,15 +309,16 @@ _WENT_WRONG = re.compile(
 
 
 def _is_refused(value: Mapping[str, Any]) -> bool:
-    """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
-    if len(value) > 4 or any(map(value.__contains__, _PLACES)):
+    """Check whether a small object is the HTTP response of a failed request rather than one that was looked
+    up."""
+    if len(value) > 4 or any(map(value.__contains__, _LOOKUP_FIELDS)):
         return False
     if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
         return True
     if not any(map(_is_failure, map(value.get, ("status", "code")))):
         return False
-    told = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
-    return _WENT_WRONG.search(told) is not None
+    words = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
+    return _FAILURE_WORDS.search(words) is not None
 
 
 def _is_failure(status: Any) -> bool:
@@ -320,7 +329,7 @@ def _is_failure(status: Any) -> bool:
     return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
 
 
-def _message(value: Any) -> str:
+def _error_message(value: Any) -> str:
     for _ in range(3):
         if not isinstance(value, Mapping):
             break
@@ -333,7 +342,7 @@ def _message(value: Any) -> str:
             "exception",
             "detail",
             "reason",
-            *_MESSAGES_ABROAD,
+            *_MESSAGE_FIELDS_ABROAD,
         )
         inner = next((value[name] for name in names if value.get(name) not in (None, "", True)), None)
         if inner is None:
@@ -343,7 +352,7 @@ def _message(value: Any) -> str:
 
 
 def abbreviate_call(call: ToolCall, limit: int = 300) -> str:
-    """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
+    """Format a call as ``name({"a": 1})``, cut to ``limit`` characters."""
     arguments = (call.raw_args or "") if call.args is None else to_json_or_repr(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -16,8 +16,8 @@ from agenteval.core.score import Severity
 from agenteval.core.value import AlternativeSchema, Count, Number, Text, Texts, Value
 
 
-def _secrets(value: Any) -> Any:
-    """What is wrong with a secret is said without it."""
+def _parse_secrets(value: Any) -> Any:
+    """Check that the value is a list. The error message must not contain a secret."""
     if isinstance(value, list | tuple):
         return value
     raise ValueError('expected a list of texts; write for example ["${INTERNAL_KEY}"]')
@@ -27,7 +27,7 @@ def _is_empty(value: Sized) -> bool:
     return not value
 
 
-def _secret(value: Any) -> str:
+def _parse_secret(value: Any) -> str:
     if isinstance(value, UnknownSecret):
         return str(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -40,89 +40,89 @@ def _secret(value: Any) -> str:
 
 
 KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
-"""What ``type`` is where it is left out, by the option that is written."""
+"""The default of ``type``, by the option that is present."""
 
 
 class AgentConfig(Value):
-    """An agent under test: what is asked of every one. All other keys are options of its adapter, which alone
-    knows and checks them (``AgentAdapter``); those of other packages' adapters are under ``options``."""
+    """An agent under test. The fields are common to all agents. All other keys are options of the agent's
+    adapter, which alone knows and checks them (``AgentAdapter``); options of other packages' adapters are
+    under ``options``."""
 
     model_config = ConfigDict(extra="allow")
 
     MEANT: ClassVar[dict[str, str]] = {"://": "endpoint", ":": "target", "": "name"}
 
     name: Annotated[Text, Field(min_length=1)] = "agent"
-    """Name in reports."""
+    """Name of the agent in reports."""
     type: str | None = None
-    """Kind of agent; target means python, endpoint http, command command."""
+    """Kind of agent; the default follows from the key: target is python, endpoint http, command command."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
-    """Seconds that one request or call may take."""
+    """Timeout of one request or call, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most calls to the agent in any 60 seconds."""
+    """Maximum number of calls to the agent in any 60 seconds."""
     calls: Literal["all", "unseen"] | None = None
-    """Which of its tool calls are seen: all, or unseen; without it a run finds out."""
+    """Which of the agent's tool calls are seen: all, or unseen; default: the run finds out."""
     policy: str | None = None
-    """System prompt or policy of the agent, as text or file, for judges and leak checks."""
+    """System prompt or policy of the agent, as text or a file; judges and leak checks use it."""
     secrets: Annotated[
-        tuple[Annotated[str, BeforeValidator(_secret), AlternativeSchema(type="number")], ...],
-        BeforeValidator(_secrets),
+        tuple[Annotated[str, BeforeValidator(_parse_secret), AlternativeSchema(type="number")], ...],
+        BeforeValidator(_parse_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
-    """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
+    """Texts of at least 4 characters that the agent must never reveal; they are masked in all output."""
     mcp: bool = False
-    """Whether the agent finds the scenario's tools at an MCP server of agenteval's."""
+    """Whether the agent finds the scenario's tools at an MCP server that agenteval runs."""
     options: Annotated[dict[str, Any], AlternativeSchema(type="null")] = {}
-    """Options of another package's adapter."""
+    """Options of an adapter from another package."""
 
     @property
     def adapter_options(self) -> dict[str, Any]:
-        """The options of its adapter, as they were written."""
+        """The options of its adapter, as written."""
         return {**(self.model_extra or {}), **self.options}
 
     @property
     def kind(self) -> str:
-        """The adapter's name; empty when nothing says which."""
-        own = self.adapter_options
-        return self.type or next((kind for key, kind in KIND_BY_KEY.items() if own.get(key)), "")
+        """The adapter's name; empty if nothing determines it."""
+        options = self.adapter_options
+        return self.type or next((kind for key, kind in KIND_BY_KEY.items() if options.get(key)), "")
 
 
 DEFAULT_CONTEXT_TOKENS = 80_000
-"""Tokens that a model is taken to read, unless ``context`` says otherwise."""
+"""The context of a model unless ``context`` sets it."""
 LOCAL_CONTEXT_TOKENS = 8192
-"""Of a model in this process, unless ``extra: {n_ctx: …}`` does; its own maximum may need more memory
-than the machine has."""
+"""The context of a model in this process unless ``extra: {n_ctx: …}`` sets it; its own maximum may need more
+memory than the machine has."""
 PROMPT_OVERHEAD_TOKENS = 5_000
-"""Tokens kept free for the rules, a criterion, what others answered, and the answer."""
+"""Tokens that are reserved for the rules, a criterion, other answers, and the answer."""
 
 
 class ModelConfig(Value):
-    """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
+    """One of agenteval's own models. ``PROVIDER/MODEL`` alone is short for a mapping with ``model``.
 
-    ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
-    """
+    Paths in ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder."""
 
     model: str
     """PROVIDER/MODEL, such as openai/gpt-5-mini."""
     base_url: str | None = None
-    """Address of the provider's API."""
+    """Base URL of the provider's API."""
     api_key_env: str | None = None
-    """Name of the environment variable that holds the key, never the key."""
+    """Name of the environment variable that holds the key, never the key itself."""
     client: Literal["http", "sdk"] | None = None
     """What sends the requests: agenteval (http) or the openai package (sdk)."""
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
-    """Seconds that one request may take."""
+    """Timeout of one request, in seconds."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Seconds that a call may wait for retries and pauses in all."""
+    """Maximum total seconds that a call may wait for retries and pauses."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most requests in any 60 seconds."""
+    """Maximum number of requests in any 60 seconds."""
     tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens in any 60 seconds."""
+    """Maximum number of tokens in any 60 seconds."""
     temperature: Annotated[Number, Field(ge=0)] | None = None
     """Sampling temperature."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens of one reply."""
+    """Maximum number of tokens in one reply."""
     context: Annotated[Count, Field(ge=2000)] | None = None
-    """Tokens that the model can read; longer records are shortened for judges."""
+    """Context window in tokens; longer records are shortened for judges."""
     extra: dict[str, Any] = {}
     """Further keys, merged into each request."""
 
@@ -134,17 +134,17 @@ class ModelConfig(Value):
 
     @property
     def _provider(self) -> Provider:
-        """Of another package's nothing is known here."""
+        """The provider; for one of another package, the defaults."""
         return PROVIDERS.shipped.get(self.provider, Provider())
 
     @property
     def is_by_sdk(self) -> bool:
-        """Whether requests are sent by the ``openai`` package."""
+        """True if the ``openai`` package sends the requests."""
         return self.client == "sdk" or self._provider.sdk_only
 
     @property
     def record_tokens(self) -> int:
-        """How long the record of a conversation may be that it judges: what its context leaves."""
+        """The maximum length of a conversation record that the model judges, given its context."""
         n_ctx = (
             self.extra.get("n_ctx", LOCAL_CONTEXT_TOKENS)
             if self.provider == "local"
@@ -155,7 +155,7 @@ class ModelConfig(Value):
 
     @property
     def name(self) -> str:
-        """The model's name as the provider knows it; it may hold slashes."""
+        """The model's name as the provider knows it; it may contain slashes."""
         return self.model.partition("/")[2]
 
     @field_validator("model")
@@ -175,17 +175,17 @@ class ModelConfig(Value):
     @model_validator(mode="after")
     def _has_its_client(self) -> ModelConfig:
         if self.client == "http" and self._provider.sdk_only:
-            raise ValueError(f"{self.provider} is asked through the openai package only; remove `client`")
+            raise ValueError(f"{self.provider} works only with the openai package; remove `client`")
         if self.client and self._provider.in_process:
-            raise ValueError(f"{self.provider} models are in this process and have no `client`; remove it")
+            raise ValueError(f"{self.provider} models run in this process and have no `client`; remove it")
         return self
 
 
-def _model(value: Any) -> Any:
+def _to_model(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value
 
 
-ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_model)]
+ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_to_model)]
 
 
 class ModelsConfig(Value):
@@ -194,7 +194,7 @@ class ModelsConfig(Value):
     MEANT: ClassVar[dict[str, str]] = {"/": "default"}
 
     default: ModelEntry | None = None
-    """Model of every role that has none of its own."""
+    """Model of every role without its own."""
     user: ModelEntry | None = None
     """Model of the simulated user."""
     judge: ModelEntry | None = None
@@ -207,12 +207,12 @@ class ModelsConfig(Value):
         return chosen or self.default
 
     def key_of(self, role: Literal["user", "judge", "dedup"]) -> str:
-        """The key that names the model of a role."""
+        """Return the key that sets the model of a role."""
         return f"models.{role if getattr(self, role) else 'default'}"
 
     @property
     def all(self) -> tuple[ModelConfig, ...]:
-        """Those that are set."""
+        """The models that are set."""
         return tuple(model for model in (self.default, self.user, self.judge, self.dedup) if model)
 
 
@@ -224,105 +224,109 @@ class Price(Value):
     output: Annotated[Number, Field(ge=0)]
     """US dollars per million output tokens."""
     cached_input: Annotated[Number, Field(ge=0)] | None = None
-    """US dollars per million input tokens that the provider had in its cache; default: as input."""
+    """US dollars per million input tokens from the provider's cache; default: as input."""
 
 
 class Allowance(Value):
-    """How much may be spent. ``None``: no limit."""
+    """Limits of spending; ``None`` means no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
-    """Most calls."""
+    """Maximum number of calls."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
-    """Most tokens, in and out."""
+    """Maximum number of tokens, input and output."""
     max_cost: Annotated[Number, Field(gt=0)] | None = None
-    """Most US dollars."""
+    """Maximum cost in US dollars."""
 
     @property
     def limits(self) -> dict[str, int | float]:
-        """Those that are set, by name."""
-        named = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
-        return {name: limit for name, limit in named.items() if limit is not None}
+        """The limits that are set, by name."""
+        limits = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     def __bool__(self) -> bool:
         return bool(self.limits)
 
 
 class RolesBudgetConfig(Value):
-    """What each role may spend by itself."""
+    """The separate budgets of the roles."""
 
     agent: Allowance = Allowance()
-    """What the agent under test may spend."""
+    """Limits for the agent under test."""
     user: Allowance = Allowance()
-    """What the simulated user may spend."""
+    """Limits for the simulated user."""
     judge: Allowance = Allowance()
-    """What the judges may spend."""
+    """Limits for the judges."""
     dedup: Allowance = Allowance()
-    """What the grouping of findings may spend."""
+    """Limits for the grouping of findings."""
 
 
 class BudgetConfig(Allowance):
-    """Where a run stops, and where the calls of one role do."""
+    """The limits at which a run stops, and those at which the calls of one role stop."""
 
     by_role: RolesBudgetConfig = RolesBudgetConfig()
-    """Limits of single roles, at which the calls of that role stop."""
+    """Limits of single roles; at a limit, the calls of that role stop."""
 
     def allowance_for(self, role: str) -> Allowance:
-        """What a role may spend by itself."""
-        own = getattr(self.by_role, role, None)
-        return own if isinstance(own, Allowance) else Allowance()
+        """Return the separate budget of a role."""
+        allowance = getattr(self.by_role, role, None)
+        return allowance if isinstance(allowance, Allowance) else Allowance()
 
     @property
     def roles(self) -> dict[str, Allowance]:
-        """The roles that have limits of their own."""
-        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.allowance_for(role))}
+        """The roles that have a budget of their own."""
+        return {
+            role: allowance
+            for role in RolesBudgetConfig.model_fields
+            if (allowance := self.allowance_for(role))
+        }
 
     def __bool__(self) -> bool:
         return bool(self.limits or self.roles)
 
 
 class DeadlinesConfig(Value):
-    """How long things may take; the whole run by the clock. ``None``: no limit."""
+    """Time limits; that of the run is wall-clock time. ``None`` means no limit."""
 
     turn_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that a turn may take, waiting for limits and retries left out."""
+    """Maximum seconds of a turn, not counting waits for limits and retries."""
     sample_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that a conversation may take, waiting for limits and retries left out."""
+    """Maximum seconds of a conversation, not counting waits for limits and retries."""
     run_s: Annotated[Number, Field(gt=0)] | None = None
-    """Seconds that the whole run may take."""
+    """Maximum seconds of the whole run."""
 
 
 def _names(value: Any) -> Any:
     return (value,) if isinstance(value, str) and value != "all" else value
 
 
-def _all(value: Any) -> Any:
+def _none_for_all(value: Any) -> Any:
     return None if value == "all" else value
 
 
 class ReporterChoice(Value):
-    """``NAME`` or ``NAME=PATH``; without a path the reporter chooses its place."""
+    """A reporter, written as ``NAME`` or ``NAME=PATH``; without a path the reporter chooses one."""
 
     name: str
     """Name of the reporter."""
     path: str | None = None
-    """File that it writes; without it the reporter chooses."""
+    """Output file; by default the reporter chooses one."""
 
     SHORT_FORM: ClassVar[str] = "a name"
 
 
 class GatesConfig(Value):
-    """Rules over repeated runs, by name, as they were written: what each one takes is said, and checked, by
-    its object (``agenteval.verdict.run_gates``). Any of them replaces "every sample passes"."""
+    """Rules over repeated runs, by name, as written. The gate objects (``agenteval.verdict.run_gates``)
+    define and check what each rule accepts. Any of them replaces "every sample passes"."""
 
     model_config = ConfigDict(extra="allow")
 
     @property
     def configured_gates(self) -> dict[str, Any]:
-        """Those that are asked for."""
+        """The rules that are set."""
         return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
     def without(self, names: Iterable[str]) -> GatesConfig:
-        """As if these were not asked for."""
+        """Return the configuration without these gates."""
         return self.model_copy(update=dict.fromkeys(names))
 
     def __bool__(self) -> bool:
@@ -330,19 +334,19 @@ class GatesConfig(Value):
 
 
 class JudgeConfig(Value):
-    """How judges are asked."""
+    """How judges are called."""
 
     corroborate: bool = True
-    """Whether a verdict that would fail something is asked again, to be refuted."""
+    """Whether a verdict that would fail something needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
-    """What becomes of a conversation whose judge failed: undecided, or judged without it (skip)."""
+    """Result of a conversation whose judge failed: undecided, or decided without it (skip)."""
     calls: Literal["separate", "shared"] = "separate"
-    """separate: a call for each score and criterion; shared: one call for several."""
+    """separate: one call per score and criterion; shared: one call for several."""
 
 
 class AcceptedFailure(Value):
-    """A failure that is known and accepted for a while: an entry of the accept list. ``expires`` is the last
-    day on which it is accepted (``2026-12-31``, UTC); ``where`` is the line that wrote it."""
+    """A known failure that is accepted for a while: an entry of the accept list. ``expires`` is the last day
+    on which it is accepted (``2026-12-31``, UTC); ``where`` is the line of the entry."""
 
     fingerprint: Text
     owner: Annotated[Text, Field(min_length=1)]
@@ -370,13 +374,12 @@ class AcceptedFailure(Value):
             raise ValueError(f"'{value}' is not a date; write it as 2026-12-31") from None
 
     def holds_on(self, day: str) -> bool:
-        """``day``: ISO 8601, which sorts as text."""
+        """Check whether the failure is accepted on ``day`` (ISO 8601, which sorts as text)."""
         return day <= self.expires
 
 
 class ProfileSelection(Value):
-    """What a profile says beside keys of the configuration: what it runs, as the command line does, whose
-    options are over it."""
+    """The part of a profile that selects what runs. Options of the command line take precedence."""
 
     tags: Texts = ()
     """Run only scenarios with one of these tags, as --tag."""
@@ -394,7 +397,7 @@ _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
 DEFAULT_MAX_TURNS = 8
-"""Of a conversation with a simulated user."""
+"""The default maximum of turns in a conversation with a simulated user."""
 
 
 class Config(Value):
@@ -403,77 +406,77 @@ class Config(Value):
     agent: AgentConfig | None = None
     """The agent under test."""
     agents: dict[str, AgentConfig] = {}
-    """Further agents by name; a scenario picks one with agent."""
+    """Further agents by name; a scenario selects one with agent."""
     compare: tuple[AgentConfig, ...] = ()
-    """Agents to run side by side: whole agents, or overrides of agent."""
+    """Agents to compare side by side: whole agents, or overrides of agent."""
     models: ModelsConfig = ModelsConfig()
-    """agenteval's own models by role, never the agent's."""
+    """agenteval's own models by role; never the agent's model."""
     epochs: Epochs | None = None
     """Conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
     max_turns: Annotated[Count, Field(ge=1)] = DEFAULT_MAX_TURNS
-    """Most turns of a simulated user in a conversation."""
+    """Maximum number of turns of a simulated user in a conversation."""
     concurrency: Annotated[Count, Field(ge=1)] = 20
-    """Calls of agenteval's own models at the same time."""
+    """Maximum number of concurrent calls to agenteval's own models."""
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
-    """Conversations at the same time; default: concurrency."""
+    """Maximum number of concurrent conversations; default: concurrency."""
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
-    """What is judged: all, or a list of names; [] judges criteria alone."""
+    """Metrics to judge: all, or a list of names; [] judges only criteria."""
     custom_metrics: Texts = ()
-    """Metrics of your own: path/to/rubric.md, file.py:Class or module:Class."""
-    detectors: Annotated[Texts | None, BeforeValidator(_all)] = None
-    """Detectors that run: all, or a list of names; [] runs none."""
+    """Your own metrics: path/to/rubric.md, file.py:Class or module:Class."""
+    detectors: Annotated[Texts | None, BeforeValidator(_none_for_all)] = None
+    """Detectors to run: all, or a list of names; [] runs none."""
     thresholds: Thresholds = {}
-    """Lowest acceptable values of each scenario, by metric."""
+    """Lowest acceptable values for each scenario, by metric."""
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
-    """Severity from which a finding fails its conversation."""
+    """Lowest severity of a finding that fails its conversation."""
     severities: dict[str, Severity] = {}
-    """Severities of labels, over the built-in table."""
+    """Severities by label; they override the built-in table."""
     severity_from: Literal["table", "model"] = "table"
-    """table; or model: a model's proposal can raise a severity by one level."""
+    """table; or model: a model's proposal may raise a severity by one level."""
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
-    """Share of conversations that may end inconclusive; default: 0, with epochs: {max} 0.05."""
+    """Share of conversations that may be inconclusive; default: 0, with epochs: {max} 0.05."""
     accepted: Text | None = None
-    """File of known failures that fail nothing for a while."""
+    """File of known failures that are accepted for a while."""
     judge: JudgeConfig = JudgeConfig()
-    """How judges are asked."""
+    """How judges are called."""
     prompts: dict[str, Text] = {}
-    """Files of your own in place of shipped prompts."""
+    """Your own files that replace shipped prompts."""
     gates: GatesConfig = GatesConfig()
     """Rules over repeated runs, and bounds on numbers."""
     budget: BudgetConfig = BudgetConfig()
-    """Where a run stops: calls, tokens, US dollars."""
+    """Limits at which a run stops: calls, tokens, US dollars."""
     deadlines: DeadlinesConfig = DeadlinesConfig()
-    """Seconds that a turn, a conversation and the run may take."""
+    """Time limits of a turn, a conversation and the run."""
     prices: dict[str, Price] = {}
     """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False
-    """Whether replies of models are cached, or the folder of the cache."""
+    """Whether replies of models are cached; or the folder of the cache."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     """What happens when the agent calls a tool that the scenario does not answer."""
     now: Text | None = None
     """Date and time that simulated users and judges are given."""
     include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
-    """Patterns of scenario files, from this file's folder."""
+    """Patterns of scenario files, relative to this file's folder."""
     exclude: Texts = ()
-    """Patterns of files to leave out; a folder with everything below it."""
+    """Patterns of files to leave out; a folder excludes everything below it."""
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     """Reports to write: NAME or NAME=PATH."""
     seed: Annotated[Count, Field(ge=0)] = 0
-    """Seed of the run."""
+    """Random seed of the run."""
     on_undecided: Literal["fail", "neutral"] = "fail"
-    """Exit code of an undecided run: fail ends with 3, neutral with 0."""
+    """Exit code of an undecided run: fail is 3, neutral is 0."""
     code_only: bool = False
     """Whether only checks in code run, so that no model is needed."""
     profiles: Annotated[dict[str, dict[str, Any]], AlternativeSchema(type="null")] = {}
-    """Named overrides of this file, chosen by --profile; null removes a key."""
+    """Named overrides of this file, selected by --profile; null removes a key."""
 
-    # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.
+    # The chosen profile and its selection: after merging, ``profiles`` is empty.
     profile: str = ""
     selection: ProfileSelection = ProfileSelection()
-    # What the file that ``accepted`` names says.
+    # The content of the file that ``accepted`` names.
     accepted_failures: tuple[AcceptedFailure, ...] = ()
-    # Where things were written, for messages and the gate table; not part of the file. ``origins``
-    # names the variable or flag that set a key.
+    # The places of keys, for messages and the gate table; not part of the file. ``origins`` names the
+    # variable or flag that set a key.
     source: str = ""
     root: str = "."
     lines: dict[str, int] = {}
@@ -487,7 +490,7 @@ class Config(Value):
     @field_validator("cache")
     @classmethod
     def _is_a_folder(cls, value: bool | str) -> bool | str:
-        # In YAML 1.2 `no` is a text: it must not switch the cache on, with a folder of that name.
+        # In YAML 1.2 `no` is a string: it must not enable the cache in a folder of that name.
         if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
             raise ValueError(f"'{value}' is not a folder; write true, false or a path such as ./cache")
         return value
@@ -503,12 +506,12 @@ class Config(Value):
 
     @property
     def all_agents(self) -> tuple[AgentConfig, ...]:
-        """Every agent that is written down."""
+        """Every agent in the configuration."""
         return (*([self.agent] if self.agent else []), *self.agents.values(), *self.compare)
 
     def where(self, path: str) -> str:
-        """``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
-        ``default`` where nobody wrote it."""
+        """Return ``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
+        ``default`` if nothing did."""
         while path:
             if path in self.origins:
                 return self.origins[path]
@@ -518,7 +521,7 @@ class Config(Value):
         return "default"
 
     def place(self, path: str) -> Place:
-        """The same with the column, where a file says it."""
+        """Return the same with the column, if it comes from a file."""
         while path and path not in self.origins and path not in self.lines:
             path = path.rpartition(".")[0]
         if path in self.origins or path not in self.lines:
@@ -526,18 +529,19 @@ class Config(Value):
         return Place(self.source, self.lines[path], self.columns.get(path, 0))
 
     def is_by_flag(self, key: str) -> bool:
-        """Whether the command line set it."""
+        """Check whether the command line set the key."""
         return self.origins.get(key, "").startswith("--")
 
 
 def parse_reporter(text: str) -> ReporterChoice:
-    """``json`` or ``json=out.json``."""
+    """Parse ``json`` or ``json=out.json``."""
     name, _, path = text.partition("=")
     return ReporterChoice(name=name.strip(), path=path.strip() or None)
 
 
 def deep_merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """``high`` over ``low``: mappings are merged deeply, all else (lists too) is replaced."""
+    """Merge ``high`` over ``low``: mappings are merged recursively, everything else (including lists) is
+    replaced."""
     merged = dict(low)
     for key, value in high.items():
         below = merged.get(key)

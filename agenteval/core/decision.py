@@ -1,4 +1,4 @@
-"""What the gates say: the verdict of a run and of all its parts."""
+"""The verdict of a run and of all its parts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,20 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
-"""What decides a gate that lacks conversations which were not held, or were lost."""
-RERUN_AFTER_FIX = f"agenteval doctor says what is wrong; once that is mended, {RERUN_FAILED}"
-"""The same where to play them again would bring the same: no access, no such host, a judge that fails."""
+"""The commands that decide a gate without some conversations, which were not run or were lost."""
+RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
+"""The same if a repetition would fail in the same way: no access, no such host, a judge that fails."""
 REPORTED = "reported"
-"""The verdict of a log of which nothing is expected, and that no gate held against anything."""
+"""The verdict of a log without expectations that no gate evaluated."""
 EVERY_SAMPLE = "every sample passes"
-"""The gate of a run that has none over repeated runs."""
+"""The gate of a run without gates over repeated runs."""
 TOLERANCE = "fault_tolerance"
-"""The gate of lost samples: a row for the run, and one for each scenario that lost more than any may."""
+"""The gate of lost samples: one row for the run, and one for each scenario that lost more than allowed."""
 
 
 @dataclass(frozen=True)
 class GateRow:
-    """One line of "what gated this run": a rule, its value and bound, what it is based on, its place.
-
-    ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
-    threshold. ``resolution``: of one that is not decided, what to write or to run so that it may be."""
+    """One line of "what gated this run": a rule, its value and bound, what it is based on, and its place."""
 
     name: str
     value: float | str | None
@@ -36,58 +33,65 @@ class GateRow:
     where: str
     verdict: Verdict
     scenario: str = ""
+    """Empty for a rule over the whole run, like ``agent``."""
     agent: str = ""
     metric: str = ""
+    """Empty for a rule that is not a threshold."""
     resolution: str = ""
+    """For an undecided rule, what to write or run so that it can be decided."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn; ``metric`` of
-    a threshold. ``fingerprints``: the failures of a sample that it tells of (see ``fingerprints``), and
-    ``covers``: what each of them covers, in words."""
+    """A broken or undecided rule of a scenario."""
 
     name: str
     detail: str
+    """What happened, as a sentence."""
     where: str
     verdict: Verdict = Verdict.FAILED
     epoch: int | None = None
     turn: int | None = None
     metric: str = ""
+    """The metric of a threshold; empty for other rules."""
     fingerprints: tuple[str, ...] = ()
+    """The failures of the sample that it reports (see ``fingerprints``)."""
     covers: tuple[str, ...] = ()
+    """What each fingerprint covers, in words."""
 
 
 @dataclass(frozen=True)
 class SampleDecision:
-    """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``,
-    ``undecided`` (what a rule is based on is not known) or ``None`` (a sample that passed, or that failed an
-    expectation). ``accepted``: broken rules that do not count, since the accept list knows their
-    failures."""
+    """The verdict of one sample."""
 
     verdict: Verdict
     fault: str | None = None
+    """``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``, ``undecided``
+    (the basis of a rule is unknown) or ``None`` (the sample passed, or failed an expectation)."""
     violations: tuple[Violation, ...] = ()
     accepted: tuple[Violation, ...] = ()
+    """Broken rules that do not count, because their failures are on the accept list."""
 
 
 class AcceptedState(StrEnum):
-    """``UNUSED``: in force, and not met in this run."""
+    """The state of an entry of the accept list."""
 
     IN_FORCE = "accepted"
     EXPIRED = "expired"
     UNUSED = "not met"
+    """In force, but its failure did not occur in this run."""
 
 
 @dataclass(frozen=True)
 class AcceptedUse:
-    """An entry of the accept list, and in how many ``samples`` of this run its failure was met.
-    ``elsewhere``: a scenario that met it, and is not the one that the entry names."""
+    """An entry of the accept list and its use in this run."""
 
     entry: AcceptedFailure
     state: AcceptedState
     samples: int = 0
+    """The number of samples in which the failure occurred."""
     elsewhere: str = ""
+    """A scenario with the failure that is not the one the entry names."""
 
 
 @dataclass(frozen=True)
@@ -98,31 +102,33 @@ class ScenarioDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
-
-    ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
-    that showed only while running (exit code 2). ``accepted``: what became of the accept list.
-    ``without_scenarios``: of a log of which nothing is expected; ``is_reported``: of such a log, no
-    conversation decides by itself, and what nothing gates has not passed."""
+    """The verdict of a run, and of all its parts."""
 
     verdict: Verdict
     exit_code: int
     gates: tuple[GateRow, ...]
     samples: Mapping[SampleKey, SampleDecision]
     scenarios: Mapping[tuple[str, str], ScenarioDecision]
+    """The decisions by (scenario id, agent)."""
     ungated: tuple[str, ...] = ()
+    """What was judged or measured and gates nothing."""
     author_errors: tuple[str, ...] = ()
+    """Mistakes of the author that showed only while running (exit code 2)."""
     accepted: tuple[AcceptedUse, ...] = ()
+    """How the entries of the accept list were used."""
     without_scenarios: bool = False
+    """True for a log without expectations."""
     is_reported: bool = False
+    """True for such a log if no conversation decides anything by itself; without a gate, it has then not
+    passed."""
 
     @property
     def verdict_label(self) -> str:
-        """The verdict for a reader: ``reported`` where nothing was to pass."""
+        """The verdict for a reader: ``reported`` if nothing had to pass."""
         return REPORTED if self.is_reported and self.verdict is Verdict.PASSED else self.verdict.value
 
     def tolerates_losses(self, scenario: str, agent: str) -> bool:
-        """Whether the inconclusive samples of a scenario × agent decide nothing."""
+        """Check whether the inconclusive samples of a scenario × agent are within the tolerance."""
         rows = [row for row in self.gates if row.name == TOLERANCE]
         rows = [row for row in rows if (row.scenario, row.agent) in (("", ""), (scenario, agent))]
         return bool(rows) and all(row.verdict is Verdict.PASSED for row in rows)

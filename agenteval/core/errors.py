@@ -5,17 +5,16 @@
     AgentevalError                       exit code, problems with a place and a remedy
     ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
     │  ├─ NothingSelectedError exit 5    the filters left no scenario
-    │  └─ MissingFactError               a check needs a fact that the simulated user is not given
+    │  └─ MissingFactError               a check needs a fact that the simulated user does not have
     ├─ AgentError              a result  the agent under test broke; the sample fails
     │  └─ AfterAnswerError               … after an answer, whose turn it is charged to
-    └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
-       ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
+    └─ InfrastructureError     exit 3    agenteval, the network or a provider; the sample is inconclusive
+       ├─ SimulatorError                 the simulated user did not act as a user
        ├─ RequestSkippedError            a judge that had failed on every call was not asked
        │  └─ BudgetError                 the budget is used up, so the call was not made
-       └─ UnreadableReplyError           a model's answer had not the asked shape; carries the raw text
+       └─ UnreadableReplyError           a model's answer had the wrong shape; carries the raw text
 
-``ToolError`` stands apart: a mock raises it to hand the agent an error result.
-"""
+``ToolError`` is separate: a mock raises it to give the agent an error result."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ class Place(NamedTuple):
 
 
 def parse_place(where: str) -> Place:
-    """``file:line`` read back into a ``Place``."""
+    """Parse ``file:line`` into a ``Place``."""
     path, _, line = where.rpartition(":")
     return Place(path, int(line)) if line.isdigit() else Place(where)
 
@@ -52,13 +51,13 @@ class Problem(NamedTuple):
     what: str
     """What is wrong."""
     remedy: str = ""
-    """What to do about it; empty if that is plain."""
+    """What to do about it; empty if that is obvious."""
     place: Place | None = None
-    """Where it is, if that is known."""
+    """Where it is; ``None`` if unknown."""
 
     @property
     def order(self) -> tuple[int, int]:
-        """By what the mistakes of a file are sorted: line and column."""
+        """The sort key of mistakes in a file: line and column."""
         return (self.place.line, self.place.column) if self.place else (0, 0)
 
     def __str__(self) -> str:
@@ -67,12 +66,12 @@ class Problem(NamedTuple):
 
 
 REMEDY = " — "
-"""Stands before what to do about a mistake, wherever a message names both."""
+"""Separates a mistake from its remedy in every message that has both."""
 
 
 def split_remedy(text: str) -> tuple[str, str]:
-    """A message as what it is about and what to do (empty if it names nothing), as ``Problem`` joins them. A
-    quotation after the dash is none."""
+    """Split a message into what it is about and what to do (empty if it has no remedy), as ``Problem`` joins
+    them. A quotation after the dash is not a remedy."""
     what, _, remedy = text.partition(REMEDY)
     return (text, "") if remedy.startswith('"') else (what, remedy)
 
@@ -83,26 +82,26 @@ class Mistake(NamedTuple):
     what: str
     """What is wrong."""
     remedy: str = ""
-    """What to do about it; empty if that is plain."""
+    """What to do about it; empty if that is obvious."""
     path: tuple[str | int, ...] = ()
-    """The keys and positions that lead to it, within what was looked at."""
+    """The keys and positions that lead to it within the checked value."""
 
 
 class AgentevalError(Exception):
     """Base of all errors that agenteval raises on purpose."""
 
     exit_code = 3
-    """Of a command that it ends."""
+    """The exit code of a command that this error ends."""
     seen: Any = None
-    """What an agent had reported of its turn before it broke (an ``AgentReply``): evidence, of which nothing
-    is answered or carried out."""
+    """What an agent had reported of its turn before it broke (an ``AgentReply``). It is evidence only: its
+    calls are not answered."""
 
 
 class AuthorError(AgentevalError):
-    """The author's mistake."""
+    """A mistake of the author."""
 
     exit_code = 2
-    """Of a command that it ends."""
+    """The exit code of a command that this error ends."""
     problems: tuple[Problem, ...]
     """Every problem found, so that one run shows them all."""
 
@@ -113,7 +112,7 @@ class AuthorError(AgentevalError):
 
 @contextmanager
 def locate_errors(place: Place) -> Iterator[None]:
-    """Gives the author's mistakes that are raised within the place, those that have none of their own."""
+    """Add the place to author errors raised in this context that have none."""
     try:
         yield
     except AuthorError as error:
@@ -122,14 +121,15 @@ def locate_errors(place: Place) -> Iterator[None]:
 
 
 class NothingSelectedError(AuthorError):
-    """No scenario is left to run. Not a pass: a CI that runs nothing must not be green."""
+    """No scenario is left to run. This is not a pass, because a CI job that runs nothing must not succeed."""
 
     exit_code = 5
 
 
 class MissingFactError(AuthorError):
-    """The agent asked the simulated user for what a check needs, and nothing tells it: its sample is
-    inconclusive, by the author. ``usage``: what the question cost (a ``trajectory.Usage``)."""
+    """The agent asked the simulated user for a fact that a check needs and that the user does not have. The
+    sample is inconclusive by the author's fault. ``usage`` is the cost of the question (a
+    ``trajectory.Usage``)."""
 
     def __init__(self, problem: Problem, *, usage: Any = None) -> None:
         self.usage = usage
@@ -137,7 +137,7 @@ class MissingFactError(AuthorError):
 
 
 class AgentError(AgentevalError):
-    """The agent under test broke: its sample fails."""
+    """The agent under test broke; its sample fails."""
 
     kind: str
     """``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
@@ -149,19 +149,19 @@ class AgentError(AgentevalError):
 
 
 class AfterAnswerError(AgentError):
-    """The agent broke after an answer, before it was asked again. The turn of that answer is charged with it;
-    nothing that it answers from then on can be trusted."""
+    """The agent broke after an answer, before the next message. The fault is charged to the turn of that
+    answer, and nothing that the agent answers afterwards can be trusted."""
 
     def __init__(self, message: str, *, kind: str = "protocol", seen: Any = None) -> None:
         super().__init__(message, kind=kind, seen=seen)
 
 
 class InfrastructureError(AgentevalError):
-    """A fault that is not the agent's: its sample is inconclusive."""
+    """A fault that is not the agent's; its sample is inconclusive."""
 
     is_final: bool
-    """To try once more would bring the same (access, a name, a certificate), might carry out twice what was
-    sent, or would forget what the agent may have done where nobody saw it."""
+    """True if a retry would fail in the same way (access, a name, a certificate), might repeat an action, or
+    would hide unseen actions of the agent."""
 
     def __init__(self, message: str, *, seen: Any = None, is_final: bool = False) -> None:
         self.seen = seen
@@ -170,9 +170,8 @@ class InfrastructureError(AgentevalError):
 
 
 class SimulatorError(InfrastructureError):
-    """The simulated user did not behave as a user, twice, or its model gave no message that could be used:
-    its sample is inconclusive. ``said`` is what was refused, ``usage`` what it cost (a
-    ``trajectory.Usage``)."""
+    """The simulated user twice failed to act as a user, or its model gave no usable message; the sample is
+    inconclusive. ``rejected_text`` is the rejected message, ``usage`` its cost (a ``trajectory.Usage``)."""
 
     def __init__(self, message: str, *, rejected_text: str = "", usage: Any = None) -> None:
         self.rejected_text = rejected_text
@@ -181,22 +180,22 @@ class SimulatorError(InfrastructureError):
 
 
 class RequestSkippedError(InfrastructureError):
-    """A judge had failed on every call before this one, which was not made."""
+    """A call was not made because the judge had failed on every call before it."""
 
 
 class BudgetError(RequestSkippedError):
-    """The budget is used up: the call was not made, and its sample is inconclusive."""
+    """A call was not made because the budget is used up; its sample is inconclusive."""
 
 
 class UnreadableReplyError(InfrastructureError):
-    """A model answered, and what it said cannot be used."""
+    """A model's answer cannot be used."""
 
     raw: str
-    """The beginning of what it said."""
+    """The beginning of the answer."""
     usage: Any
-    """What it cost (a ``Usage``); ``None``: not known."""
+    """Its cost (a ``Usage``); ``None`` if unknown."""
     is_flawed: bool
-    """It had the asked shape, and was wrong in another way."""
+    """True if it had the requested shape but was wrong in another way."""
 
     def __init__(
         self,
@@ -214,18 +213,19 @@ class UnreadableReplyError(InfrastructureError):
 
 
 class ToolError(Exception):
-    """Raised by a mock written in Python: the agent gets ``{"error": message}`` as the result."""
+    """Raised by a mock in Python to return ``{"error": message}`` to the agent."""
 
 
 def innermost(error: BaseException) -> str:
-    """The class and the message of an exception, or of the first one in a group."""
+    """Return the class and the message of an exception, or of the first one in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the nearest known name, else the list of them (empty if none)."""
+    """Return ``did you mean 'x'?`` for the nearest known name, or else the list of known names (empty if
+    there are none)."""
     from difflib import get_close_matches
 
     names = sorted(set(known))

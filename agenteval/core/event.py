@@ -1,4 +1,4 @@
-"""What a run tells while it runs. The journal is these, a line each; all reports fold over them."""
+"""The events of a run. A journal consists of them, one per line, and all reports are folds over them."""
 
 from __future__ import annotations
 
@@ -14,53 +14,62 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
 SCHEMA_VERSION = 8
-"""Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
+"""The version of the journal. It is raised whenever the meaning or place of a field changes; a journal of
+another version is refused."""
 
 
 class Baseline(Value):
-    """The run that this one is compared with: by agent and scenario, whether each epoch succeeded (``None``:
-    not known), of the scenarios that are the same in both runs. ``changed``: by agent and scenario, what is
-    not the same; what is in neither is new. ``gone``: scenarios that this run no longer has. ``reached``: of
-    those that are the same, the ones whose goal was reached at least once. ``effort``: by agent and scenario,
-    what each conversation took (tokens, latency …), as far as that is known."""
+    """The run that this one is compared with."""
 
     run_id: str
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
+    """By agent and scenario, whether each epoch succeeded (``None`` if unknown). Only scenarios that are the
+    same in both runs are listed."""
     changed: dict[str, dict[str, str]] = {}
+    """By agent and scenario, what differs between the runs. A scenario that is in neither mapping is new."""
     gone: tuple[str, ...] = ()
+    """Scenarios that this run no longer has."""
     reached: tuple[str, ...] = ()
+    """Unchanged scenarios whose goal was reached at least once."""
     effort: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {}
+    """By agent and scenario, the tokens, latency and so on of each conversation, as far as known."""
 
 
 class RunStarted(Value):
-    """The first event. ``config`` is what the file said, without secrets; ``plan`` what applies.
-    ``started_at`` is ISO 8601 in UTC. ``prompts``: a hash of each prompt by name. ``baseline``: of
-    ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be prepared
-    as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the run rests
-    on beyond scenarios and prompts. ``commit``: of the repository, empty if it is not known; ``dirty``: files
-    had changed since. ``no_baseline``: why ``--baseline merge-base`` found none."""
+    """The first event of a run."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
     run_id: str
     started_at: str
+    """ISO 8601 in UTC."""
     commit: str = ""
+    """The commit of the repository; empty if unknown."""
     dirty: bool = False
+    """True if files had changed since the commit."""
     no_baseline: str = ""
+    """Why ``--baseline merge-base`` found no baseline."""
     config: Config
+    """The configuration as written, without secrets."""
     plan: Plan
+    """What applies in this run."""
     scenarios: tuple[Scenario, ...]
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}
+    """A hash of each prompt, by name."""
     baseline: Baseline | None = None
+    """The run that ``--baseline`` names."""
     command: tuple[str, ...] = ()
     request: dict[str, Any] = {}
+    """The command line's request: everything that is needed to prepare a resumed run in the same way. Empty
+    if the run cannot be resumed."""
     sources: dict[str, str] = {}
+    """A hash of each file that the run depends on, other than scenarios and prompts."""
 
     @property
     def is_selection(self) -> bool:
-        """Whether the command line chose some of the scenarios: what else there is was not asked for. That
-        it chose an agent for all of them is no such choice."""
+        """True if the command line selected some of the scenarios, so that the others were not requested.
+        Choosing an agent for all of them is not a selection."""
         asked = self.request
         filters = {**(asked.get("filters") or {}), "agent": None}
         return bool(
@@ -69,15 +78,16 @@ class RunStarted(Value):
 
 
 class RunResumed(Value):
-    """A run that had been cut off goes on. What was said of its end, and of its issues, no longer holds; what
-    was said of samples does, until they are started anew. ``budget``: as it is now."""
+    """A run that had been cut off continues. Earlier events about its end and its issues no longer apply;
+    those about samples do until a sample starts again."""
 
     type: Literal["run_resumed"] = "run_resumed"
     at: str
     budget: BudgetConfig = BudgetConfig()
+    """The budget as it is now."""
 
 
-# What is as it mostly is, is not written: in a large suite there are thousands of these.
+# Defaults are not written, because a large suite has thousands of these.
 
 
 def _is_none(value: object) -> bool:
@@ -97,18 +107,19 @@ def _is_empty(value: dict[str, Any] | str) -> bool:
 
 
 class SampleStarted(Value):
-    """The sample begins; or begins anew, when a run goes on, or when its conversation was lost
-    (``SampleFinished.again``). ``scenario``: of a recorded conversation, which is known only when it has been
-    read; ``rules``: what applies to it, where that is not the plan's ``default``."""
+    """A sample starts, or starts again because the run was resumed or the conversation was lost
+    (``SampleFinished.again``)."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
     rules: Annotated[ScenarioRules | None, Field(exclude_if=_is_none)] = None
+    """The rules of the sample; ``None`` if they are the plan's ``default``."""
     scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
+    """The scenario of a recorded conversation, which is known only once it has been read."""
 
 
 class TurnFinished(Value):
-    """Turn ``index`` (from 0) is whole."""
+    """Turn ``index`` (from 0) is complete."""
 
     type: Literal["turn_finished"] = "turn_finished"
     key: SampleKey
@@ -117,48 +128,53 @@ class TurnFinished(Value):
 
 
 class Scored(Value):
-    """What a scorer said; ``turn`` is ``None`` for the scope "conversation"."""
+    """The result of a scorer."""
 
     type: Literal["scored"] = "scored"
     key: SampleKey
     turn: int | None
+    """The turn (from 0); ``None`` for the scope "conversation"."""
     items: tuple[ScoreItem, ...]
 
 
 class ModelAsked(Value):
-    """A judge, or the grouping (``key`` is ``None``), was asked by a model call, and answered, or failed to
-    (``error``). No report is made of it. ``turn`` counts from 0, ``None``: the whole. ``model``: who answers.
-    ``record``: with how many characters of the ``prompt`` other requests begin, too.
+    """A call to a judge or to the grouping model. Reports ignore it.
 
-    A file of its own keeps this for people who look at one conversation. The journal keeps the answers that
-    may be taken again, for who judges the run anew. ``hash``: of all that such an answer may depend on: the
-    model, prompts, record, the answer's shape, epoch."""
+    A separate file keeps these events for people who inspect a conversation. The journal keeps only the
+    answers that may be reused when the run is judged again."""
 
     type: Literal["asked"] = "asked"
     key: SampleKey | None = None
+    """The sample; ``None`` for the grouping."""
     role: str
     metric: str
     turn: int | None = None
+    """The turn (from 0); ``None`` for the whole conversation."""
     hash: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    """A hash of everything that the answer may depend on: model, prompts, record, shape of the answer, epoch.
+    """
     system: Annotated[str, Field(exclude_if=_is_empty)] = ""
     prompt: Annotated[str, Field(exclude_if=_is_empty)] = ""
     record: Annotated[int, Field(exclude_if=_is_false)] = 0
+    """The number of characters at the beginning of ``prompt`` that other requests share."""
     model: str = ""
+    """The model that answers."""
     scripted: bool = False
     answer: dict[str, Any] | None = None
     error: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    """Why the call failed; empty if it did not."""
 
     @property
     def for_journal(self) -> ModelAsked | None:
-        """Without the texts; ``None``: an answer that nobody may take again."""
+        """The event without its texts; ``None`` if the answer may not be reused."""
         if self.answer is None or not self.hash:
             return None
         return self.model_copy(update={"system": "", "prompt": "", "record": 0})
 
 
 class Reconsidered(Value):
-    """What a judge had said of a finished sample was looked at once more, when all conversations of its
-    scenario were over. ``items`` take the place of what was said of the whole conversation for ``metric``."""
+    """A judge's result for a finished sample was reviewed after all conversations of its scenario had ended.
+    ``items`` replace the results for ``metric`` on the whole conversation."""
 
     type: Literal["reconsidered"] = "reconsidered"
     key: SampleKey
@@ -167,36 +183,37 @@ class Reconsidered(Value):
 
     @property
     def is_over(self) -> bool:
-        """Whether a resumed run has nothing left to do for the sample: where a judge was not asked, it is
-        held anew."""
+        """True if a resumed run has nothing left to do for the sample. If a judge was not asked, the sample
+        is repeated."""
         return not any(isinstance(item, ScoreFailure) and item.refused for item in self.items)
 
 
 class SampleFinished(Value):
-    """After this nothing more is said of the sample, unless it is ``Reconsidered``. ``unfinished`` is the
-    turn that broke. ``again``: its conversation was lost, and is played once more: what was said of it does
-    not count. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
-    every call. ``took_s``: from its start to its last judge. ``names``: by the fingerprint that a failure
-    has as it is told here, those that it had before secrets of the environment were masked, in order; only
-    where they differ."""
+    """The last event of a sample, unless it is ``Reconsidered``."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
     stop: Stop
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
+    """The turn that broke."""
     again: Annotated[bool, Field(exclude_if=_is_false)] = False
+    """True if the conversation was lost and will be repeated; its results do not count."""
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
+    """True if a judge was not asked, because the budget was used up or it had failed on every call."""
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
+    """The seconds from the start of the sample to its last judge."""
     names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
+    """By the fingerprint of a failure in this event, the fingerprints that it had before secrets of the
+    environment were masked, in order. Only those that differ are listed."""
 
     @property
     def is_over(self) -> bool:
-        """Whether a resumed run has nothing left to do for it: else it is held anew."""
+        """True if a resumed run has nothing left to do for the sample; otherwise it is repeated."""
         return not (self.stop.is_cut_short or self.refused or self.again)
 
 
 class Notice(Value):
-    """Something to tell that is not a result: a retry, a switched-off sink, a parameter dropped."""
+    """A message that is not a result: a retry, a disabled sink, a dropped parameter."""
 
     type: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"] = "info"
@@ -205,38 +222,41 @@ class Notice(Value):
 
 
 class CallsSeen(Value):
-    """A turn of an agent showed, for the first time in the run, that its tool calls reach agenteval in this
-    way. ``key``: of the conversation that showed it; ``None``: an earlier run, of which this one plays a part
-    again."""
+    """A turn showed for the first time in the run how an agent's tool calls reach agenteval."""
 
     type: Literal["calls_seen"] = "calls_seen"
     agent: str
     evidence: CallEvidence
     key: SampleKey | None = None
+    """The conversation that showed it; ``None`` if it was an earlier run, a part of which this one repeats.
+    """
 
 
 class IssuesFound(Value):
-    """The findings of the whole run, grouped by root cause. ``usage``: of the grouping model;
-    ``failures``: where it broke, and code grouped alone; ``not_asked``: how many findings, the least severe,
-    were more than one request holds, so that code grouped them. A later event replaces an earlier one."""
+    """The findings of the whole run, grouped by root cause. A later event replaces an earlier one."""
 
     type: Literal["issues_found"] = "issues_found"
     issues: tuple[Issue, ...]
     usage: Usage = Usage()
+    """The usage of the grouping model."""
     failures: tuple[ScoreFailure, ...] = ()
+    """Failures of the grouping model, after which code grouped alone."""
     not_asked: Annotated[int, Field(exclude_if=_is_zero)] = 0
+    """The number of findings, the least severe, that did not fit into one request, so that code grouped them.
+    """
 
 
 class RunFinished(Value):
-    """The last event. ``outcome``: every sample was run, or why not. ``elapsed_s``: since the run began, or
-    was resumed. ``unmet``: where each scenario stands, by id, that was to be met by a recorded conversation
-    and was not."""
+    """The last event of a run."""
 
     type: Literal["run_finished"] = "run_finished"
     finished_at: str
     outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
+    """``complete`` if every sample was run, otherwise why not."""
     elapsed_s: float = 0.0
+    """The seconds since the run started or was resumed."""
     unmet: dict[str, str] = {}
+    """Scenarios that should have matched a recorded conversation and did not: their places, by id."""
     extra: dict[str, Any] = {}
 
 

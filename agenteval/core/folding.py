@@ -1,29 +1,29 @@
-"""One folding of texts, for both sides of every comparison of words: what a reader sees, and nothing of how
-it was typed.
+r"""Folds texts for every comparison of words: the result is what a reader sees, regardless of how it was
+typed.
 
-The steps of ``fold``, in this order, since each clears the way for the next:
+The steps of ``fold`` are in this order, because each prepares the next:
 
-1. The composed form (NFC): ``≠`` is one character, and no struck-through ``=``.
-2. What is not seen goes (zero-width and soft-hyphen characters, controls), and so do combining strokes.
-   Letters and digits of another width or font, with the signs of amounts, become plain ones; which these are
-   the Unicode database says (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction
-   means something else: 10² is not 102.
-3. Case; the kinds of white space, of quotes, hyphens and digits.
-4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``. A star,
-   a tilde or a backtick behind it is no mark: a reader sees it (``s\\*orry``), so it stays, as a character
-   that looks the same and that no later folding takes for a mark.
-5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
-   text and may hold one half of a pair. They go within words and numbers too: ``re**fund**ed``, ``4**7**11``.
-   What holds two names or two numbers apart stays, since without it they would be another: underscores within
-   a word (``order_id``); between two digits a single star, which multiplies (``2*3``), and tildes, which are
-   a range or cross a number out (``~~25~~30``). The braces of ``1{,}250``, as TeX wants it, go.
+1. Composition (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
+2. Invisible characters (zero-width, soft hyphens, controls) and combining strokes are removed. Letters and
+   digits of another width or font, and currency signs, become plain ones, according to the Unicode database
+   (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction has another meaning and
+   stays: 10² is not 102.
+3. Case and the variants of white space, quotes, hyphens and digits are unified.
+4. A backslash before punctuation is removed: ``\$5``, ``anna\_k``. Before a letter it stays: ``C:\new``. A
+   star, a tilde or a backtick after it is not markup but visible (``s\*orry``), so it becomes a lookalike
+   character that no later folding takes for markup.
+5. Markdown's marks of emphasis, strikethrough and code are removed one by one rather than in pairs, because
+   a needle is a part of a text and may contain one half of a pair. They are removed within words and
+   numbers, too: ``re**fund**ed``, ``4**7**11``. Marks that separate two names or numbers stay, because the
+   text would mean something else without them: underscores within a word (``order_id``) and, between two
+   digits, a single star, which multiplies (``2*3``), and tildes, which are a range or a strikethrough
+   (``~~25~~30``). The braces of TeX's ``1{,}250`` are removed.
 
-Where a needle asks for a star, the stars of the text that emphasize nothing stay (``a 5* hotel``), and those
-that do go, in pairs: a reader of ``**5**`` sees none.
+If a needle asks for a star, the stars of the text that are not emphasis stay (``a 5* hotel``); those that are
+emphasis are removed in pairs, because a reader of ``**5**`` sees none.
 
-The law: folding is idempotent, it takes time in proportion to the text, and whatever is done to a text by
-these means, its folding is that of the text.
-"""
+Invariants: folding is idempotent, takes linear time, and gives the same result for a text and any variant of
+it that differs only in these respects."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from itertools import groupby
 
 
 class Stars(StrEnum):
-    """What a star is that no backslash stands before."""
+    """How stars that no backslash precedes are treated."""
 
     MARKS = "marks"
     PAIRS = "pairs"
-    """A mark if it opens or closes an emphasis."""
+    """A star is a mark if it opens or closes an emphasis."""
     SEEN = "seen"
 
 
@@ -51,29 +51,29 @@ def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
 
 
 def legible(text: str) -> str:
-    """Return ``text`` after the steps 1, 2 and 4 alone: with its case, its lines and its Markdown."""
-    return nfc(_ESCAPING.sub("", _unadorned(text)))
+    """Return ``text`` after steps 1, 2 and 4 only, with its case, lines and Markdown."""
+    return nfc(_ESCAPING.sub("", _normalized(text)))
 
 
 def nfc(text: str) -> str:
-    """The composed form, in linear time: Python's takes the square of a run of combining marks."""
-    return text if text.isascii() else unicodedata.normalize("NFC", _in_order(text))
+    """Return the composed form, in linear time: Python takes quadratic time for a run of combining marks."""
+    return text if text.isascii() else unicodedata.normalize("NFC", _order_marks(text))
 
 
-BLANK, FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
-FOLD_CACHE_SIZE = 16  # texts that the next needle is looked for in, too
+BLANK, FIRM_BLANK = " ", "\u00a0"  # a non-breaking one of any width joins the groups of a number
+FOLD_CACHE_SIZE = 16  # the next needle is searched for in the same texts
 
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
-    """Return the folded text with its white space: some of it joins the groups of a number."""
-    text = _unadorned(text)
+    """Return the folded text with its white space, some of which joins the groups of a number."""
+    text = _normalized(text)
     if text.isascii():
         text = text.lower()
     else:
         # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
-        # `e` is not a part of `é`.
-        text = nfc(unicodedata.normalize("NFD", _in_order(text)).casefold()).translate(_TYPED)
+        # `e` does not match in `é`.
+        text = nfc(unicodedata.normalize("NFD", _order_marks(text)).casefold()).translate(_TYPED)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _ESCAPED_MARK.sub(lambda found: found[1] + found[2].translate(_LOOKALIKES), text)
     if stars is Stars.PAIRS:
@@ -84,11 +84,11 @@ def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
     return nfc(_BRACED.sub(r"\1", text))
 
 
-def _unadorned(text: str) -> str:
-    return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_SEEN)
+def _normalized(text: str) -> str:
+    return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_VISIBLE)
 
 
-# Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
+# Zero-width and other invisible characters (Default_Ignorable_Code_Point), and controls.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
@@ -96,44 +96,43 @@ _UNSEEN = re.compile(
 _OTHER_FORMS = ("<wide>", "<narrow>", "<font>")
 
 
-class _Seen(dict[int, str | None]):
-    """A table for ``str.translate``, by the Unicode database, filled as characters come."""
+class _VisibleForms(dict[int, str | None]):
+    """A table for ``str.translate`` according to the Unicode database, filled on demand."""
 
     def __missing__(self, code: int) -> str | None:
         if len(self) >= _MOST_KEPT:
             self.clear()
-        self[code] = made = _seen(chr(code))
+        self[code] = made = _visible_form(chr(code))
         return made
 
 
-_SEEN = _Seen()
+_VISIBLE = _VisibleForms()
 _MOST_KEPT = 1 << 16
 
 
-def _seen(char: str) -> str | None:
+def _visible_form(char: str) -> str | None:
     if _UNSEEN.match(char) or _is_stroke(char):
         return None
     form, _, plain = unicodedata.decomposition(char).partition(" ")
     if form not in _OTHER_FORMS or " " in plain:
         return char
     letter = chr(int(plain, 16))
-    # A full-width comma or stop stays: where it is written, it parts sentences and never the digits of one
-    # number.
+    # A full-width comma or full stop stays: it separates sentences, never the digits of a number.
     is_kept = letter.isalnum() or letter == "%" or unicodedata.category(letter) in _WITH_LETTERS
     return letter if is_kept else char
 
 
 _WITH_LETTERS = ("Mn", "Sc")
-"""Marks (of Japanese letters) and signs of currencies."""
+"""Categories of marks (of Japanese letters) and of currency signs."""
 
 
 def _is_stroke(char: str) -> bool:
-    """Whether it strikes through the character before it."""
+    """Check whether the character strikes through the one before it."""
     return unicodedata.combining(char) == _OVERLAY and "OVERLAY" in unicodedata.name(char, "")
 
 
 _OVERLAY = 1
-"""The combining class."""
+"""The combining class of overlays."""
 _TYPED = str.maketrans(
     dict.fromkeys("‘’‚‛‹›ʼ´′＇", "'")
     | dict.fromkeys("“”„‟«»″＂", '"')
@@ -142,54 +141,57 @@ _TYPED = str.maketrans(
     | dict.fromkeys("\u2007\u2009\u202f", FIRM_BLANK)
 )
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
-_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
+_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")  # including itself, so that a run of them needs one pass
 _ESCAPED_MARK = re.compile(r"(?<!\\)((?:\\\\)*)\\([*~`])")
 _STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
 _LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
-NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
+NEVER_SOUGHT = "\u223c\u2035"  # a text may have lost them as marks, so they are no needle on their own
 _MARKS = re.compile("[*_`~]+")
 _PARTS_NUMBERS = re.compile(r"\*|~+")
 _BRACED = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
 def _without_marks(text: str) -> str:
-    def kept(run: re.Match[str]) -> str:
-        before, after = _around(run)
+    def replace_marks(run: re.Match[str]) -> str:
+        before, after = _neighbours(run)
         is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
         is_between = before.isdigit() and after.isdigit() and _PARTS_NUMBERS.fullmatch(run[0])
         return run[0].replace("*", _STAR) if is_within or is_between else ""
 
-    return _MARKS.sub(kept, text)
+    return _MARKS.sub(replace_marks, text)
 
 
-def _around(run: re.Match[str]) -> tuple[str, str]:
+def _neighbours(run: re.Match[str]) -> tuple[str, str]:
     text = run.string
     return text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
 
 
 def _without_emphasis(text: str) -> str:
-    """Without the stars that open or close an emphasis: of each closing run, as many as are open in its
-    paragraph. A run opens that stands before what is no blank, and closes behind it (CommonMark, 6.2)."""
-    gone: dict[int, int] = {}
-    opened: list[tuple[int, int]] = []  # where a run begins, and how many of its stars are open
+    """Remove the stars that open or close an emphasis: each closing run removes as many as are open in its
+    paragraph. A run before a non-blank opens, and one after a non-blank closes (CommonMark, 6.2)."""
+    removed: dict[int, int] = {}
+    open_runs: list[tuple[int, int]] = []  # the start of a run, and how many of its stars are open
     for run in _STARS_OR_PARAGRAPH.finditer(text):
         if "*" not in run[0]:
-            opened.clear()
+            open_runs.clear()
             continue
-        before, after = _around(run)
-        left = len(run[0])
-        while left and opened and before.strip():
-            start, count = opened.pop()
-            paired = min(left, count)
-            gone[start], gone[run.start()] = gone.get(start, 0) + paired, gone.get(run.start(), 0) + paired
-            left -= paired
+        before, after = _neighbours(run)
+        remaining = len(run[0])
+        while remaining and open_runs and before.strip():
+            start, count = open_runs.pop()
+            paired = min(remaining, count)
+            removed[start], removed[run.start()] = (
+                removed.get(start, 0) + paired,
+                removed.get(run.start(), 0) + paired,
+            )
+            remaining -= paired
             if count > paired:
-                opened.append((start, count - paired))
+                open_runs.append((start, count - paired))
         is_product = run[0] == "*" and before.isdigit() and after.isdigit()
-        if left and after.strip() and not is_product:
-            opened.append((run.start(), left))
+        if remaining and after.strip() and not is_product:
+            open_runs.append((run.start(), remaining))
     return _STARS_OR_PARAGRAPH.sub(
-        lambda run: run[0][gone.get(run.start(), 0) :] if "*" in run[0] else run[0], text
+        lambda run: run[0][removed.get(run.start(), 0) :] if "*" in run[0] else run[0], text
     )
 
 
@@ -200,9 +202,9 @@ _STARS_OR_PARAGRAPH = re.compile(r"\*+|\n[^\S\n]*\n")
 
 
 def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return where in ``text`` the ``spans`` of its ``folded`` form are, each from its first letter or digit
-    to its last. Folding adds and drops signs and marks, and never a letter or a digit: these are counted.
-    Where the count is not the same after all, the whole text is the place of each."""
+    """Return the positions in ``text`` of the ``spans`` of its ``folded`` form, each from its first letter or
+    digit to its last. Folding adds and removes punctuation and marks but never a letter or digit, so these
+    are counted. If the counts differ after all, each span becomes the whole text."""
     letters, at = _letters(text)
     same, places = _letters(folded)
     if letters != same:
@@ -217,7 +219,7 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _letters(text: str) -> tuple[str, list[int]]:
-    """The letters and digits of a text without case, width, font and marks; and where each stands."""
+    """Return the letters and digits of a text without case, width, font and marks, and the index of each."""
     letters: list[str] = []
     at: list[int] = []
     for index, char in enumerate(text):
@@ -228,8 +230,8 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def letters_of(text: str) -> str:
-    """The same letters alone, which are those of its folded form: a text that does not have those of another
-    one does not have that."""
+    """Return only the letters and digits of the folded text. A text that does not contain those of another
+    one does not contain the other."""
     return text.lower().translate(_NO_LETTERS) if text.isascii() else text.translate(_BARE)
 
 
@@ -237,40 +239,40 @@ _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
 def _past_marks(text: str, end: int) -> int:
-    """The end with the marks that are put upon the last letter."""
+    """Return the end index after the combining marks on the last letter."""
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1
     return end
 
 
-class _Bare(dict[int, str]):
-    """By character the letters and digits that are left of it, filled as characters come."""
+class _BareLetters(dict[int, str]):
+    """The letters and digits that remain of each character, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:
             self.clear()
-        self[code] = made = "".join(_bare(chr(code)))
+        self[code] = made = "".join(_bare_letters(chr(code)))
         return made
 
 
-def _bare(char: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFD", _seen(char) or "").casefold()
+def _bare_letters(char: str) -> Iterator[str]:
+    plain = unicodedata.normalize("NFD", _visible_form(char) or "").casefold()
     for each in unicodedata.normalize("NFD", plain).translate(_TYPED):
         if each.isalnum():
             yield str(unicodedata.decimal(each)) if _FOREIGN_DIGIT.match(each) else each
 
 
-_BARE = _Bare()
+_BARE = _BareLetters()
 
 
 _MAY_COMBINE = re.compile(r"[^\w\s\x00-\x7f]{9,}")
 
 
-def _in_order(text: str) -> str:
-    """Runs of combining marks in canonical order."""
-    return _MAY_COMBINE.sub(lambda run: "".join(_ordered(run[0])), text)
+def _order_marks(text: str) -> str:
+    """Return the text with its runs of combining marks in canonical order."""
+    return _MAY_COMBINE.sub(lambda run: "".join(_in_canonical_order(run[0])), text)
 
 
-def _ordered(run: str) -> Iterator[str]:
+def _in_canonical_order(run: str) -> Iterator[str]:
     for _, chars in groupby(run, key=lambda char: unicodedata.combining(char) > 0):
         yield from sorted(chars, key=unicodedata.combining)

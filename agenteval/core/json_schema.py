@@ -1,5 +1,5 @@
-"""Whether values fit a JSON Schema, by the ``jsonschema`` package. No reference is ever fetched, and neither
-a pattern nor a schema that refers to itself makes a check endless."""
+"""Validates values against a JSON Schema with the ``jsonschema`` package. References are never fetched, and
+neither a pattern nor a recursive schema can make a check endless."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from agenteval.core.schema_messages import describe_schema_error, describe_schem
 def schema_violations(
     parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
 ) -> str:
-    """Return the first things in ``args`` that the schema forbids; empty if there are none, or if the schema
-    is not JSON Schema. What it refers to and does not hold forbids nothing, and the rest does. ``nullable``:
-    ``null`` is allowed where the schema says ``nullable`` (OpenAPI)."""
+    """Return the first violations of the schema in ``args``; empty if there are none or the schema is not
+    JSON Schema. A reference to something absent allows everything, and the rest of the schema still applies.
+    ``nullable`` allows ``null`` where the schema says ``nullable`` (OpenAPI)."""
     try:
-        return _checker(json.dumps(parameters, sort_keys=True), nullable)(args)
+        return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
-        return ""  # nothing that can be written as JSON, or an endless schema: no rule to go by
+        return ""  # not JSON, or an endless schema: there is no rule to apply
 
 
 @lru_cache(maxsize=1024)
-def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
-    """By content: to write a schema as text takes microseconds, to make its validator milliseconds."""
+def _lenient_checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
+    """Return a cached checker, keyed by content: serializing a schema takes microseconds, making its
+    validator milliseconds."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -38,25 +39,26 @@ def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
         Draft202012Validator.check_schema(schema)
     except SchemaError:
         return lambda _: ""
-    return _reader_of(_lenient(nullable), schema)
+    return _make_checker(_lenient_validator(nullable), schema)
 
 
 @lru_cache(maxsize=1024)
 def build_schema_checker(schema_text: str) -> Callable[[Any], str]:
-    """Return what finds the first things in a value that an author's JSON Schema forbids; empty if there are
-    none. Nothing that cannot be decided passes: it raises ``SearchTimeoutError`` or ``RecursionError``."""
+    """Return a function that finds the first violations of an author's JSON Schema in a value; its result is
+    empty if there are none. Nothing undecidable passes: the function raises ``SearchTimeoutError`` or
+    ``RecursionError``."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend, validator_for
 
     schema = json.loads(schema_text)
     draft = validator_for(schema, default=Draft202012Validator)
-    return _reader_of(extend(draft, _bounded(draft.VALIDATORS)), schema)  # type: ignore[no-untyped-call]
+    return _make_checker(extend(draft, _bound_rules(draft.VALIDATORS)), schema)  # type: ignore[no-untyped-call]
 
 
-def _reader_of(rules: Any, schema: Any) -> Callable[[Any], str]:
+def _make_checker(rules: Any, schema: Any) -> Callable[[Any], str]:
     from referencing import Registry
 
-    registry: Registry[Any] = Registry()  # without one, the library would fetch references
+    registry: Registry[Any] = Registry()  # without it, the library would fetch references
     validator = rules(schema, registry=registry)
 
     def read(value: Any) -> str:
@@ -67,7 +69,8 @@ def _reader_of(rules: Any, schema: Any) -> Callable[[Any], str]:
 
 
 _Rule = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
-"""Of one keyword, as the library calls it: validator, what the keyword asks, a value, the schema."""
+"""The rule of one keyword, called by the library with the validator, the keyword's value, a value and the
+schema."""
 
 
 # ── what could be endless ────────────────────────────────────────────────────────────────────────
@@ -77,16 +80,17 @@ _REFERENCES, _REFERENCES_OF_A_VALUE = 10_000, 100
 """As many may be followed for a whole, and besides for each value in it: seconds for what agents write. Where
 a schema refers to itself twice, they double with each level."""
 _DEEPEST = 60
-"""References within references. The library breaks in deeper ones, as those of an endless schema are."""
+"""The maximum depth of nested references. The library fails beyond it, as it does for an endless schema."""
 
 
 class _EndlessReferenceError(RecursionError):
-    """A reference leads in a circle, or deeper than any value is."""
+    """A reference is circular, or nested deeper than any value."""
 
 
 class _ValidationState(local):
-    """What the reading of one value has met so far. ``unknown``: rules that could not be applied. ``left``:
-    references that may yet be followed; ``within``: those being followed, each with its value."""
+    """The state of validating one value. ``unknown`` counts the rules that could not be applied. ``left`` is
+    the number of references that may still be followed; ``within`` lists those being followed, each with its
+    value."""
 
     def begin(self, value: Any) -> None:
         self.unknown = 0
@@ -102,20 +106,22 @@ def _values_in(value: Any) -> int:
     return 1 + sum(map(_values_in, inner))
 
 
-def _bounded(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
-    """The library's rules with those replaced that could take for ever, or break."""
-    references = {name: _reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))}
+def _bound_rules(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
+    """Return the library's rules, replacing those that could take forever or fail."""
+    references = {
+        name: _bound_reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))
+    }
     return {
         **rules,
         **references,
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
-        "additionalProperties": _further(rules["additionalProperties"]),
+        "additionalProperties": _additional_properties(rules["additionalProperties"]),
         "multipleOf": _multiple_of(rules["multipleOf"]),
     }
 
 
-def _reference(rule: _Rule) -> _Rule:
+def _bound_reference(rule: _Rule) -> _Rule:
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         here = (id(schema), id(value))
         _READING.left -= 1
@@ -146,8 +152,8 @@ def _pattern_properties(validator: Any, wanted: Any, value: Any, _schema: Any) -
                 yield from validator.descend(item, wanted[pattern], path=key, schema_path=pattern)
 
 
-def _further(rule: _Rule) -> _Rule:
-    """The library's rule of ``additionalProperties``, without the keys that a pattern names."""
+def _additional_properties(rule: _Rule) -> _Rule:
+    """Return the library's rule of ``additionalProperties`` without the keys that a pattern matches."""
 
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         patterns = schema.get("patternProperties", ())
@@ -162,7 +168,7 @@ def _further(rule: _Rule) -> _Rule:
 
 
 def _multiple_of(rule: _Rule) -> _Rule:
-    """The library's rule, also for an integer that is too large for a float."""
+    """Return the library's rule, which then also accepts an integer too large for a float."""
 
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         try:
@@ -176,14 +182,16 @@ def _multiple_of(rule: _Rule) -> _Rule:
 # ── what cannot be decided ───────────────────────────────────────────────────────────────────────
 
 
-# Of these, what is within decides nothing of the whole where something within cannot be decided.
-_TURNING = frozenset({"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"})
+# If something within these is undecidable, the rest within decides nothing for the whole.
+_INVERTING_KEYWORDS = frozenset(
+    {"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"}
+)
 
 
 @lru_cache(maxsize=1)
 def _undecidable() -> tuple[type[Exception], ...]:
-    """What the library raises at a reference to nothing, or to what is not a schema, and at no pattern; and
-    what an endless reference or pattern raises."""
+    """Return the exceptions of the library for a dangling reference, a reference to something other than a
+    schema, or an invalid pattern, and those for an endless reference or pattern."""
     from referencing.exceptions import Unresolvable
 
     faults = (re.error, ValueError, TypeError, AttributeError)
@@ -191,17 +199,17 @@ def _undecidable() -> tuple[type[Exception], ...]:
 
 
 @lru_cache(maxsize=2)
-def _lenient(nullable: bool) -> Any:
-    """The library's validator, to which a rule that it cannot apply forbids nothing."""
+def _lenient_validator(nullable: bool) -> Any:
+    """Return the library's validator in which a rule that cannot be applied forbids nothing."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    rules = _bounded(Draft202012Validator.VALIDATORS)
-    lenient = {name: _leniently(name, rule, nullable) for name, rule in rules.items()}
+    rules = _bound_rules(Draft202012Validator.VALIDATORS)
+    lenient = {name: _make_lenient(name, rule, nullable) for name, rule in rules.items()}
     return extend(Draft202012Validator, lenient)  # type: ignore[no-untyped-call]
 
 
-def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
+def _make_lenient(name: str, rule: _Rule, nullable: bool) -> _Rule:
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         if nullable and value is None and schema.get("nullable") is True:
             return []
@@ -211,7 +219,7 @@ def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
             found.extend(rule(validator, wanted, value, schema) or ())
         except _undecidable():
             _READING.unknown += 1
-        return found if name not in _TURNING or _READING.unknown == before else []
+        return found if name not in _INVERTING_KEYWORDS or _READING.unknown == before else []
 
     return apply
 
@@ -220,13 +228,14 @@ def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
 
 
 def schema_mistakes(schema: Mapping[str, Any]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """What is wrong with a JSON Schema that an author wrote, and where in it."""
+    """Return what is wrong with an author's JSON Schema, and where."""
     return _mistakes(json.dumps(schema, sort_keys=True))
 
 
 @lru_cache(maxsize=4096)
 def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """By content: thousands of scenarios may share one schema, and checking takes milliseconds."""
+    """Return the cached result by content: thousands of scenarios may share a schema, and checking takes
+    milliseconds."""
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
 
@@ -240,7 +249,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
 
 
 def dangling(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """The references of a JSON Schema that lead to no schema in it, and where each one stands."""
+    """Yield the references of a JSON Schema that lead to no schema in it, with their paths."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
@@ -268,7 +277,7 @@ _SINGLE = (
 
 
 def _parts(schema: Any, path: tuple[str | int, ...], resolver: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The schema and all schemas in it, each with its path and what resolves its references."""
+    """Yield the schema and all schemas in it, each with its path and the resolver of its references."""
     from referencing.jsonschema import DRAFT202012
 
     if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""Values as JSON text, and JSON in texts."""
+"""Converts values to JSON text and parses JSON in texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def to_json_or_repr(value: Any) -> str:
-    """``value`` as JSON, or as Python shows what JSON cannot hold."""
+    """Return ``value`` as JSON, or as Python shows it if JSON cannot represent it."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -22,17 +22,17 @@ def to_json_or_repr(value: Any) -> str:
 
 
 def to_json(value: Any) -> str:
-    """``value`` as JSON, its letters as they are."""
+    """Return ``value`` as JSON without escaping its letters."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, all else as JSON."""
+    """Return a text as it is and everything else as JSON."""
     return value if isinstance(value, str) else to_json(value)
 
 
 def iter_leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """The single values that JSON holds, in their order, each with its path by keys (``customer.name``)."""
+    """Yield the scalar values in a JSON value in order, each with its path of keys (``customer.name``)."""
     pending: list[tuple[str, Any]] = [("", value)]
     while pending:
         path, item = pending.pop()
@@ -45,11 +45,11 @@ def iter_leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def finite_number(digits: str) -> float:
-    """The ``parse_float`` of a strict reader: ``1e999`` would be an infinity, and JSON has none.
-    Raises ``ValueError``."""
+    """Parse a number for a strict decoder (``parse_float``). Raises ``ValueError`` for ``1e999``, which would
+    be infinite."""
     number = float(digits)
     if not isfinite(number):
-        raise ValueError(f"{digits} is beyond all numbers that can be read")
+        raise ValueError(f"{digits} is outside the range of numbers")
     return number
 
 
@@ -58,13 +58,13 @@ def _refuse_constant(name: str) -> Any:
 
 
 class DuplicateKeyError(ValueError):
-    """An object of JSON in which a key occurs twice."""
+    """A key occurs twice in a JSON object."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -73,7 +73,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class WrittenNumber(float):
-    """A number that keeps how it was written: ``1.50``."""
+    """A number that keeps its notation: ``1.50``."""
 
     __slots__ = ("text",)
 
@@ -87,18 +87,18 @@ def _written_number(digits: str) -> WrittenNumber:
 
 
 STRICT_DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once
+    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_reject_duplicates
 )
-"""A reader of JSON and nothing else: no NaN, no number beyond all bounds, no key twice. Raises
+"""A decoder that accepts only strict JSON: no NaN, no infinite number, no duplicate key. Raises
 ``ValueError``."""
 STRICT_AS_WRITTEN = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_once
+    parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_reject_duplicates
 )
-"""The same; a number with a point or an exponent is a ``WrittenNumber``."""
+"""The same, but a number with a point or an exponent becomes a ``WrittenNumber``."""
 
 
 def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
-    """What a text is the JSON of; ``otherwise`` where it is none."""
+    """Parse JSON text; return ``otherwise`` if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
 
 
 def extract_json(text: str) -> Any:
-    """The JSON in ``text`` (one value, or one a line), or ``None``."""
+    """Return the JSON in ``text`` (one value, or one per line), or ``None``."""
     stripped = text.strip()
     if stripped[:1] not in {"[", "{"}:
         return None
@@ -121,16 +121,16 @@ def extract_json(text: str) -> Any:
 
 
 def parse_object_literal(text: str) -> Mapping[str, Any]:
-    """The object that ``text`` is as JSON, or as Python shows one (``{'error': None}``); else an empty
-    one."""
+    """Return the object in ``text``, written as JSON or as Python shows one (``{'error': None}``); otherwise
+    an empty one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = _of_python(text)
+        value = _parse_python_literal(text)
     return value if isinstance(value, dict) else {}
 
 
-def _of_python(text: str) -> Any:
+def _parse_python_literal(text: str) -> Any:
     if not text.startswith(("{'", '{"')) or len(text) > _LONGEST_OF_PYTHON or _ODD_ESCAPE.search(text):
         return None
     try:
@@ -140,5 +140,5 @@ def _of_python(text: str) -> Any:
 
 
 _LONGEST_OF_PYTHON = 20_000
-# Python warns of these.
+# Python warns about these.
 _ODD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")

@@ -1,4 +1,4 @@
-"""``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as pytest's. Pure."""
+"""Compiles ``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from agenteval.core.errors import AuthorError, Problem
 
 Matches: TypeAlias = Callable[[Sequence[str]], bool]
-"""Whether the expression holds of a thing that has these names."""
+"""A test whether the expression matches something with these names."""
 
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
@@ -22,17 +22,17 @@ class _Token(NamedTuple):
 
 
 def compile_expression(text: str) -> Matches:
-    """A word holds where one of the names has it as a part, whatever its case. ``not`` binds closest, then
-    ``and``, then ``or``. Raises ``AuthorError`` with the column of what cannot be read."""
+    """Compile an expression. A word matches if one of the names contains it, ignoring case. ``not`` binds
+    closest, then ``and``, then ``or``. Raises ``AuthorError`` with the column of the syntax error."""
     reader = _ExpressionParser(text)
-    matches = reader.any_of()
+    matches = reader.parse_or()
     if reader.token.text:
         reader.fail()
     return matches
 
 
 class _ExpressionParser:
-    """Reads an expression from left to right; ``token`` is the next one, empty at the end."""
+    """A recursive-descent parser; ``token`` is the next token, empty at the end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -50,27 +50,27 @@ class _ExpressionParser:
         return True
 
     def fail(self) -> NoReturn:
-        what = f"'{self.token.text}' was not expected" if self.token.text else "something is missing"
+        what = f"unexpected '{self.token.text}'" if self.token.text else "something is missing"
         raise AuthorError(Problem(f"-k {self._text!r}: {what} at column {self.token.column}", _REMEDY))
 
-    def any_of(self) -> Matches:
-        parts = [self._all_of()]
+    def parse_or(self) -> Matches:
+        parts = [self._parse_and()]
         while self._accept("or"):
-            parts.append(self._all_of())
+            parts.append(self._parse_and())
         return lambda names: any(part(names) for part in parts)
 
-    def _all_of(self) -> Matches:
-        parts = [self._one()]
+    def _parse_and(self) -> Matches:
+        parts = [self._parse_operand()]
         while self._accept("and"):
-            parts.append(self._one())
+            parts.append(self._parse_operand())
         return lambda names: all(part(names) for part in parts)
 
-    def _one(self) -> Matches:
+    def _parse_operand(self) -> Matches:
         if self._accept("not"):
-            negated = self._one()
+            negated = self._parse_operand()
             return lambda names: not negated(names)
         if self._accept("("):
-            inside = self.any_of()
+            inside = self.parse_or()
             if not self._accept(")"):
                 self.fail()
             return inside

@@ -1,8 +1,7 @@
-"""Texts that an author marks as an agent's secrets, and what stands in their place in all that is written.
+"""Finds texts that an author marks as an agent's secrets, and replaces them in everything that is written.
 
-A secret is found as ``not_contains`` finds, by the detector and by whoever masks: so what is masked is what
-would be a leak, however it is written, and a number within a longer one is neither.
-"""
+The detector and the masking both find a secret like ``not_contains`` does. So whatever would be a leak is
+masked, in any notation, and a number within a longer one is neither."""
 
 from __future__ import annotations
 
@@ -20,85 +19,86 @@ from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.text_matching import find_mentions
 
 SHORTEST = 4
-"""Characters of a secret, after folding."""
+"""The minimum length of a secret after folding."""
 
 
 def mistake_in(secret: str) -> str:
-    """Why a text cannot be a secret, without the text; empty if it can."""
+    """Return why a text cannot be a secret, without quoting it; empty if it can."""
     if not secret.strip():
         return "an empty text cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
-        return f"a secret has at least {SHORTEST} characters, and this has {length} (marks and case left out)"
+        return f"a secret needs at least {SHORTEST} characters, and this one has {length} (without marks)"
     if not any(map(str.isalnum, fold(secret))):
-        return "a secret needs a letter or a digit, without which nothing of it can be masked"
+        return "a secret needs a letter or a digit, because nothing else of it can be masked"
     return ""
 
 
 class SecretSpan(NamedTuple):
-    """Where a secret stands in a text, from its first letter or digit to its last. ``depth``: how often it
-    is escaped there, as in JSON (within JSON)."""
+    """The position of a secret in a text, from its first letter or digit to its last."""
 
     start: int
     end: int
     secret: str
     depth: int = 0
+    """How many times it is escaped there, as in JSON (within JSON)."""
 
 
 def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
-    """Where each of the secrets stands, in the text or in what it says as JSON, none within another: the
-    longest goes first."""
+    """Return the positions of the secrets, in the text or in its content as JSON. They do not overlap: the
+    longest secret is matched first."""
     found: list[SecretSpan] = []
-    taken = bytearray(len(text))
-    sought = _sought(tuple(secrets))
+    covered = bytearray(len(text))
+    targets = _with_letters(tuple(secrets))
     for depth, reading in _readings(text):
         letters = letters_of(reading)
-        held = [secret for secret, own in sought if own in letters]
-        at = _origins(text, depth) if held else ()  # mostly there is none, which is soon known
-        for secret in held:
+        present = [secret for secret, letters_of_secret in targets if letters_of_secret in letters]
+        at = _origins(text, depth) if present else ()  # usually there is none, which is cheap to find out
+        for secret in present:
             for begin, stop in find_mentions(reading, secret):
                 start, end = at[begin], at[stop]
                 if depth and text[start:end] == reading[begin:stop]:
                     continue  # nothing in it is escaped
-                if not any(taken[start:end]):
-                    taken[start:end] = b"\1" * (end - start)
+                if not any(covered[start:end]):
+                    covered[start:end] = b"\1" * (end - start)
                     found.append(SecretSpan(start, end, secret, depth))
     return sorted(found)
 
 
 @lru_cache(maxsize=64)
-def _sought(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Each secret with its letters, the longest first."""
+def _with_letters(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return each secret with its letters, longest first."""
     ordered = sorted(secrets, key=lambda each: -len(fold(each)))
     return tuple((secret, letters_of(secret)) for secret in ordered)
 
 
 def _readings(text: str) -> Iterator[tuple[int, str]]:
-    """What a text says as JSON within JSON, as JSON, and as it is; with how often it is unescaped."""
+    """Yield the text unescaped twice (JSON within JSON), unescaped once (JSON) and as it is, each with the
+    number of times it was unescaped."""
     if "\\" in text:
-        once = _ESCAPE.sub(_unescaped, text)
+        once = _ESCAPE.sub(_unescape, text)
         if "\\" in once:
-            yield 2, _ESCAPE.sub(_unescaped, once)
+            yield 2, _ESCAPE.sub(_unescape, once)
         yield 1, once
     yield 0, text
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     char: str = json.loads(f'"{escape[0]}"')
     return char
 
 
 def _origins(text: str, depth: int) -> Sequence[int]:
-    """For each place in a text that was unescaped, and its end, where that is in the text as it was."""
+    """Return the index in the original text for each index, including the end, of the unescaped text."""
     origins: Sequence[int] = range(len(text) + 1)
     for _ in range(depth):
         now: list[int] = []
         at = 0
         for escape in _ESCAPE.finditer(text):
-            char = _unescaped(escape)
+            char = _unescape(escape)
             now += [*origins[at : escape.start()], *[origins[escape.start()]] * len(char)]
             at = escape.end()
         origins = [*now, *origins[at:]]
-        text = _ESCAPE.sub(_unescaped, text)
+        text = _ESCAPE.sub(_unescape, text)
     return origins
 
 
@@ -108,23 +108,23 @@ _ESCAPE = re.compile(
 
 
 def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
-    """``text`` with something else in the place of each secret, which holds as much as its letters and
-    digits do. ``cased``: small and capital where the secret is not written as its author wrote it."""
+    """Return ``text`` with each secret replaced by its counterpart in ``by``, from the first letter or digit
+    to the last. ``cased`` adapts the case if the secret is not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0
     for start, end, secret, depth in find_secrets(text, by):
-        other = _core(by[secret])
+        replacement = _strip_marks(by[secret])
         if cased:
-            other = _cased(other, _core(secret), text[start:end])
+            replacement = _match_case(replacement, _strip_marks(secret), text[start:end])
         for _ in range(depth):
-            other = json.dumps(other, ensure_ascii=False)[1:-1]
-        pieces += [text[at:start], other]
+            replacement = json.dumps(replacement, ensure_ascii=False)[1:-1]
+        pieces += [text[at:start], replacement]
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
-def _cased(other: str, secret: str, written: str) -> str:
+def _match_case(other: str, secret: str, written: str) -> str:
     if not len(other) == len(secret) == len(written) or secret.casefold() != written.casefold():
         return other
     letters = zip(other, secret, written, strict=True)
@@ -132,8 +132,8 @@ def _cased(other: str, secret: str, written: str) -> str:
 
 
 def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
-    """What an agent said in a turn, piece by piece, without the secrets that begin in one piece and end in
-    another: there the last of them has what is written instead."""
+    """Replace the secrets that begin in one piece of an agent's turn and end in another: the last of these
+    pieces gets the replacement."""
     left = list(pieces)
     if sum(map(bool, pieces)) < 2:
         return left
@@ -145,43 +145,43 @@ def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list
         for number in before:
             left[number] = left[number][: max(0, start - starts[number])]
         if before:
-            left[last] = _core(by[secret]) + left[last][end - starts[last] :]
+            left[last] = _strip_marks(by[secret]) + left[last][end - starts[last] :]
     return left
 
 
 _BETWEEN = "\n\n"
-"""Parts what stood beside calls, as whoever reads a turn as one text has it."""
+"""Separates texts next to calls, as in the joined text of a turn."""
 
 
-def _core(text: str) -> str:
-    """From the first letter or digit to the last; a mask has none, and is whole."""
+def _strip_marks(text: str) -> str:
+    """Return the text from its first letter or digit to its last. A mask has none and stays whole."""
     at = [index for index, char in enumerate(text) if char.isalnum()]
     return text[at[0] : at[-1] + 1] if at else text
 
 
 def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
-    """By secret, a text of the same shape. It depends on the shape alone, and on how many secrets before it
-    have that shape: so nothing of the secret can be found out from it, and it is the same in every run."""
+    """Return a placeholder of the same shape for each secret. It depends only on the shape and on the number
+    of earlier secrets of that shape, so it reveals nothing of the secret and is the same in every run."""
     by_fold = {fold(secret): secret for secret in secrets}
-    taken = set(by_fold)
-    drawing: dict[str, Random] = {}
-    made: dict[str, str] = {}
+    used = set(by_fold)
+    generators: dict[str, Random] = {}
+    placeholders: dict[str, str] = {}
     for folded, secret in by_fold.items():
-        shape = "".join(map(_kind, secret))
-        random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
+        shape = "".join(map(_character_kind, secret))
+        random = generators.setdefault(shape, Random(shape))  # not for cryptography
         for _ in range(_TRIES):
-            drawn = randomize_characters(secret, random)
-            if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
+            placeholder = randomize_characters(secret, random)
+            if not any(fold(placeholder) in other or other in fold(placeholder) for other in used):
                 break
-        taken.add(fold(drawn))
-        made[folded] = drawn
-    return {secret: made[fold(secret)] for secret in secrets}
+        used.add(fold(placeholder))
+        placeholders[folded] = placeholder
+    return {secret: placeholders[fold(secret)] for secret in secrets}
 
 
 _TRIES = 1000
 _DIGIT, _SMALL, _CAPITAL = "9", "x", "X"
-# No zero, which may not begin a number, and no letter of an exponent.
-_LIKE = {
+# Without zero, which cannot begin a number, and without the letter of an exponent.
+_ALPHABET = {
     _DIGIT: digits[1:],
     _SMALL: ascii_lowercase.replace("e", ""),
     _CAPITAL: ascii_uppercase.replace("E", ""),
@@ -189,11 +189,11 @@ _LIKE = {
 
 
 def randomize_characters(text: str, random: Random) -> str:
-    """Other letters and digits in the place of those of the text."""
-    return "".join(random.choice(_LIKE.get(kind, kind)) for kind in map(_kind, text))
+    """Replace the letters and digits of a text by random ones."""
+    return "".join(random.choice(_ALPHABET.get(kind, kind)) for kind in map(_character_kind, text))
 
 
-def _kind(char: str) -> str:
+def _character_kind(char: str) -> str:
     if char.isdigit():
         return _DIGIT
     if char.isupper():
@@ -202,35 +202,36 @@ def _kind(char: str) -> str:
 
 
 class UnknownSecret(str):
-    """A secret of which a replay does not know the variables; the recording has its placeholder."""
+    """A secret whose variables a replay does not know; the recording contains its placeholder."""
 
     __slots__ = ()
 
 
 class MarkedSecrets(NamedTuple):
-    """``by_agent``: each text that an agent must not say, with what is written instead; a placeholder of a
-    secret that is not known stands for itself, since it is the secret in what was recorded.
-    ``placeholders``: by agent, in the order of its secrets."""
+    """The secrets of all agents with their replacements."""
 
     by_agent: Mapping[str, Mapping[str, str]]
+    """By agent, each secret with its replacement. The placeholder of an unknown secret maps to itself,
+    because it is the secret in the recording."""
     placeholders: Mapping[str, tuple[str, ...]]
+    """By agent, the placeholders in the order of its secrets."""
 
     @property
     def all(self) -> dict[str, str]:
-        """Those of all agents."""
+        """The secrets of all agents."""
         return {secret: other for marked in self.by_agent.values() for secret, other in marked.items()}
 
     @property
     def by_placeholder(self) -> dict[str, str]:
-        """The secrets that are known, by what stands for them."""
+        """The known secrets by their placeholders."""
         return {other: secret for secret, other in self.all.items() if secret != other}
 
     def for_agent(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
-        """Those of an agent, with the placeholders of what was ``recorded`` of it. Under ``""`` are those of
-        an agent whose name is not known."""
+        """Return the secrets of an agent, including the placeholders that were ``recorded`` for it. The key
+        ``""`` is for an agent whose name is unknown."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))
-        then = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
-        return {**{each: each for each in then}, **known}
+        placeholders = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
+        return {**{each: each for each in placeholders}, **known}
 
 
 NONE_MARKED = MarkedSecrets({}, {})
@@ -239,18 +240,26 @@ NONE_MARKED = MarkedSecrets({}, {})
 def marked_secrets(
     agents: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]] = {}
 ) -> MarkedSecrets:
-    """The secrets of ``agents``, by name. Of a replay: with the placeholders that were ``recorded``, in the
-    order of the secrets; one that is not known now is an empty text."""
-    drawn = placeholders_of([each for secrets in agents.values() for each in secrets if each])
+    """Return the secrets of ``agents``, by name. A replay passes the ``recorded`` placeholders in the order
+    of the secrets; a secret that is now unknown is an empty text."""
+    placeholder_of = placeholders_of([each for secrets in agents.values() for each in secrets if each])
     by_agent: dict[str, dict[str, str]] = {}
     placeholders: dict[str, tuple[str, ...]] = {}
     for name, secrets in agents.items():
-        then = tuple(recorded.get(name, ()))
-        others = then if len(then) == len(secrets) else tuple(drawn.get(each, "") for each in secrets)
-        by_secret = {secret: other for secret, other in zip(secrets, others, strict=True) if secret}
-        unknown = (each for each in then if each not in by_secret.values())
+        recorded_placeholders = tuple(recorded.get(name, ()))
+        replacements = (
+            recorded_placeholders
+            if len(recorded_placeholders) == len(secrets)
+            else tuple(placeholder_of.get(each, "") for each in secrets)
+        )
+        by_secret = {secret: other for secret, other in zip(secrets, replacements, strict=True) if secret}
+        unknown = (each for each in recorded_placeholders if each not in by_secret.values())
         by_agent[name] = {**{each: each for each in unknown}, **by_secret}
-        placeholders[name] = then if others == then else (*then, *filter(None, others))
+        placeholders[name] = (
+            recorded_placeholders
+            if replacements == recorded_placeholders
+            else (*recorded_placeholders, *filter(None, replacements))
+        )
     if not any(placeholders.values()):
         placeholders = {}
     return MarkedSecrets(by_agent, placeholders)

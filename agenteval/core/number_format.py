@@ -1,4 +1,4 @@
-"""How a figure is written: with as few digits as a person reads, and as many as its bound asks for. Pure."""
+"""Formats numbers with as few digits as readers need and as many as the bound requires. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def format_number(value: float, bound: float | str | None = None) -> str:
-    """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is
-    on the same side of it as the value, and equal only where the value is (but for a mean's rounding)."""
-    bounds = [each for each in _numbers(bound) if not isclose(value, each, rel_tol=1e-9)]
+    """Format a number: ``3.49``, ``1,500``. ``bound`` is what it is compared with, a number or a text with
+    one. The formatted number is on the same side of the bound as the value, and equal to it only if the value
+    is (except for rounding errors of a mean)."""
+    bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
-        text = _written(value, digits)
-        number = float(text.replace(",", ""))
-        if all((number < each, number > each) == (value < each, value > each) for each in bounds):
+        text = _format_digits(value, digits)
+        rounded = float(text.replace(",", ""))
+        if all((rounded < each, rounded > each) == (value < each, value > each) for each in bounds):
             break
     return text
 
 
-def _written(value: float, digits: int) -> str:
+def _format_digits(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{digits - _DIGITS}f}"
 
 
-def _numbers(bound: float | str | None) -> Iterator[float]:
+def _numbers_in(bound: float | str | None) -> Iterator[float]:
     if isinstance(bound, str):
         yield from (float(each.replace(",", "")) for each in _NUMBER.findall(bound))
     elif bound is not None:

@@ -1,9 +1,9 @@
-"""What applies in a run, decided before any of it: data. ``planning.plan_resolution`` makes it of the
-configuration, the scenarios and the command line; whatever comes after reads it and asks none of the three
-again.
+"""What applies in a run, as data that is decided before the run starts. ``planning.plan_resolution`` derives
+it from the configuration, the scenarios and the command line; everything later reads the plan and none of the
+three.
 
-What the suite says stands once (``SuitePolicy``); to each scenario × agent one of a few ``rule_sets`` applies
-(``ScenarioRules``), and ``Plan.rules_for_pairing`` is the only question about it."""
+Settings of the suite are stored once (``SuitePolicy``). Each scenario × agent refers to one of a few
+``rule_sets`` (``ScenarioRules``); ``Plan.rules_for_pairing`` returns it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.value import Value
 
 Pairing: TypeAlias = tuple[str, str]
-"""A scenario's id and an agent's name."""
+"""The id of a scenario and the name of an agent."""
 ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
 ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
-"""Of models of our own."""
+"""The roles of agenteval's own models."""
 
 
-# What is as it mostly is, is not written: in a large suite there are thousands of these.
+# Defaults are not written, because a large suite has thousands of these.
 
 
 def _rule(value: Any) -> Any:
@@ -53,17 +53,17 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Threshold(Value):
-    """A threshold as it holds in one place, and where it was written. ``is_sure``: it is to be met even if
-    nothing was judged there, since the metric is sure to be, or the scenario itself asks for it; any other
-    one holds where something was judged."""
+    """A threshold as it applies in one place, and where it was written."""
 
     rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
     is_sure: Annotated[bool, Field(exclude_if=bool)] = True
+    """True if it must be met even if nothing was judged there, because the metric is certain to be judged or
+    the scenario itself sets the threshold. Any other threshold applies only if something was judged."""
 
     @property
     def bar(self) -> float:
-        """The highest number that it names: a score below it may count against the agent."""
+        """The highest number in the rule: a score below it may count against the agent."""
         return max(self.rule.numbers)
 
 
@@ -73,18 +73,18 @@ class ScenarioRules(Value):
     epochs: Annotated[Epochs, Field(exclude_if=_is_one)] = 1
     max_turns: Annotated[int, Field(exclude_if=_is_usual)] = DEFAULT_MAX_TURNS
     unjudged: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """Metrics that are asked for, and not sure to be judged there."""
+    """Metrics that are requested but may not be judged there."""
     thresholds: Annotated[dict[str, Threshold], Field(exclude_if=_is_empty)] = {}
-    """Those that hold, by metric."""
+    """The thresholds that apply, by metric."""
 
     @property
     def range(self) -> EpochRange | None:
-        """Between which numbers of epochs its gate decides; ``None``: the number is fixed."""
+        """The range of epochs within which its gate decides; ``None`` if the number is fixed."""
         return self.epochs if isinstance(self.epochs, EpochRange) else None
 
     @property
     def least(self) -> int:
-        """How many epochs there are for sure."""
+        """The guaranteed number of epochs."""
         return self.epochs.min if isinstance(self.epochs, EpochRange) else self.epochs
 
     @property
@@ -93,31 +93,32 @@ class ScenarioRules(Value):
 
 
 class SuitePolicy(Value):
-    """What is asked of a suite as a whole: configuration and command line, merged."""
+    """The requirements of a whole suite: configuration and command line, merged."""
 
     profile: str = ""
-    """The profile of the configuration that was chosen."""
+    """The chosen profile of the configuration."""
     seed: int = 0
     metrics: tuple[MetricSpec, ...] = ()
-    """All that are known."""
+    """All known metrics."""
     judged: tuple[str, ...] = ()
     """The names of the metrics to judge."""
     by_flag: bool = False
-    """Whether the command line chose ``judged``."""
+    """True if the command line chose ``judged``."""
     no_judge: bool = False
-    """Whether no judge may be asked."""
+    """True if no judge may be called."""
     code_only: bool = False
-    """Whether scenarios that need a model are left out."""
+    """True if scenarios that need a model are left out."""
     thresholds: dict[str, Threshold] = {}
-    """By metric."""
+    """The thresholds by metric."""
     severities: dict[str, Severity] = {}
-    """By label, in place of the table's."""
+    """The severities by label that replace those of the table."""
     severity_from: Literal["table", "model"] = "table"
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     fault_tolerance: float = 0.0
     """The share of samples that may be lost."""
     max_rates: dict[Severity, float] = {}
-    """By severity, the share of recorded conversations that may have a finding as bad or worse."""
+    """By severity, the highest share of recorded conversations that may have a finding of that severity or a
+    higher one."""
     on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
     accepted: tuple[AcceptedFailure, ...] = ()
@@ -125,24 +126,24 @@ class SuitePolicy(Value):
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
     prices: dict[str, Price] = {}
-    """By model or agent."""
+    """The prices by model or agent."""
     models: dict[ModelRole, ModelConfig] = {}
     corroborate: bool = True
-    """Whether a judge's decisive opinion needs a second one."""
+    """True if a judge's decisive opinion needs a second one."""
     skips_failed_judges: bool = False
     shares_calls: bool = False
-    """Whether several metrics share one call of a judge."""
+    """True if several metrics share one call of a judge."""
     detectors: tuple[str, ...] | None = None
-    """``None``: all of them."""
+    """The names of the detectors; ``None`` means all."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: str | None = None
     max_turns: int = DEFAULT_MAX_TURNS
     prompts: dict[str, str] = {}
-    """The author's own, in the place of those that are shipped: by name, the file."""
+    """The author's files that replace shipped prompts, by name."""
     policies: tuple[str, ...] = ()
     """The agents that have a policy."""
     places: dict[str, str] = {}
-    """Where the keys were written that reports name."""
+    """The places of the keys that reports name."""
 
     @property
     def specs(self) -> dict[str, MetricSpec]:
@@ -155,52 +156,51 @@ class SuitePolicy(Value):
         return self.fail_on_severity if isinstance(self.fail_on_severity, Severity) else None
 
     def model(self, role: ModelRole) -> str:
-        """The model of a role; empty if it has none."""
+        """Return the model of a role; empty if it has none."""
         return self.models[role].model if role in self.models else ""
 
     def where(self, key: str) -> str:
-        """The place of a key; ``default`` where nobody wrote it."""
+        """Return the place of a key; ``default`` if it was not written."""
         return self.places.get(key, "default")
 
 
 class Plan(Value):
-    """What is to be run, and what applies to each scenario × agent of it."""
+    """What is to be run, and what applies to each scenario × agent."""
 
     suite: SuitePolicy = SuitePolicy()
-    """As it holds for this run: without the gates that are ``unapplied``."""
+    """The suite's policy for this run, without the ``unapplied`` gates."""
     unapplied: dict[str, str] = {}
-    """By key, with the reason: gates that the run could never satisfy, and thresholds that apply to none of
-    its scenarios but to others of the suite. They do not hold for it."""
+    """Gates that this run could never satisfy, and thresholds that apply to other scenarios of the suite but
+    to none of this run: by key, the reason. They do not apply to this run."""
     needs_model: tuple[str, ...] = ()
     """The scenarios that ``code_only`` leaves out."""
     secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    """By agent, what stands for the texts that it must not say in all that is written."""
+    """By agent, the placeholders of its secret texts in everything that is written."""
     visibility: dict[str, KnownVisibility] = {}
-    """By agent, what is known before the run of how its calls are seen (``""``: of all others)."""
+    """By agent, what is known before the run about the visibility of its calls (``""`` for all others)."""
     default: ScenarioRules = ScenarioRules()
-    """What applies to a recorded conversation that does not bring its own (``SampleStarted.rules``)."""
+    """The rules of a recorded conversation without its own (``SampleStarted.rules``)."""
     rule_sets: tuple[ScenarioRules, ...] = ()
-    """Each that applies anywhere, once."""
+    """The distinct rules of all scenarios."""
     scenarios: dict[str, dict[str, int]] = {}
-    """By id and agent, which of ``rule_sets`` applies there."""
+    """By id and agent, the index in ``rule_sets``."""
 
     def with_suite(self, **changes: Any) -> Plan:
-        """The plan with other values of its suite."""
+        """Return the plan with other values in its suite policy."""
         return self.model_copy(update={"suite": self.suite.model_copy(update=changes)})
 
     def rules_for_pairing(self, scenario: str, agent: str) -> ScenarioRules:
-        """What applies to a scenario with an agent."""
+        """Return the rules for a scenario with an agent."""
         number = self.scenarios.get(scenario, {}).get(agent)
         return self.default if number is None else self.rule_sets[number]
 
     def known_visibility(self, agent: str) -> KnownVisibility | None:
-        """What is known before the run of how the calls of an agent are seen."""
+        """Return what is known before the run about the visibility of an agent's calls."""
         return self.visibility.get(agent) or self.visibility.get("")
 
     @property
     def samples(self) -> tuple[SampleKey, ...]:
-        """Every sample that is planned, scenario by scenario; where a gate decides how many epochs there are,
-        the first ones."""
+        """All planned samples, scenario by scenario; if a gate decides the number of epochs, the first."""
         return tuple(
             SampleKey(scenario=scenario, agent=agent, epoch=epoch)
             for scenario, agents in self.scenarios.items()
@@ -209,13 +209,14 @@ class Plan(Value):
         )
 
     def restrict_to_pairing(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
-        """The plan of one scenario × agent; ``epochs``: so many of it are planned, whatever else is run."""
+        """Return the plan of one scenario × agent with ``epochs`` planned epochs, regardless of what else
+        runs."""
         rules = self.rules_for_pairing(scenario, agent).model_copy(update={"epochs": epochs})
         return self.model_copy(update={"rule_sets": (rules,), "scenarios": {scenario: {agent: 0}}})
 
     @property
     def ranges(self) -> dict[str, EpochRange]:
-        """By scenario, where a gate decides how many epochs there are."""
+        """By scenario, the range of epochs within which a gate decides."""
         return {
             scenario: ranged
             for scenario, agents in self.scenarios.items()

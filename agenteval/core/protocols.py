@@ -1,4 +1,4 @@
-"""Every seam on one page. Built-ins come through the same doors as plugins."""
+"""The interfaces of all extension points. Built-in implementations and plugins use the same ones."""
 
 from __future__ import annotations
 
@@ -30,62 +30,63 @@ if TYPE_CHECKING:
     import anyio
 
 Emit: TypeAlias = Callable[[Event], None]
-"""A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
+"""A sink of events. It never blocks or awaits; one that fails is disabled and reported once."""
 
 
 @dataclass(frozen=True)
 class AgentReply:
-    """What an agent answers. A Python agent may return one; any part may be left out."""
+    """An agent's answer. A Python agent may return one; every part may be omitted."""
 
     text: str | None = None
-    """The final text. A Python agent may give a message, a list of messages or a completion in its place."""
+    """The final text. A Python agent may pass a message, a list of messages or a completion instead."""
     tool_calls: Sequence[Any] = ()
-    """Calls for agenteval to resolve, in OpenAI's format: the agent is asked again, with their results."""
+    """Calls for agenteval to resolve, in OpenAI's format; the agent is then called again with their results.
+    """
     messages: Sequence[Message] = ()
-    """The messages of this turn, of an agent that ran its tools itself."""
+    """The messages of this turn, from an agent that ran its tools itself."""
     usage: Usage | Mapping[str, Any] | None = None
-    """A ``Usage``, or a mapping or an object in the words of a provider; ``None``: tokens are estimated."""
+    """A ``Usage``, or a mapping or object in a provider's format; ``None``: tokens are estimated."""
     latency_ms: float | None = None
-    """How long the agent took for it, if it knows better than the clock of its caller."""
+    """How long the agent took, if it measures that better than its caller."""
     agent: str = ""
-    """Which agent of several replies, by its name. Where ``messages`` name theirs, these count."""
+    """The name of the agent that replied, if there are several. Names in ``messages`` take precedence."""
 
 
 @dataclass(frozen=True)
 class ReadReply(AgentReply):
-    """What agenteval's own adapters hand to the conversation: a reply, and what is known of how it was
-    read."""
+    """A reply as agenteval's own adapters pass it on, with what is known about how it was read."""
 
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Unknown fields of the message, echoed back to the same endpoint."""
+    """Unknown fields of the message, which are sent back to the same endpoint."""
     evidence: CallEvidence | None = None
-    """How the agent's calls are seen, beyond what the reply itself shows."""
+    """How the agent's calls are seen, in addition to what the reply itself shows."""
     unplaced: Sequence[str] = ()
-    """What of it could not be placed, as phrases (``agenteval.core.tool_visibility``)."""
+    """Content that could not be placed, as phrases (``agenteval.core.tool_visibility``)."""
     unknown_tools: Collection[str] = ()
-    """Names that were called and that are surely no tools of the agent's."""
+    """Called names that are certainly not tools of the agent."""
     is_over: bool = False
-    """The agent carries out its calls itself: one without a result is not for agenteval to answer."""
+    """True if the agent carries out its calls itself: agenteval does not answer one without a result."""
     apart: Collection[str] = ()
-    """The ids of calls that were heard where the agent asks its models: it is not sent them as messages."""
+    """The ids of calls that were recorded at the agent's model client; they are not sent to the agent as
+    messages."""
     made: Sequence[RequestedCall] = ()
-    """The calls for which the scenario was asked, with what the agent's framework knows of them."""
+    """The calls that the scenario was asked to answer, with what the agent's framework knows about them."""
 
     @classmethod
     def from_reply(cls, reply: AgentReply) -> ReadReply:
-        """A reply of any agent: of one of another package, nothing more is known."""
+        """Convert any agent's reply; for one of another package, nothing more is known."""
         if isinstance(reply, cls):
             return reply
         return cls(reply.text, reply.tool_calls, reply.messages, reply.usage, reply.latency_ms, reply.agent)
 
 
 AgentExecutedCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
-"""A call that the agent carries out itself, once it is told to."""
+"""A function that makes the agent carry out a call itself and waits for the result."""
 
 
 @dataclass(frozen=True)
 class TurnTools:
-    """The tool world as an agent meets it during one turn."""
+    """The tool world as an agent sees it during one turn."""
 
     turn: int
     """The number of the user's message, from 0."""
@@ -95,60 +96,60 @@ class TurnTools:
     """``call(name, args, batch)`` resolves and records a call; it never raises for an error of the tool.
     Calls of one ``batch`` were made at the same time: they are one step."""
     answered: frozenset[str] | None = None
-    """The tools that the scenario answers where all others are the agent's own to carry out; ``None``: none
-    is."""
+    """The tools that the scenario answers if the agent carries out all others itself; ``None`` if it carries
+    out none."""
     record: Callable[[str, Any, int, AgentExecutedCall], Awaitable[ToolResult]] | None = None
-    """``record(name, args, batch, own)`` records a call of the agent's own, whose result ``await own()``
-    gives."""
+    """``record(name, args, batch, own)`` records a call that the agent carries out; ``await own()`` returns
+    its result."""
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
-    """As ``call``, for a tool that the agent surely has."""
+    """Like ``call``, for a tool that the agent certainly has."""
     list_asked: Callable[[], None] = lambda: None
-    """To be called, from any thread, when the agent asks for the list of the tools."""
+    """Called, from any thread, when the agent requests the list of tools."""
     mocked: frozenset[str] = frozenset()
-    """The tools that the scenario has an answer for."""
+    """The tools that the scenario answers."""
 
     def leaves(self, name: str) -> bool:
-        """Whether a tool is the agent's own to carry out."""
+        """Check whether the agent carries out a tool itself."""
         return self.answered is not None and name not in self.answered
 
 
 class Agent(Protocol):
     """The agent under test; one instance per sample, so that conversations share nothing.
 
-    One that holds something may have an ``end_conversation()``, too, which ``close`` calls; one that can
-    break after its last answer, an ``async after_last_answer()``, which ``finish`` calls; one whose process
-    is kept for other conversations, an ``async settle(none_follows)``, which ``settle`` calls.
+    Three methods are optional. ``end_conversation()`` is for an agent that holds resources; ``close`` calls
+    it. ``async after_last_answer()`` is for one that can break after its last answer; ``finish`` calls it.
+    ``async settle(none_follows)`` is for one whose process serves further conversations; ``settle`` calls it.
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        """Answer the conversation so far. Raises ``AgentError`` when the agent broke and
-        ``InfrastructureError`` when something else did."""
+        """Answer the conversation so far. Raises ``AgentError`` if the agent broke and
+        ``InfrastructureError`` if something else did."""
 
 
 async def finish(agent: Agent | None) -> None:
-    """The conversation came to its end by itself: no message follows the agent's last answer. Raises
+    """Notify the agent that the conversation ended regularly: no message follows its last answer. Raises
     ``AgentError`` if the agent breaks now."""
     if after := getattr(agent, "after_last_answer", None):
         await after()
 
 
 def close(agent: Agent | None) -> None:
-    """The conversation is over, in whatever way: an agent's ``end_conversation()`` hears of it. That
-    neither waits nor raises; what has to be waited for is for the factory's ``aclose``."""
+    """Notify the agent's ``end_conversation()`` that the conversation is over, however it ended. That method
+    neither waits nor raises; cleanup that has to wait belongs in the factory's ``aclose``."""
     if end := getattr(agent, "end_conversation", None):
         end()
 
 
 async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
-    """Wait, after ``close``, until what the agent did since its last answer is known. Another conversation
-    may have to begin for that; ``none_follows``: none will for now. Raises ``AgentError`` if it broke, and
-    ``InfrastructureError`` where its calls may have been another's."""
+    """Wait, after ``close``, until everything that the agent did since its last answer is known. That may
+    require another conversation to begin; ``none_follows`` is set if none will for now. Raises ``AgentError``
+    if the agent broke, and ``InfrastructureError`` if its calls may belong to another conversation."""
     if wait := getattr(agent, "settle", None):
         await wait(none_follows)
 
 
 class AgentWrapper:
-    """What stands before an agent: the conversation's end is handed on to it."""
+    """A wrapper of an agent that passes on the end of the conversation."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -167,32 +168,32 @@ class AgentTool(NamedTuple):
     """A tool that an agent has."""
 
     name: str
-    """Empty: it stands for tools that only a run shows."""
+    """Empty if it stands for tools that only a run shows."""
     description: str = ""
-    """What its model is told of it."""
+    """The description for the agent's model."""
     parameters: dict[str, Any] | None = None
-    """The JSON Schema of its arguments; ``None``: not known."""
+    """The JSON Schema of its arguments; ``None`` if unknown."""
     hosted: bool = False
-    """It runs at the provider, and no scenario can answer it."""
+    """True if it runs at the provider, so that no scenario can answer it."""
     hints: Mapping[str, bool] = MappingProxyType({})
-    """What it says that it does, under the names of MCP."""
+    """Its declared effects, under the names of MCP."""
     is_agent: bool = False
-    """It is another agent, which runs unless a scenario answers in its place."""
+    """True if it is another agent, which runs unless a scenario answers instead."""
 
 
 class AgentFactory(Protocol):
-    """Makes the agents of a run; may hold what they share (a connection pool). One that knows which tools its
-    agents have may say so as ``tools``, a sequence of ``AgentTool``; what is done with them, as ``does``."""
+    """Makes the agents of a run and may hold what they share (a connection pool). One that knows the tools of
+    its agents may list them as ``tools``, a sequence of ``AgentTool``, and describe their use as ``does``."""
 
     def make(self, sample: Sample) -> Agent:
-        """The agent of one conversation."""
+        """Make the agent of one conversation."""
 
     async def aclose(self) -> None:
         """Close what is open, at the end of the run."""
 
 
 class NoOptions(Value):
-    """Of an adapter that has none."""
+    """The options of an adapter without options."""
 
 
 def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -201,38 +202,41 @@ def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
 
 @dataclass(frozen=True)
 class AgentAdapter:
-    """One kind of agent: what an author may write of it, and how it is made.
+    """One kind of agent: its options and how it is made.
 
-    A package of its own registers one under the entry point group ``agenteval.agents``, by the name that
-    authors give as ``type``.
-    """
+    Another package registers one under the entry point group ``agenteval.agents``, by the name that authors
+    write as ``type``."""
 
     make: Callable[[AgentConfig, Any, Any], AgentFactory]
     """``make(agent, options, resources)``: ``agent`` has the keys that all agents share, ``options`` is an
     instance of the model below, ``resources`` is what the parts of a run share (``config``, ``secrets``,
-    ``tell(text)``). Raises ``AuthorError`` for what cannot work."""
+    ``tell(text)``). Raises ``AuthorError`` if the options cannot work."""
     options: type[BaseModel] = NoOptions
-    """What an author may write under ``options``. Unknown keys are refused, whatever the model says."""
+    """The model of what an author may write under ``options``. Unknown keys are rejected, whatever the model
+    says."""
     mistakes: Callable[[Mapping[str, Any]], Iterable[Mistake]] = _no_mistakes
-    """What else is wrong with the options as they are written, in words of its own."""
+    """Finds further mistakes in the options as written."""
     visibility: Callable[[Any, frozenset[str]], KnownVisibility | None] = lambda _options, _tools: None
-    """``visibility(options, tools)``: what is known before a run of how the agent's tool calls are seen;
-    ``tools`` are all that the suite names. ``None``: the run finds out."""
+    """``visibility(options, tools)`` returns what is known before a run about the visibility of the agent's
+    calls; ``tools`` are all tools that the suite names. ``None``: the run finds out."""
     hears_mcp_url: Callable[[Any], bool] = lambda _options: False
-    """Whether, with these options, each conversation of an agent with ``mcp`` hears of an address of its own.
-    Otherwise all read one in this process's environment, and are played one at a time."""
+    """Returns whether, with these options, each conversation of an agent with ``mcp`` gets a server address
+    of its own. Otherwise all conversations read one from this process's environment and are played one at a
+    time."""
     example: str = ""
-    """An agent of this kind, as an author writes it."""
+    """An example of such an agent in the configuration."""
 
     def parse_options(self, agent: AgentConfig) -> Any:
-        """The options of an agent."""
+        """Validate the options of an agent."""
         return self.options.model_validate(agent.adapter_options)
 
 
 class SampleQueue(Protocol):
-    """Which sample is run next. A sink of events, too. ``next`` gives ``None`` when there is none now; it is
-    asked again when a sample has finished. ``plays_again``: whether one that is about to finish is handed out
-    once more, since its conversation was lost; ``events``: all of the sample, its end included."""
+    """Decides which sample runs next; also a sink of events.
+
+    ``next`` returns ``None`` if there is none now; it is called again when a sample has finished.
+    ``plays_again`` returns whether a sample that is about to finish will be repeated because its conversation
+    was lost; ``events`` are all events of the sample, including its end."""
 
     def __call__(self, event: Event, /) -> None: ...
 
@@ -242,19 +246,20 @@ class SampleQueue(Protocol):
 
 
 class UserMove(NamedTuple):
-    """The user's next message.
-
-    ``stop``: why the conversation ends, after the answer to this message; at once if ``text`` is
-    ``None``. ``script``: see ``Turn``. ``usage`` and ``model``: of a simulated user; ``fault``: what was
-    wrong with its first attempt at this message.
-    """
+    """The user's next message."""
 
     text: str | None
+    """The message; ``None`` if the conversation ends at once."""
     stop: StopReason | None = None
+    """Why the conversation ends after the answer to this message."""
     script: int | None = None
+    """See ``Turn``."""
     usage: Usage = Usage()
+    """The usage of a simulated user."""
     model: str = ""
+    """The model of a simulated user."""
     fault: str = ""
+    """What was wrong with a simulated user's first attempt at this message; empty if nothing was."""
 
 
 class User(Protocol):
@@ -262,8 +267,8 @@ class User(Protocol):
 
 
 class Scorer(Protocol):
-    """Anything that judges a conversation. ``scope`` is ``turn`` (called with each prefix; the last
-    turn is the one to judge) or ``conversation`` (called once, with ``stop`` set)."""
+    """Evaluates conversations. If ``scope`` is ``turn``, it is called with each prefix, whose last turn is to
+    be judged; if ``conversation``, once, with ``stop`` set."""
 
     @property
     def scope(self) -> str: ...
@@ -272,83 +277,84 @@ class Scorer(Protocol):
 
 
 class Reviewer(Protocol):
-    """Chooses which conversations are looked at once more when all else was said of them, and by whom.
-    ``events``: every event of the sample, its end included."""
+    """Selects the conversations that are reviewed after everything else is scored, and the scorer that does
+    it. ``events`` are all events of the sample, including its end."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None: ...
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a model call is about; the scripted model chooses its reply by it. ``turn`` counts from 0;
-    ``text`` is the agent's latest answer (for ``dedup``: the findings)."""
+    """The subject of a model call, by which the scripted model chooses its reply."""
 
     scenario: str = ""
     turn: int | None = None
+    """The turn, from 0."""
     metric: str = ""
     text: str = ""
+    """The agent's latest answer (for ``dedup``: the findings)."""
     epoch: int = 0
 
 
 def no_flaw(_value: Any, _scripted: bool) -> str:
-    """Of an answer of which nothing is asked but its shape."""
+    """Accept every answer that has the requested shape."""
     return ""
 
 
 def reject_flawed(_value: Any, _scripted: bool) -> bool:
-    """Of an answer that is of no use with any flaw."""
+    """Reject every answer with a flaw."""
     return False
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One question to one of agenteval's own models. The last three fields are no part of it: hashes and
-    comparisons of requests do not know them."""
+    """One request to one of agenteval's own models. The last three fields do not count in hashes and
+    comparisons of requests."""
 
     role: str
-    """user, judge or dedup."""
+    """``user``, ``judge`` or ``dedup``."""
     system: str
     """The system message; may be empty."""
     prompt: str
     """The user message."""
     reply: type[BaseModel]
-    """The shape of the answer: its JSON Schema is sent along, and the answer is checked against it."""
+    """The shape of the answer: its JSON Schema is sent along, and the answer is validated against it."""
     subject: Subject = field(default_factory=Subject)
-    """What the question is about."""
+    """The subject of the request."""
     states_form: bool = False
-    """The texts say themselves which keys the answer has: then the schema is not written out after them."""
+    """True if the texts themselves state the keys of the answer, so that the schema is not appended."""
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
-    """``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
-    model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of each
-    answer, and an answer with a flaw is as one that could not be read."""
+    """``flaw_in(value, scripted)`` returns what else is wrong with an answer of the right shape, in words for
+    the model ("the quotation stands nowhere in the record"); empty if nothing is. Every ``ChatModel`` calls
+    it for each answer, and treats an answer with a flaw like an unreadable one."""
     accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
-    """``accepts_flawed(value, scripted)``: unless this holds. Then a correction is asked for all the same,
-    and what comes of that is the answer."""
+    """``accepts_flawed(value, scripted)`` returns whether a flawed answer can be used nevertheless. A
+    correction is still requested, and its result is the answer."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """How long the beginnings of ``prompt`` are that other requests begin with too, in characters, the
-    shortest first."""
+    """The lengths, in characters, of the beginnings of ``prompt`` that other requests share, shortest first.
+    """
 
     def flaw_left_in(self, value: Any, scripted: bool) -> str:
-        """What is wrong with an answer that nobody is asked to correct; empty if it can be used."""
+        """Return what is wrong with an answer that will not be corrected; empty if it can be used."""
         return "" if self.accepts_flawed(value, scripted) else self.flaw_in(value, scripted)
 
 
 class ModelReply(NamedTuple):
-    """An answer of the asked shape."""
+    """An answer of the requested shape."""
 
     value: BaseModel
     """The answer: an instance of the request's ``reply``."""
     usage: Usage
-    """What it cost, repairs included."""
+    """Its cost, including repairs."""
     model: str
-    """Who gave it."""
+    """The model that gave it."""
     scripted: bool = False
-    """Whether it was no language model."""
+    """True if it was not a language model."""
 
 
 class ExpectRule(Protocol):
-    """A check of ``expect`` as whoever reads scenarios meets it: the path where it is asked for, and what is
-    wrong with what is written there."""
+    """A check of ``expect`` as the scenario loader sees it: the path of its key, and the mistakes in its
+    value."""
 
     @property
     def name(self) -> str: ...
@@ -358,39 +364,40 @@ class ExpectRule(Protocol):
 
 
 class ChatModel(Protocol):
-    """One of agenteval's own models: a simulated user, a judge or who groups findings asks it."""
+    """One of agenteval's own models: a simulated user, a judge or the grouping of findings calls it."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Answer. Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape, and
-        without a flaw, could be had, and ``InfrastructureError`` when none at all."""
+        """Answer the request. Raises ``UnreadableReplyError`` (with the raw text) if no answer had the
+        requested shape without a flaw, and ``InfrastructureError`` if there was no answer at all."""
 
     async def aclose(self) -> None:
         """Close what is open, at the end of the run."""
 
 
 class Importer(Protocol):
-    """Reads the logs of one dialect: another package's door to ``agenteval score``. One that raises makes its
-    record unreadable; the others go on."""
+    """Reads the logs of one dialect for ``agenteval score``; other packages may register one. If it raises,
+    its record is unreadable and the others are still read."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
 
     def matches(self, record: Any, /) -> bool:
-        """Whether a record, one JSON value of a log, is of this dialect. It is asked of every record, so it
-        looks at keys and not at texts."""
+        """Check whether a record, one JSON value of a log, is in this dialect. It is called for every record,
+        so it should look at keys rather than texts."""
 
     def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]:
-        """The conversations of a record, in OpenAI's form: ``messages``, and where the record tells them
-        ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success) and ``notes``, sentences
-        of what was not read. None at all: the record is of another dialect after all."""
+        """Return the conversations of a record in OpenAI's format: ``messages``, and if the record contains
+        them ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success) and ``notes``,
+        sentences about content that was not read. An empty result means that the record is in another dialect
+        after all."""
 
 
 @runtime_checkable
 class LineImporter(Importer, Protocol):
-    """Of a dialect that writes a conversation in several records, an event a line. ``read`` gets all of them
-    as a tuple."""
+    """An importer of a dialect that spreads a conversation over several records, such as one event per line.
+    ``read`` gets all of them as a tuple."""
 
     def goes_on(self, held: Sequence[Any], record: Any, /) -> bool:
-        """Whether a record that matches begins a conversation (nothing is ``held`` yet), or a record goes on
-        with the one that is held."""
+        """Check whether a matching record begins a conversation (``held`` is empty), or whether a record
+        continues the one in ``held``."""

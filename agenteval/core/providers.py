@@ -1,8 +1,7 @@
-"""Who has agenteval's own models: each provider is one object, and this is the only table of them.
+"""The providers of agenteval's own models; this is the only table of them.
 
-It stands here, below the rooms that ask models, since a configuration is checked by it, and prices and
-secrets are found by it; what sends the requests is named as text.
-"""
+It is in this low-level package because configurations are checked against it and because prices and secrets
+depend on it; the code that sends requests is named as text."""
 
 from __future__ import annotations
 
@@ -16,41 +15,42 @@ from agenteval.core.registry import Registry
 
 AZURE_ENDPOINT = "AZURE_OPENAI_ENDPOINT"
 AD_TOKEN = "AZURE_OPENAI_AD_TOKEN"
-"""Azure's variables, by the names that the ``openai`` package gave them."""
+"""Variables of Azure, named by the ``openai`` package."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """What stands before the slash of ``PROVIDER/MODEL``."""
+    """A provider, named before the slash of ``PROVIDER/MODEL``."""
 
     base_url: str = ""
-    """Where its models are; empty: the author says it, or they are at no address."""
+    """The address of its models; empty if the author sets it or there is none."""
     keys: tuple[str, ...] = ()
     """The variables that may hold the key; empty if none is needed."""
     budget: str = "max_tokens"
-    """The name of the limit of output tokens that is tried first."""
+    """The parameter for the limit of output tokens that is tried first."""
     base_url_env: str = ""
     """The variable that may hold another address."""
     needs_base_url: bool = False
-    """Whether ``base_url`` has to be written."""
+    """True if ``base_url`` is required."""
     sdk_only: bool = False
-    """Whether requests are sent by the ``openai`` package, whatever ``client`` says."""
+    """True if the ``openai`` package sends the requests, whatever ``client`` says."""
     in_process: bool = False
-    """Whether its models are in this process: they cost nothing, and there is no ``client``."""
+    """True if its models run in this process: they cost nothing, and there is no ``client``."""
     make: Callable[..., Any] | str = "agenteval.adapters.models.openai_chat:make"
-    """``make(config, role=, shared=, environ=, root=, jitter=) -> ChatModel``; of other packages
-    ``make(config, role=, pool=, environ=, root=)``, with ``options=`` where there is a model of them. As
-    text: ``module:function``."""
+    """``make(config, role=, shared=, environ=, root=, jitter=) -> ChatModel``; in other packages
+    ``make(config, role=, pool=, environ=, root=)``, with ``options=`` if the provider has a model of options.
+    As text: ``module:function``."""
     options: type[BaseModel] | None = None
-    """What an author may write under ``extra``; ``None``: anything, it is merged into each request."""
+    """The model of what an author may write under ``extra``; ``None``: anything, which is merged into each
+    request."""
 
 
 def _of_plugin(found: Any) -> Provider:
-    """A provider, or the function alone that makes its models."""
+    """Return a plugin's provider; a plain function becomes the ``make`` of one."""
     if isinstance(found, Provider):
         return found
     if not callable(found):
-        raise TypeError("it is not a function make(config, …), and not a Provider")
+        raise TypeError("it is neither a function make(config, …) nor a Provider")
     return Provider(make=found)
 
 

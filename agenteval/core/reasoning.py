@@ -1,4 +1,4 @@
-"""What an agent said, and what it only thought."""
+"""Separates an agent's visible text from its reasoning."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ _MARK = re.compile(r"<(/?)think>")
 
 
 def reasoning_end(text: str) -> int:
-    """Where the thought ends that a text begins with; 0 if it begins with none.
+    """Return the end of the reasoning that a text begins with; 0 if there is none.
 
-    A thought is one leading, balanced ``<think>…</think>``. A mark anywhere else is a part of what was said:
-    whoever writes ``</think>`` behind a sentence has not unsaid it, nor has one that closes nothing.
-    """
+    Reasoning is one leading, balanced ``<think>…</think>``. A tag anywhere else belongs to the visible text:
+    ``</think>`` after a sentence, or without an opening tag, does not take anything back."""
     start = len(text) - len(text.lstrip())
     if not text.startswith("<think>", start):
         return 0
@@ -27,23 +26,23 @@ def reasoning_end(text: str) -> int:
 
 
 def blank_reasoning(text: str) -> str:
-    """The text with blanks where the agent thought: all else keeps its place."""
+    """Replace the reasoning by blanks, so that everything else keeps its position."""
     end = reasoning_end(text) if "<think>" in text else 0
     return " " * end + text[end:]
 
 
 def final_answer(turn: Turn) -> str:
-    """The turn's final answer without the thought."""
+    """Return the turn's final answer without reasoning."""
     answer = blank_reasoning(turn.answer)
     return answer if answer == turn.answer else answer.strip()
 
 
 def agent_texts(turn: Turn) -> list[str]:
-    """All that the agent said in the turn, piece by piece: what stood beside its calls, then its answer."""
+    """Return the agent's texts in the turn: those next to its calls, then its answer."""
     texts = [blank_reasoning(step.text).strip() for step in turn.steps if step.text]
     return [text for text in texts if text]
 
 
 def agent_text(turn: Turn) -> str:
-    """All that the agent said in the turn, as one text."""
+    """Return the agent's texts in the turn as one text."""
     return "\n\n".join(agent_texts(turn))

@@ -1,4 +1,4 @@
-"""A recorded conversation as it is handed to whoever scores it."""
+"""A recorded conversation as it is passed to scoring."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from agenteval.core.trajectory import StopReason, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """A conversation to be scored. ``where``: its file and line; ``checks``: what is known of it beforehand,
-    such as its success, and cannot be found out anew; ``notes``: what was not read as it stands.
-
-    Of a journal of ours: ``run``, so that the scenario is the one that it was held with; ``review``: what was
-    found then of its simulated user; ``names``: what its failures were called before anything was masked."""
+    """A conversation to be scored."""
 
     key: SampleKey
     scenario: Scenario
     trajectory: Trajectory
     where: str
+    """Its file and line."""
     checks: tuple[Check, ...] = ()
+    """Known results that cannot be determined again, such as its outcome."""
     notes: tuple[str, ...] = ()
+    """Warnings about content that was not read as written."""
     run: RunStarted | None = None
+    """For a journal of agenteval, the run that played it, so that the scenario is the one that was used."""
     review: UserReview | None = None
+    """The review of its simulated user in that run."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The fingerprints of its failures before anything was masked."""
 
     @property
     def is_readable(self) -> bool:

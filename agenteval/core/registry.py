@@ -1,4 +1,4 @@
-"""The things of one kind that an author can name: those built in, and those that other packages bring."""
+"""The things of one kind that an author can name: built-in ones and those of other packages."""
 
 from __future__ import annotations
 
@@ -22,38 +22,37 @@ def as_it_is(found: Any) -> Any:
 
 @dataclass(frozen=True)
 class Registry(Generic[Named]):
-    """One table of names for one kind of thing; whoever needs the names asks it. Other packages add theirs by
-    an entry point of the ``group``."""
+    """The names of one kind of thing. Other packages add theirs through entry points of the ``group``."""
 
     kind: str
-    """In messages: no *reporter* is named 'jsn'."""
+    """The noun for messages: no *reporter* is named 'jsn'."""
     group: str
     built_in: Mapping[str, Named | str]
-    """By name: the object, or ``module:attribute`` of one that is imported when it is first asked for."""
+    """By name, the object or, as text, ``module:attribute`` of one that is imported on first use."""
     read: Callable[[Any], Named] = as_it_is
-    """What an entry point loads, as one of these. Raises ``TypeError`` with what is wrong with it."""
+    """Converts what an entry point loads. Raises ``TypeError`` with what is wrong with it."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.built_in or self._entry(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        """The names of those that are built in."""
+        """Iterate over the built-in names."""
         return iter(self.built_in)
 
     @property
     def shipped(self) -> dict[str, Named]:
-        """Those that are built in, by name."""
+        """The built-in things, by name."""
         return {name: self.get(name) for name in self.built_in}
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
-        """There is none of that name, or not yet."""
+        """Describe that no thing has this name, or that it is not supported yet."""
         if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
             return Problem(f"'{name}' is not supported yet", later, place)
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 
     def get(self, name: str) -> Named:
-        """The thing of a name. Raises ``AuthorError`` if there is none, or if another package's cannot be
-        loaded."""
+        """Return the thing with this name. Raises ``AuthorError`` if there is none, or if one of another
+        package cannot be loaded."""
         if name in self.built_in:
             found = self.built_in[name]
             return cast(Named, load_target(found)) if isinstance(found, str) else found
@@ -62,11 +61,11 @@ class Registry(Generic[Named]):
             raise AuthorError(self.unknown(name))
         try:
             return self.read(entry.load())
-        except Exception as error:  # of a package that is not ours
+        except Exception as error:  # in another package
             what = (
                 f"the {self.kind} '{name}' ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
             )
-            raise AuthorError(Problem(what, "fix or reinstall the package that brings it")) from error
+            raise AuthorError(Problem(what, "fix or reinstall its package")) from error
 
     def _entry(self, name: str) -> EntryPoint | None:
         from importlib.metadata import entry_points
@@ -74,13 +73,13 @@ class Registry(Generic[Named]):
         return next((entry for entry in entry_points(group=self.group) if entry.name == name), None)
 
     def names(self) -> list[str]:
-        """Of all there are, those of other packages last."""
+        """Return all names, those of other packages last."""
         from importlib.metadata import entry_points
 
         return [*self.built_in, *(entry.name for entry in entry_points(group=self.group))]
 
 
 def load_target(target: str) -> Any:
-    """What ``module:attribute`` names."""
+    """Import the object named by ``module:attribute``."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

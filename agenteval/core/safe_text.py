@@ -1,9 +1,8 @@
-"""Text that an agent or a tool wrote, made harmless for the place where it is to be shown.
+"""Makes text that an agent or a tool wrote harmless for the place where it is shown.
 
-Pure functions, one per place. Each takes any text and returns text that a terminal, an XML parser,
-a CI log or a Markdown renderer shows and never obeys. What is cut away is control, not content:
-letters, emoji and combining marks stay.
-"""
+Pure functions, one per place. Each accepts any text and returns text that a terminal, an XML parser, a CI log
+or a Markdown renderer displays and never interprets. Only control characters are removed, not content:
+letters, emoji and combining marks stay."""
 
 from __future__ import annotations
 
@@ -15,18 +14,18 @@ from hashlib import blake2b
 from agenteval.core.errors import REMEDY, split_remedy
 
 _WIDTH_SPACE = "\u200b"
-"""Put into what a renderer would link. Invisible, and no autolinker reads across it."""
+"""Inserted where a renderer would make a link. It is invisible, and no autolinker reads across it."""
 
 _SEQUENCES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor, erase
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colors, cursor, erase
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
     r"|\x1b[ -/]++[0-~]"  # character sets and the like
 )
-# An ESC that starts none of these (a cut or unknown sequence) goes alone: its text must stay in sight.
+# Of a cut or unknown sequence only the ESC is removed: its text must stay visible.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads other than it is
-    "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible, so a place to hide; ZWJ and ZWNJ are writing
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text displayed in another order
+    "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible hiding places; ZWJ and ZWNJ belong to scripts
 )
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -34,10 +33,10 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
-    """``text`` without escape sequences, control and bidi characters; newline and tab stay.
+    """Remove escape sequences, control and bidi characters from ``text``; newline and tab stay.
 
-    Every other line end becomes a newline; half of a surrogate pair, which no file can hold, U+FFFD.
-    """
+    Every other line end becomes a newline, and half of a surrogate pair, which no file can hold, becomes
+    U+FFFD."""
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))
@@ -45,7 +44,7 @@ def clean(text: str) -> str:
 
 
 def without_escapes(text: str) -> str:
-    """``text`` without the sequences that a terminal obeys (colours, titles, links)."""
+    """Remove the sequences that a terminal interprets (colors, titles, links)."""
     return _SEQUENCES.sub("", text)
 
 
@@ -54,12 +53,12 @@ _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
 )
-"""What ``clean`` takes away, but for the space without width, which ``escape_markdown`` puts in."""
+"""What ``clean`` removes, except the zero-width space, which ``escape_markdown`` inserts."""
 
 
 def sanitize_page(text: str, *, colors: bool = False) -> str:
-    """``text``, a finished page, without what a terminal obeys and what reads other than it is; newline and
-    tab stay. ``colors``: and so do sequences that colour."""
+    """Remove from ``text``, a finished page, everything that a terminal interprets or that changes the
+    reading order; newline and tab stay. ``colors`` keeps color sequences, too."""
     if not _OBEYED.search(text):
         return text
     if colors:
@@ -72,7 +71,7 @@ _OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-
 
 
 def escaped_in_json(text: str) -> str:
-    """JSON that says the same, and has none of these as they are."""
+    """Return equivalent JSON in which all of these characters are escaped."""
     return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
@@ -81,15 +80,15 @@ _UNSEEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
-either."""
+"""Unicode's default-ignorable characters and similar ones. Those that stay in a text as part of its script
+are not visible, either."""
 _PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
-"""One of these is in whatever is not seen: a single search in the place of three."""
+"""Every invisible character matches this: one search instead of three."""
 
 
 def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
-    """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
-    ``sequences``: of single signs only, as in a file, where nothing obeys them."""
+    """Return the positions of everything that ``clean`` removes and of everything invisible, in order.
+    Without ``sequences`` only single characters count, as in a file, where nothing interprets sequences."""
     if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
         return []
     kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
@@ -102,14 +101,14 @@ def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]
 
 
 def one_line(text: str, limit: int) -> str:
-    """``text`` cleaned, its white space collapsed, and cut to ``limit`` characters (``…`` included)."""
-    # White space may be most of the text, so what is looked at is generous, but bounded.
+    """Clean ``text``, collapse its white space, and cut it to ``limit`` characters (including ``…``)."""
+    # Most of the text may be white space, so the part that is examined is generous but bounded.
     line = " ".join(clean(text[: limit * 20 + 1000]).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
 
 def brief(text: str, limit: int) -> str:
-    """A message of ours as ``one_line``: what it quotes is cut, what to do about it never is."""
+    """Format a message of agenteval like ``one_line``, but cut only what it quotes, never the remedy."""
     line = one_line(text, len(text))
     what, remedy = split_remedy(line)
     if not remedy or len(line) <= limit:
@@ -118,8 +117,8 @@ def brief(text: str, limit: int) -> str:
 
 
 def abridged(text: str, limit: int) -> str:
-    """``text`` as ``one_line``; a digest of all of it stands for what is cut away, so that two texts that
-    differ stay apart."""
+    """Format ``text`` like ``one_line``, with a digest of the whole text in place of what is cut, so that
+    different texts remain distinguishable."""
     line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
@@ -128,7 +127,7 @@ def abridged(text: str, limit: int) -> str:
 
 
 def at_most(count: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Each text once; of more than ``count``, the rest as a number and a digest."""
+    """Return the distinct texts; if there are more than ``count``, the rest become a number and a digest."""
     known = list(dict.fromkeys(texts))
     if len(known) <= count:
         return tuple(known)
@@ -137,33 +136,32 @@ def at_most(count: int, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_xml_text(text: str) -> str:
-    """``text`` with the characters that XML 1.0 allows. Escaping ``<`` and ``&`` is the writer's part."""
+    """Return ``text`` with only the characters that XML 1.0 allows; the writer escapes ``<`` and ``&``."""
     return _NOT_XML.sub("", clean(text))
 
 
 def neutralize_workflow_commands(text: str) -> str:
-    """``text`` for the log of a CI job: no line of it is a workflow command.
+    """Change ``text`` for the log of a CI job so that no line is a workflow command.
 
-    GitHub's runner obeys lines that begin with ``::`` (leading blanks do not help) and, as the older
-    form, ``##[`` anywhere in a line.
-    """
+    GitHub's runner interprets lines that begin with ``::`` (even after blanks) and, in the older form,
+    ``##[`` anywhere in a line."""
     text = re.sub(r"^(\s*):(?=:)", r"\1: ", clean(text), flags=re.MULTILINE)
     return text.replace("##[", "## [")
 
 
 def github_data(text: str) -> str:
-    """``text`` as the message of a workflow command: one line that the runner decodes again."""
+    """Encode ``text`` as the message of a workflow command: one line that the runner decodes."""
     text = neutralize_workflow_commands(text)
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def github_property(text: str) -> str:
-    """``text`` as a property (``file=``, ``title=``) of a workflow command."""
+    """Encode ``text`` as a property (``file=``, ``title=``) of a workflow command."""
     return github_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is not an emphasis
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
 _LEADING = re.compile(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
 _LINKED = re.compile(
     r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
@@ -171,10 +169,9 @@ _LINKED = re.compile(
 
 
 def escape_markdown(text: str) -> str:
-    """``text`` as plain words within a line of Markdown, or a cell of a table.
+    """Escape ``text`` as plain words within a line of Markdown or a cell of a table.
 
-    Nothing in it is markup, HTML, a link, an image, a mention or a reference to an issue.
-    """
+    Nothing in it is markup, HTML, a link, an image, a mention or a reference to an issue."""
     line = " ".join(clean(text).split())
     line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], line)
     line = _SPECIAL.sub(r"\\\g<0>", line)
@@ -183,8 +180,8 @@ def escape_markdown(text: str) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """``text`` as a block of code, in a fence that is longer than any run of backticks within."""
-    body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a log
+    """Format ``text`` as a code block, in a fence that is longer than any run of backticks within."""
+    body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a CI log
     bar = "`" * max(3, _longest_backticks(body) + 1)
     return f"{bar}{language}\n{body}\n{bar}"
 
@@ -194,14 +191,14 @@ def _longest_backticks(text: str) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """``text`` cleaned, its lines kept, cut to ``limit`` characters with a word on how many are left out."""
+    """Clean ``text``, keep its lines, and cut it to ``limit`` characters with a note on what is omitted."""
     if len(text) > limit:
         return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
     return clean(text)
 
 
 def shorten_message(text: str, limit: int) -> str:
-    """A message of ours as ``shorten``; what its lines say to do stays, below it where it was cut away."""
+    """Shorten a message of agenteval like ``shorten``; remedies that were cut away are appended."""
     short = shorten(text, limit)
     if len(text) <= limit:
         return short
@@ -218,7 +215,8 @@ _ASCII = str.maketrans({
 
 
 def for_encoding(text: str, encoding: str | None) -> str:
-    """``text`` as a stream of that encoding can write it: our signs in ASCII, the rest as ``?``."""
+    """Make ``text`` writable to a stream of that encoding: agenteval's symbols become ASCII, other characters
+    ``?``."""
     name = encoding or "utf-8"
     try:
         text.encode(name)

@@ -1,4 +1,4 @@
-"""One conversation and what was said of it; and the means of several. Pure values."""
+"""The results of one conversation, and the means of several. Pure values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 
 @dataclass(frozen=True)
 class TurnReport:
-    """A turn and what was said of it. Findings are with the sample: they name their turn."""
+    """A turn and its results. Findings are part of the sample and name their turn."""
 
     turn: Turn
     checks: tuple[Check, ...] = ()
@@ -25,20 +25,7 @@ class TurnReport:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """A sample: its turns (last the one that broke, if any) and the scores of the whole.
-
-    ``tool_accuracy`` (share of the expected tools that were called at least once),
-    ``output_correct`` (all keywords in the final answer; none expected: not empty) and
-    ``robustness_pass`` (``held``) are ``None`` where they do not apply: not a test case, nothing expected (of
-    tools: or no call could be seen), or a fault that is not the agent's; and where they could not be decided.
-
-    ``review``: of its simulated user. Where that decides, ``set_aside`` is what had been said of the whole
-    and of the turns from the fault on: it holds no longer, and was paid for. ``names``: see
-    ``SampleFinished``.
-
-    ``lost``: the conversation that was lost before, and played once more as this one (of a run that went on,
-    those). It does not count, and was paid for.
-    """
+    """A sample: its turns (the last may be one that broke) and the results of the whole conversation."""
 
     key: SampleKey
     turns: tuple[TurnReport, ...]
@@ -49,16 +36,27 @@ class SampleReport:
     findings: tuple[Finding, ...]
     trajectory: Trajectory
     tool_accuracy: float | None = None
+    """The share of the expected tools that were called at least once. ``None`` if it does not apply (not a
+    test case, nothing expected, no call could be seen, or a fault that is not the agent's) or could not be
+    decided."""
     output_correct: bool | None = None
+    """True if the final answer contains all keywords or, if none are expected, is not empty. ``None`` if it
+    does not apply or could not be decided."""
     robustness_pass: bool | None = None
+    """``all_checks_held`` of a robustness test; ``None`` if it does not apply or could not be decided."""
     review: UserReview | None = None
+    """The review of its simulated user."""
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
+    """If the review decides, the results of the whole conversation and of the turns from the fault on. They
+    no longer apply, but they were paid for."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """See ``SampleFinished``."""
     lost_attempts: tuple[SampleReport, ...] = ()
+    """The lost conversations that this one repeats. They do not count, but they were paid for."""
 
     @property
     def record(self) -> str:
-        """The file and line of the log that it was read from; empty for a conversation that was held here."""
+        """The file and line of the log that it was read from; empty for a conversation that was played."""
         if self.stop is None or self.stop.reason not in (StopReason.RECORDED, StopReason.UNREADABLE):
             return ""
         return self.stop.detail.partition(": ")[0]
@@ -73,13 +71,13 @@ class SampleReport:
 
     @property
     def judgements(self) -> tuple[Score | ScoreFailure | Check | UserReview, ...]:
-        """All that a judge may have been paid for."""
+        """All results that a judge may have been paid for."""
         review = (self.review,) if self.review else ()
         return (*self.all_scores, *self.all_failures, *self.all_checks, *self.set_aside, *review)
 
     @property
     def scripted(self) -> bool:
-        """Whether any part of it is based on the scripted model."""
+        """True if any part of it is based on the scripted model."""
         return (
             any(turn.turn.user_model.startswith("scripted/") for turn in self.turns)
             or any(score.scripted for score in self.all_scores)
@@ -90,15 +88,15 @@ class SampleReport:
 
     @property
     def all_checks_held(self) -> bool | None:
-        """Whether the agent did not break and every check held; ``None``: that could not be decided. An
-        outcome that nobody recorded is not a check."""
-        told = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
-        return combine_outcomes([self.stop is not None and self.stop.fault is None, *told])
+        """True if the agent did not break and every check held; ``None`` if that could not be decided. An
+        outcome that was not recorded is not a check."""
+        outcomes = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
+        return combine_outcomes([self.stop is not None and self.stop.fault is None, *outcomes])
 
     @property
     def right_calls(self) -> float | None:
-        """Whether all that was expected of its calls holds, at its turns too; of a test case that lacks
-        tools, their share."""
+        """Whether all expectations of its calls hold, including those of turns; if a test case misses tools,
+        the share of the others."""
         if self.tool_accuracy is not None and self.tool_accuracy < 1:
             return self.tool_accuracy
         checks = [check.passed for check in self.all_checks if check.name == "tool_calls"]
@@ -106,7 +104,7 @@ class SampleReport:
 
     @property
     def right_output(self) -> bool | None:
-        """Whether all that was expected of its answers holds, at its turns too."""
+        """Whether all expectations of its answers hold, including those of turns."""
         if self.output_correct is False:
             return False
         checks = [check.passed for check in self.all_checks if check.name.startswith("output.")]
@@ -114,28 +112,30 @@ class SampleReport:
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
-        """Those of each turn, then those of the whole."""
+        """The checks of each turn, then those of the whole conversation."""
         return tuple(check for turn in self.turns for check in turn.checks) + self.checks
 
 
 def combine_outcomes(each: Iterable[bool | None]) -> bool | None:
-    """Of what held, did not, or could not be decided (``None``): one that did not hold decides, else one that
-    is not known leaves all of it open."""
+    """Combine outcomes: false if any is false, otherwise ``None`` (undecided) if any is unknown, otherwise
+    true."""
     known = list(each)
     return False if False in known else None if None in known else True
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A mean, and what it rests on: ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of
-    the means of each conversation, so that a long one counts no more than a short one; ``None`` where each
-    gives one value. ``open``: by label, how many judgements count neither way."""
+    """A mean and its basis: ``n`` values."""
 
     value: float | None
     n: int
     missing: int = 0
+    """The number of values that could not be determined."""
     of_samples: float | None = None
+    """The mean of the means of each conversation, so that a long one counts no more than a short one;
+    ``None`` if each gives one value."""
     undecided: Mapping[str, int] = field(default_factory=dict)
+    """By label, how many judgements count neither way."""
 
 
 @dataclass(frozen=True)
@@ -149,49 +149,49 @@ class Spread:
 
 
 def mean_of(values: Sequence[float | bool | None]) -> Aggregate:
-    """The mean of what is there; what is ``None`` is not counted, neither as a value nor as missing."""
+    """Return the mean of the values; ``None`` counts neither as a value nor as missing."""
     known = [float(value) for value in values if value is not None]
     return Aggregate(sum(known) / len(known) if known else None, len(known))
 
 
 def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, ...]]:
-    """By metric, the mean of each conversation that has a score of it."""
+    """Return by metric the mean of each conversation that has a score for it."""
     means: dict[str, list[float]] = {}
     for sample in samples:
         values: dict[str, list[float]] = {}
         for score in sample.all_scores:
             if not score.is_open:
                 values.setdefault(score.metric, []).append(numeric(score))
-        for metric, own in values.items():
-            means.setdefault(metric, []).append(fsum(own) / len(own))
+        for metric, scores in values.items():
+            means.setdefault(metric, []).append(fsum(scores) / len(scores))
     return {metric: tuple(means[metric]) for metric in sorted(means)}
 
 
 def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
-    """Means over all turns of all samples by metric; label metrics: the share of ``no failure``. Samples
-    that were lost to a fault which is not the agent's do not count, as they do not in thresholds."""
+    """Return by metric the mean over all turns of all samples; for label metrics, the share of ``no
+    failure``. Samples that were lost to a fault that is not the agent's do not count, as in thresholds."""
     samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
-    open_: dict[str, Counter[str]] = {}
+    undecided: dict[str, Counter[str]] = {}
     for sample in samples:
         for score in sample.all_scores:
             if score.is_open:
-                open_.setdefault(score.metric, Counter())[score.label or ""] += 1
+                undecided.setdefault(score.metric, Counter())[score.label or ""] += 1
             else:
                 values.setdefault(score.metric, []).append(numeric(score))
         for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
     of_samples = means_of_samples(samples)
-    for metric in sorted(values.keys() | missing.keys() | open_.keys()):
+    for metric in sorted(values.keys() | missing.keys() | undecided.keys()):
         known, means = values.get(metric, []), of_samples.get(metric, ())
         aggregates[metric] = Aggregate(
             sum(known) / len(known) if known else None,
             len(known),
             missing.get(metric, 0),
             fsum(means) / len(means) if means else None,
-            dict(sorted(open_.get(metric, {}).items())),
+            dict(sorted(undecided.get(metric, {}).items())),
         )
     for name in ("tool_accuracy", "output_correct", "robustness_pass"):
         aggregate = mean_of([getattr(sample, name) for sample in samples])
@@ -201,23 +201,23 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
 
 
 def numeric(score: Score) -> float:
-    """A score that counts as a number: its value, or for a label whether it is not a failure."""
+    """Return the number of a score: its value, or for a label whether it is not a failure."""
     if score.value is not None:
         return score.value
     return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0
 
 
 _LEAST_FOR_P95 = 20
-"""Of fewer values the 95th percentile by nearest rank is the highest of all."""
+"""With fewer values, the nearest-rank 95th percentile is the maximum."""
 
 
 def p95_is_highest(n: int) -> bool:
-    """Whether the 95th percentile of so many values is their maximum, and says no more."""
+    """Check whether the 95th percentile of ``n`` values is merely their maximum."""
     return n < _LEAST_FOR_P95
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """Mean and nearest-rank percentiles. ``values`` must not be empty."""
+    """Return the mean and nearest-rank percentiles. ``values`` must not be empty."""
     ordered = sorted(values)
 
     def rank(share: float) -> float:
@@ -228,12 +228,13 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class ScenarioReport:
-    """One scenario × agent, and what applies to it. ``samples`` in the order of epochs; planned ones that
-    never ran are in ``missing``."""
+    """One scenario × agent, and its rules."""
 
     scenario: Scenario
     agent: str
     rules: ScenarioRules
     samples: tuple[SampleReport, ...]
+    """The samples in the order of epochs."""
     missing: tuple[SampleKey, ...] = ()
+    """Planned samples that never ran."""
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""What an author writes: persona, goal, turns, the tool world, expectations; and what is run of it."""
+"""What an author writes (persona, goal, turns, tool world, expectations) and the samples that are run from
+it."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ from agenteval.core.value import (
 )
 
 MAX_EPOCHS = 10_000
-"""Conversations per scenario: more is a slip of the finger."""
+"""The maximum of conversations per scenario; a higher number is probably a typo."""
 
 
 class Category(StrEnum):
-    """The dimension whose table a scenario is in."""
+    """The dimension in whose table a scenario is shown."""
 
     CAPABILITY = "capability"
     EFFICIENCY = "efficiency"
@@ -68,11 +69,12 @@ class MatchMode(StrEnum):
             **{"superset": "contains", "subset": "within"},
         }
     )
-    """Words of others, and which of ours they mean: the nearest in letters is not always it."""
+    """Terms of other tools, and which of the modes they mean: it is not always the one with the most similar
+    name."""
 
 
 class CallPattern(Value):
-    """Which tool calls are meant. Without ``args`` any arguments will do, without ``agent`` any agent."""
+    """A pattern for tool calls. Without ``args`` any arguments match, without ``agent`` any agent."""
 
     name: str
     """Name of the tool."""
@@ -81,10 +83,10 @@ class CallPattern(Value):
     args_match: ArgsMatch | None = None
     """How args are compared: exact, partial (at least these keys) or ignore."""
     agent: Text | None = None
-    """The agent of a multi-agent system that makes the call."""
+    """Agent of a multi-agent system that makes the call."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
-    """How ``args`` are compared where ``args_match`` is not given."""
+    """How ``args`` are compared if ``args_match`` is not given."""
 
     @property
     def mode(self) -> ArgsMatch:
@@ -94,7 +96,7 @@ class CallPattern(Value):
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
-        """``None``: any."""
+        """The required result; ``None``: any."""
         return None
 
     @model_validator(mode="after")
@@ -117,13 +119,13 @@ CallCount: TypeAlias = Annotated[Count, Field(ge=1), BeforeValidator(_not_zero)]
 
 
 class CallRange(Value):
-    """Bounds on the number of calls that match. Without ``at_least``: as many as one without ``times``
-    needs, which is one, or under ``within`` none; without ``at_most``: any number."""
+    """Bounds on the number of matching calls. Without ``at_least``, it is the number that a call without
+    ``times`` needs: one, or under ``within`` none. Without ``at_most``, any number."""
 
     at_least: Annotated[Count, Field(ge=0)] | None = None
-    """Fewest matching calls; 0 makes the call optional."""
+    """Minimum number of matching calls; 0 makes the call optional."""
     at_most: CallCount | None = None
-    """Most matching calls."""
+    """Maximum number of matching calls."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 1, at_most: 3}"
 
@@ -151,47 +153,47 @@ class ExpectedCall(CallPattern):
     """A call that is expected; see ``agenteval.scoring.checks.call_matching``."""
 
     times: Times | None = None
-    """How many calls match: a number, or {at_least, at_most}."""
+    """Number of matching calls, or {at_least, at_most}."""
     result: Literal["ok", "error"] | None = None
-    """What came of the call: ok or error."""
+    """Required result of the call: ok or error."""
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
         return self.result
 
     def bounds(self, match: MatchMode) -> tuple[int, int | None]:
-        """The fewest and the most calls that it stands for; ``None``: any number."""
+        """Return the fewest and the most calls that it stands for; ``None``: any number."""
         fewest = 0 if match is MatchMode.WITHIN else 1
         if self.times is None:
             return fewest, (None if match is MatchMode.WITHIN else 1)
         if isinstance(self.times, int):
             return self.times, self.times
-        given = self.times.at_least
-        return (fewest if given is None else given), self.times.at_most
+        fewest_given = self.times.at_least
+        return (fewest if fewest_given is None else fewest_given), self.times.at_most
 
 
 class ForbiddenCall(CallPattern):
-    """Calls that must not be made. What must not be called is called with further arguments, too, unless the
-    author says otherwise."""
+    """Calls that must not be made. Calls with further arguments are forbidden, too, unless the author says
+    otherwise."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
     NOT_HERE: ClassVar[dict[str, str]] = {
         "times": "to allow a few calls, write times: {at_least: 0, at_most: N} at a call under calls",
-        "result": "it is a key of expected calls; a call is forbidden whatever came of it",
+        "result": "it is a key of expected calls; a call is forbidden whatever its result",
     }
 
 
 NO_CALL = "none"
-"""In place of expected calls or tools: none may be made."""
+"""Written instead of expected calls or tools: none may be made."""
 
 
-def _misspelt_none(value: Any) -> bool:
+def _is_misspelled_none(value: Any) -> bool:
     return isinstance(value, str) and value != NO_CALL and value.strip().casefold() == NO_CALL
 
 
 def _long_form(value: Any) -> Any:
-    """``none``: no tool may be called."""
-    if _misspelt_none(value):
+    """Expand ``none``: no tool may be called."""
+    if _is_misspelled_none(value):
         raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
@@ -208,18 +210,18 @@ def _not_none(value: Any) -> Any:
 
 
 class CallsExpectation(Value):
-    """The calls that are expected, and how they are compared with those that were made."""
+    """The expected calls, and how they are compared with those that were made."""
 
     match: MatchMode = MatchMode.CONTAINS
     """How the expected calls are compared with those that were made."""
     calls: Annotated[tuple[ExpectedCall, ...] | None, BeforeValidator(_not_none)] = None
-    """The calls that are expected."""
+    """The expected calls."""
 
     SHORT_FORM: ClassVar[str] = f"'{NO_CALL}'"
 
     @property
     def is_closed(self) -> bool:
-        """Whether no other calls are allowed."""
+        """True if no other calls are allowed."""
         return self.match in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
     @property
@@ -243,34 +245,34 @@ class CallsExpectation(Value):
 
 
 class CallsAlternative(CallsExpectation):
-    """One of the ways in which ``any_of`` holds."""
+    """One of the alternatives of ``any_of``."""
 
     NOT_HERE: ClassVar[dict[str, str]] = {
-        "forbidden": "write it beside any_of, not within",
-        "any_of": "write its alternatives into the list above it",
+        "forbidden": "write it next to any_of, not inside",
+        "any_of": "move its alternatives to the list above it",
     }
 
     @model_validator(mode="after")
     def _require_alternative_content(self) -> CallsAlternative:
         if self.calls is None:
-            raise ValueError("'calls' is missing; each alternative says which calls it expects")
+            raise ValueError("'calls' is missing; each alternative must list its calls")
         self._refuse_no_calls()
         return self
 
 
 class ToolCallsExpectation(CallsExpectation):
-    """Either ``calls`` or one of the alternatives of ``any_of``; beside them, or alone, what is
-    ``forbidden``."""
+    """The key ``tool_calls``: either ``calls`` or the alternatives of ``any_of``, with or without
+    ``forbidden``, which may also be alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
-    """Alternatives, each with match and calls, or none: one of them must hold."""
+    """Alternatives, each with match and calls, or none; one of them must hold."""
     forbidden: tuple[ForbiddenCall, ...] = ()
     """Calls that must not be made."""
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
-        """One of these has to hold; none: only what is forbidden is checked. But for ``strict``, an empty
-        list beside ``forbidden`` is one that was left out."""
+        """One of these has to hold; if empty, only ``forbidden`` is checked. Except under ``strict``, an
+        empty ``calls`` with ``forbidden`` counts as omitted."""
         if self.any_of is not None:
             return self.any_of
         is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
@@ -278,7 +280,7 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Those of every alternative."""
+        """The expected calls of all alternatives."""
         return tuple(call for each in self.alternatives for call in each.calls or ())
 
     @model_validator(mode="after")
@@ -298,12 +300,12 @@ class ToolCallsExpectation(CallsExpectation):
         given = {"match": self.match is not MatchMode.CONTAINS, "calls": self.calls is not None}
         if others := [name for name, is_given in given.items() if is_given]:
             what = f"any_of and {' and '.join(others)} exclude each other"
-            raise ValueError(f"{what}; write match and calls into the alternatives")
+            raise ValueError(f"{what}; write match and calls in the alternatives")
         if not self.any_of:
             raise ValueError("any_of: an empty list checks nothing; write its alternatives, or calls")
 
 
-def _checked(misuse: Callable[[str], str]) -> AfterValidator:
+def _reject(misuse: Callable[[str], str]) -> AfterValidator:
     def check(text: str) -> str:
         if wrong := misuse(text):
             raise ValueError(wrong)
@@ -312,70 +314,71 @@ def _checked(misuse: Callable[[str], str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=True))]]
+Needles: TypeAlias = ListOf[Annotated[str, _reject(partial(text_matching.needle_mistake, takes_stars=True))]]
 PlainNeedles: TypeAlias = ListOf[
-    Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=False))]
+    Annotated[str, _reject(partial(text_matching.needle_mistake, takes_stars=False))]
 ]
-Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.answer_pattern_mistake)]]
+Patterns: TypeAlias = ListOf[Annotated[str, _reject(patterns.answer_pattern_mistake)]]
 
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # `json` was a method of models once
+    warnings.simplefilter("ignore")  # pydantic's models once had a method `json`
 
     class OutputExpectation(Value):
         contains: Needles = ()
-        """Texts of the answer, found as whole words and numbers; refund* takes any ending."""
+        """Texts that the answer must contain, as whole words and numbers; refund* allows any ending."""
         any_of: Needles = ()
-        """Texts of which the answer contains at least one."""
+        """Texts of which the answer must contain at least one."""
         not_contains: PlainNeedles = ()
-        """Texts that the agent must not say, not even inside a word."""
+        """Texts that the agent must not write, not even inside a word."""
         matches: Patterns | None = None
-        """Regular expressions that are found in the answer, without case."""
+        """Regular expressions that must match in the answer, ignoring case."""
         json_schema: dict[str, Any] = {}
-        """JSON Schema that the answer, which is JSON, must fit."""
+        """JSON Schema for the answer, which must be JSON."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
-        """Paths into the answer, which is JSON, with their values: {"items[0].price": 9.5}."""
+        """Paths into the answer, which must be JSON, with their values: {"items[0].price": 9.5}."""
         cites: Needles = ()
-        """Texts of the answer that the result of an earlier tool call must contain, too."""
+        """Texts that both the answer and the result of an earlier tool call must contain."""
 
 
 class Limits(Value):
-    """Upper bounds, of the whole conversation or (at a turn) of that turn; the agent's side only."""
+    """Upper bounds for the whole conversation or, at a turn, for that turn; they apply only to the agent's
+    side."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
-    """Most replies of the agent: rounds of tool calls, plus one for the answer."""
+    """Maximum number of replies of the agent: rounds of tool calls, plus one for the answer."""
     tool_calls: Annotated[Count, Field(ge=0)] | None = None
-    """Most tool calls."""
+    """Maximum number of tool calls."""
     tokens: Annotated[Count, Field(ge=0)] | None = None
-    """Most tokens, in and out."""
+    """Maximum number of tokens, input and output."""
     latency_ms: Annotated[Number, Field(ge=0)] | None = None
-    """Milliseconds from the user's message to the final answer, at most."""
+    """Maximum milliseconds from the user's message to the final answer."""
 
 
 class Expectation(Value):
     tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form), _OR_NONE] = None
-    """The calls that are expected or forbidden; none: no tool may be called."""
+    """The expected or forbidden calls; none: no tool may be called."""
     output: OutputExpectation | None = None
     """What the agent's answer must and must not contain."""
     agents: Texts = ()
-    """The agents of a multi-agent system that speak, in order."""
+    """The agents of a multi-agent system that must reply, in order."""
     criteria: Texts = ()
-    """Sentences that a judge decides one by one: pass, fail or not clear."""
+    """Statements that a judge decides one by one: pass, fail or not clear."""
     limits: Limits | None = None
-    """Upper bounds of steps, tool calls, tokens and latency."""
+    """Upper bounds on steps, tool calls, tokens and latency."""
     python: Texts = ()
-    """Functions that check the conversation: file.py:function, from this file's folder."""
+    """Functions that check the conversation: file.py:function, relative to this file's folder."""
     allow_empty: bool | None = None
     """Whether an empty answer is accepted."""
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether nothing is checked: each of the fields is a check, but what ``allow_empty`` waives."""
+        """True if nothing is checked. Every field is a check except ``allow_empty``, which waives one."""
         return not any(has_expectation(value) for name, value in self if name != "allow_empty")
 
 
 def has_expectation(asked: Any) -> bool:
-    """Whether a field of ``expect`` asks for anything, or one of those within it."""
+    """Check whether a field of ``expect``, or one nested in it, asks for anything."""
     if isinstance(asked, Value):
         return any(has_expectation(value) for _, value in asked)
     return asked is not None and asked not in ((), {})
@@ -387,7 +390,7 @@ class ScriptedTurn(Value):
     user: Text
     """The user's message."""
     expect: Expectation = Expectation()
-    """What is expected of this turn."""
+    """Expectations for this turn."""
 
     SHORT_FORM: ClassVar[str] = "a text"
 
@@ -396,11 +399,11 @@ class SimulatedTurns(Value):
     """A stretch of turns by the simulated user."""
 
     simulate: Annotated[Count, Field(ge=1)]
-    """Number of turns, at most, that the simulated user goes on for."""
+    """Maximum number of turns by the simulated user."""
 
 
 def _turn(value: Any) -> Any:
-    """A text alone is what the user says."""
+    """Expand a text to the user's message."""
     return {"user": value} if isinstance(value, str | int | float) else value
 
 
@@ -418,22 +421,22 @@ TurnEntry: TypeAlias = Annotated[
 
 
 TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python"})
-"""The keys that say how a tool answers: at most one of them."""
+"""The keys that define how a tool answers: at most one of them."""
 
 
 def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
-    """Answers that were not given are not written: ``returns: null`` is one, and means null."""
+    """Omit answers that were not given from the dump: ``returns: null`` is given, and means null."""
     made = dump(value)
     return {k: v for k, v in made.items() if k not in TOOL_ANSWERS or k in value.model_fields_set}
 
 
 class ToolStep(Value):
-    """One answer of a mocked tool: one of its keys."""
+    """One answer of a mocked tool, given by one of its keys."""
 
     returns: Any = None
     """The result: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
-    """Message of the error that the call returns."""
+    """Error message that the call returns."""
 
     @model_validator(mode="after")
     def _one_of(self) -> ToolStep:
@@ -449,40 +452,39 @@ class ToolStep(Value):
 class Tool(Value):
     """A tool of the scenario's world: what the agent sees of it, and how it answers.
 
-    At most one of ``returns``, ``error``, ``sequence`` and ``python`` says how it answers; none of
-    them is an error unless ``unmocked_tools`` says what is to happen. Checks in code go by the marks; what is
-    ``destructive`` writes, too.
-    """
+    At most one of ``returns``, ``error``, ``sequence`` and ``python`` defines how it answers; if none does,
+    calling it is an error unless ``unmocked_tools`` says otherwise. Checks in code use the marks; a
+    ``destructive`` tool counts as writing."""
 
     description: str | None = None
-    """What the tool does, as the agent reads it."""
+    """Description of the tool for the agent."""
     parameters: dict[str, Any] | None = None
-    """JSON Schema of its arguments, of type object; a call that breaks it gets an error."""
+    """JSON Schema of its arguments, of type object; a call that violates it gets an error."""
     returns: Any = None
     """The result of every call: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
-    """Message of the error that every call returns."""
+    """Error message that every call returns."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
     """Results of the first call, the second and so on; the last one repeats."""
     python: str | None = None
-    """Function that answers the calls: file.py:function, from this file's folder."""
+    """Function that answers the calls: file.py:function, relative to this file's folder."""
     reads: bool = False
-    """Whether it only looks things up."""
+    """Whether the tool only reads."""
     writes: bool = False
-    """Whether it changes something."""
+    """Whether the tool changes something."""
     destructive: bool = False
-    """Whether what it does cannot be undone, so that it needs the user's yes."""
-    base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
+    """Whether the effect cannot be undone, so that the tool needs the user's confirmation."""
+    base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
-        given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
-        if len(given) > 1:
-            raise ValueError(f"says more than once how it answers: {' and '.join(given)}; keep one")
+        answers = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
+        if len(answers) > 1:
+            raise ValueError(f"defines its answer more than once: {' and '.join(answers)}; keep one")
         if self.reads and (self.writes or self.destructive):
-            raise ValueError("is marked `reads` and also as changing something; keep one")
+            raise ValueError("is marked both as reading and as changing something; keep one")
         return self
 
     @model_serializer(mode="wrap")
@@ -495,7 +497,7 @@ class Tool(Value):
 
     @property
     def is_marked(self) -> bool:
-        """Whether a mark says what it does."""
+        """True if a mark states its effect."""
         return self.reads or self.writes or self.destructive
 
 
@@ -512,7 +514,7 @@ class ThresholdRule(Value):
     share_below: (
         Annotated[ShareBelow, BeforeValidator(reject_duplicate_numbers), Field(min_length=1)] | None
     ) = None
-    """By score, the largest share of scores that may be lower: {2: 0.1}."""
+    """By score, the largest acceptable share of lower scores: {2: 0.1}."""
 
     @model_validator(mode="after")
     def _require_bound(self) -> ThresholdRule:
@@ -523,8 +525,8 @@ class ThresholdRule(Value):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Every score that it names."""
-        given = (bound for bound in (self.at_least, self.min) if bound is not None)
-        return (*given, *(self.share_below or ()))
+        bounds = (bound for bound in (self.at_least, self.min) if bound is not None)
+        return (*bounds, *(self.share_below or ()))
 
 
 def _threshold_kind(value: Any) -> str:
@@ -539,23 +541,23 @@ Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
 
 
 def expand_threshold(entry: ThresholdEntry) -> ThresholdRule:
-    """A threshold in its long form: a number is the least mean or rate."""
+    """Return a threshold in its long form: a number is the lowest mean or rate."""
     return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
 
 
 def compact_threshold(rule: ThresholdRule) -> ThresholdEntry:
-    """The same as an author may write it."""
-    given = rule.at_least
-    return given if given is not None and rule.min is None and rule.share_below is None else rule
+    """Return a threshold in the shortest form that an author may write."""
+    lowest = rule.at_least
+    return lowest if lowest is not None and rule.min is None and rule.share_below is None else rule
 
 
 class EpochRange(Value):
-    """A scenario ends as soon as its gate is decided."""
+    """A range of epochs: a scenario ends as soon as its gate is decided."""
 
     min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
-    """Fewest conversations."""
+    """Minimum number of conversations."""
     max: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
-    """Most conversations; a gate that is decided ends them sooner."""
+    """Maximum number of conversations; they end sooner once a gate is decided."""
 
     @model_validator(mode="after")
     def _in_order(self) -> EpochRange:
@@ -575,12 +577,12 @@ Epochs: TypeAlias = Annotated[
 
 
 class Belief(Value):
-    """What the user believes, true or not, and what it takes to give it up."""
+    """What the user believes, true or not, and what would change that."""
 
     belief: Text
     """What the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """What gives it up: loosely, the agent's word; normally, a reason; firmly, nothing."""
+    """What changes the belief: loosely, the agent's word; normally, a reason; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -591,12 +593,13 @@ class Belief(Value):
 
 
 def _belief(value: Any) -> Any:
-    """A text alone is believed as people believe most things."""
+    """Expand a text to a belief that is held normally."""
     return {"belief": value} if isinstance(value, str) else value
 
 
 _NO_TOOL_NAMES = frozenset({"none", "null", "~", "false", "no", "true", "yes"})
-"""Words by which nothing is meant, or all; a tool that is called so can be expected under ``expect``."""
+"""Words that authors write for none or all tools. A tool with such a name can be expected under ``expect``.
+"""
 
 
 def _tool_names(value: Any) -> Any:
@@ -613,8 +616,8 @@ def _tool_names(value: Any) -> Any:
 
 
 class CaseSpec(Value):
-    """What the short form asked for. It is kept apart from the scenario's expectations: the scorers
-    of the three dimensions read it here. ``None``: the key is not written; an empty list checks nothing."""
+    """The expectations of the short form. They are separate from those of the scenario, because the scorers
+    of the three dimensions read them here. ``None``: the key is not written; an empty list checks nothing."""
 
     expected_tools: Annotated[
         Literal["none"] | Texts | None,
@@ -623,13 +626,13 @@ class CaseSpec(Value):
     ] = None
     """Names of the tools that must be called; none: no tool may be called."""
     expected_output_contains: Needles | None = None
-    """Texts that the answer must contain, found as whole words and numbers."""
+    """Texts that the answer must contain, as whole words and numbers."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Those that have to be called. A name that is written twice asks for nothing more."""
-        named = self.expected_tools
-        return () if named is None or named == NO_CALL else tuple(dict.fromkeys(named))
+        """The tools that must be called. A name that is written twice counts once."""
+        tools = self.expected_tools
+        return () if tools is None or tools == NO_CALL else tuple(dict.fromkeys(tools))
 
     @property
     def allows_no_call(self) -> bool:
@@ -641,7 +644,7 @@ class CaseSpec(Value):
 
     @property
     def empty_lists(self) -> tuple[str, ...]:
-        """The keys that were written and ask for nothing."""
+        """The keys whose lists are written and empty."""
         written = {
             "expected_tools": self.expected_tools,
             "expected_output_contains": self.expected_output_contains,
@@ -653,39 +656,39 @@ class ScenarioFields(Value):
     """The keys that scenarios and test cases share."""
 
     id: Text = ""
-    """Name in selections and reports, unique among all files; default: made from name."""
+    """Name in selections and reports, unique across all files; default: derived from name."""
     name: Text = ""
-    """What the scenario is about, as reports show it."""
+    """Title of the scenario in reports."""
     category: Category = Category.CAPABILITY
-    """Which table of the report it is in."""
+    """Table of the report in which the scenario is shown."""
     tags: Texts = ()
-    """Labels to select it by with --tag."""
+    """Labels for selection with --tag."""
     agent: str | None = None
-    """Name of the agent that plays it, if not the configuration's."""
+    """Name of the agent to test, if not the configuration's."""
     profile: Text = ""
-    """What the simulated user is like."""
+    """Description of the simulated user."""
     goal: Text = ""
-    """What the simulated user wants to achieve; a judge decides whether it was reached."""
+    """Goal of the simulated user; a judge decides whether it was reached."""
     goal_outcome: Literal["reached", "refused"] = "reached"
-    """How the goal should end: reached, or refused by the agent."""
+    """Expected end of the goal: reached, or refused by the agent."""
     knowledge: Texts = ()
     """Facts that the simulated user knows."""
     facts: Texts = ()
-    """True statements for the judge alone."""
+    """True statements that only the judge knows."""
     beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
-    """What the simulated user believes, true or not."""
+    """Beliefs of the simulated user, true or not."""
     tools: dict[str, Tool] = {}
-    """The tools of this scenario by name: what the agent sees of each, and how it answers."""
+    """Tools of this scenario by name: what the agent sees of each, and how it answers."""
     expect: Expectation = Expectation()
-    """What is expected of the whole conversation."""
+    """Expectations for the whole conversation."""
     epochs: Epochs | None = None
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
-    """Most turns of the simulated user."""
+    """Maximum number of turns of the simulated user."""
     thresholds: Thresholds = {}
     """Lowest acceptable values by metric; null removes one of the configuration."""
     checks: Literal["none"] | None = None
-    """none: confirms that nothing but an unbroken, non-empty answer is checked."""
+    """none: confirms that only an unbroken, non-empty answer is checked."""
 
 
 def _rows(value: Any) -> Any:
@@ -695,57 +698,55 @@ def _rows(value: Any) -> Any:
 
 
 class RowsSpec(Value):
-    """What makes many scenarios of one: every row of ``rows`` with every combination of ``matrix``."""
+    """The data that makes one scenario many: every row of ``rows`` with every combination of ``matrix``."""
 
     rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
-    """A list of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario each."""
+    """List of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario per row."""
     matrix: dict[str, tuple[Any, ...]] = {}
-    """By name, a list of values: one scenario for each combination."""
+    """Lists of values by name: one scenario for each combination."""
     types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
-    """By column of a CSV file, what its cells are; text is the default."""
+    """Types of the cells by column of a CSV file; the default is text."""
 
 
 class Scenario(ScenarioFields):
-    """One scenario. ``turns`` is ``None`` for a wholly simulated conversation. ``policy``: what the agent
-    of a recorded conversation was told to do.
-
-    ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
-    (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line of that
-    file, or to a place elsewhere. ``base``: the folder of its file, where ``python`` of its expectations
-    starts. ``row``: the place of the data that it was made of, ``pattern``: the id that all rows share, with
-    ``*`` for what differs; empty for one that was written out.
-    """
+    """One scenario."""
 
     turns: tuple[TurnEntry, ...] | None = None
-    """User messages in order: a text, {user, expect}, or {simulate: N}. Without it the conversation is
-    simulated."""
+    """User messages in order: a text, {user, expect}, or {simulate: N}; default: all are simulated."""
     case: CaseSpec | None = None
     policy: str = ""
+    """The instructions of the agent in a recorded conversation."""
     source: str = ""
+    """Its place (``path:line``)."""
     lines: dict[str, int | str] = {}
+    """By the dotted path of a key (``expect.output.contains``, ``turns.1.expect.tool_calls``,
+    ``thresholds.helpfulness``), its line in that file or its place elsewhere."""
     base: str = ""
+    """The folder of its file, where the paths in ``python`` expectations start."""
     row: str = ""
+    """The place of the data row that it was made from; empty if it was written out."""
     pattern: str = ""
+    """The id that all rows share, with ``*`` for what differs; empty if it was written out."""
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
-    """Where it was written, which is no part of what it says."""
+    """Fields on where it was written, which are not part of its content."""
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", *PLACES})
 
     @property
     def is_scripted(self) -> bool:
-        """Whether every user message is written down."""
+        """True if every user message is written."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
     def tools_named(self) -> frozenset[str]:
-        """Those that it declares, and those that it expects or forbids a call of."""
+        """The tools that it declares, and those whose calls it expects or forbids."""
         asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
         calls = (call.name for rule in asked for call in (*rule.expected_calls, *rule.forbidden))
         return frozenset((*self.tools, *calls))
 
     @property
     def has_several_turns(self) -> bool:
-        """Whether the agent may be asked more than once in a conversation."""
+        """True if the agent may be called more than once in a conversation."""
         return not self.is_scripted or len(self.turns or ()) > 1
 
     @property
@@ -763,7 +764,7 @@ class Scenario(ScenarioFields):
         return tuple(criterion for _, expect in self.expectations for criterion in expect.criteria)
 
     def where(self, path: str = "") -> str:
-        """``file:line`` of what ``path`` (or its nearest parent) was written as."""
+        """Return ``file:line`` of ``path`` or of its nearest parent that is written."""
         file = self.source.rsplit(":", 1)[0]
         while path:
             if (at := self.lines.get(path)) is not None:
@@ -772,7 +773,7 @@ class Scenario(ScenarioFields):
         return self.source
 
     def turn_expectation(self, turn: Turn) -> Expectation | None:
-        """What is expected of ``turn``; ``None`` for a simulated one."""
+        """Return the expectation of ``turn``; ``None`` for a simulated one."""
         if self.turns is None or turn.script is None:
             return None
         entry = self.turns[turn.script]
@@ -801,6 +802,6 @@ class Sample(Value):
 
 
 def sample_seed(run_seed: int, key: SampleKey) -> int:
-    """A seed of 63 bits that depends on the run's seed and the sample's identity alone."""
+    """Return a 63-bit seed that depends only on the run's seed and the sample's identity."""
     text = f"{run_seed}\0{key.scenario}\0{key.agent}\0{key.variant}\0{key.epoch}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1

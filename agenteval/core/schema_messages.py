@@ -1,5 +1,5 @@
-"""What a JSON Schema forbids in a value, in words of our own: agents read them and reports quote them, so
-they must not change with a release of the library that finds it."""
+"""Describes violations of a JSON Schema in agenteval's own words: agents read them and reports quote them, so
+they must not change with a release of the library."""
 
 from __future__ import annotations
 
@@ -11,89 +11,87 @@ _MOST = 3
 _LENGTH = 200
 
 Words: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Iterable[str]]
-"""Of a value, what a keyword asks of it, and the schema that has the keyword."""
+"""Yields descriptions, given a value, the value of the keyword, and the schema that contains the keyword."""
 
 
 def describe_schema_errors(errors: Iterable[Any]) -> str:
-    """The first of them, ordered by where they are. ``errors`` are those of the library."""
-    found = [(list(map(str, error.absolute_path)), text) for error in errors for text in _texts(error)]
+    """Return the first of the library's errors, ordered by their place."""
+    found = [(list(map(str, error.absolute_path)), text) for error in errors for text in _describe(error)]
     found.sort()
     lines = [f"{'.'.join(path)}: {text}" if path else text for path, text in found]
     return "; ".join(list(dict.fromkeys(lines))[:_MOST])
 
 
 def describe_schema_error(error: Any) -> str:
-    """What is wrong, without its place."""
-    return "; ".join(list(_texts(error))[:_MOST])
+    """Describe an error without its place."""
+    return "; ".join(list(_describe(error))[:_MOST])
 
 
-def _texts(error: Any) -> Iterator[str]:
+def _describe(error: Any) -> Iterator[str]:
     keyword, wanted, value = error.validator, error.validator_value, error.instance
     schema = error.schema if isinstance(error.schema, Mapping) else {}
-    words = _WORDS.get(keyword)
+    words = _DESCRIPTIONS.get(keyword)
     texts = [*words(value, wanted, schema)] if words else []
     if not texts:
         rule = json.dumps(wanted, ensure_ascii=False, default=str)
         texts = [
-            f"{_shown(value)} does not fit {keyword}: {rule}"
-            if keyword
-            else f"{_shown(value)} is not allowed"
+            f"{_show(value)} does not fit {keyword}: {rule}" if keyword else f"{_show(value)} is not allowed"
         ]
     yield from (text[:_LENGTH] for text in texts)
 
 
-def _shown(value: Any) -> str:
-    """A text in quotes; anything else as JSON."""
+def _show(value: Any) -> str:
+    """Format a text in quotes and anything else as JSON."""
     return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
 
 
-def _plain(words: str) -> Words:
-    """``{value}`` and ``{wanted}`` stand for themselves."""
-    return lambda value, wanted, _schema: [words.format(value=_shown(value), wanted=_shown(wanted))]
+def _template(words: str) -> Words:
+    """Return a description from a template with ``{value}`` and ``{wanted}``."""
+    return lambda value, wanted, _schema: [words.format(value=_show(value), wanted=_show(wanted))]
 
 
 def _type(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:
     names = wanted if isinstance(wanted, list) else [wanted]
-    yield f"{_shown(value)} is not of type {', '.join(map(repr, names))}"
+    yield f"{_show(value)} is not of type {', '.join(map(repr, names))}"
 
 
 def _required(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:
     return (f"{name!r} is a required property" for name in wanted if name not in value)
 
 
-def _dependent(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:
+def _dependent_required(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:
     for name, needed in wanted.items():
         if name in value:
             yield from (f"{name!r} requires {each!r}" for each in needed if each not in value)
 
 
-def _further(value: Any, wanted: Any, schema: Mapping[str, Any]) -> Iterable[str]:
+def _additional_properties(value: Any, wanted: Any, schema: Mapping[str, Any]) -> Iterable[str]:
     if wanted is False and "patternProperties" not in schema:
         extra = sorted(str(name) for name in value if name not in schema.get("properties", {}))
         yield f"additional properties are not allowed: {', '.join(map(repr, extra))}"
 
 
-_WORDS: Mapping[str, Words] = {
+_DESCRIPTIONS: Mapping[str, Words] = {
     "type": _type,
     "required": _required,
-    "dependentRequired": _dependent,
-    "additionalProperties": _further,
-    "enum": _plain("{value} is not one of {wanted}"),
-    "const": _plain("{wanted} was expected"),
-    "pattern": _plain("{value} does not match {wanted}"),
-    "minimum": _plain("{value} is less than the minimum of {wanted}"),
-    "maximum": _plain("{value} is greater than the maximum of {wanted}"),
-    "exclusiveMinimum": _plain("{value} is not greater than {wanted}"),
-    "exclusiveMaximum": _plain("{value} is not less than {wanted}"),
-    "multipleOf": _plain("{value} is not a multiple of {wanted}"),
-    "minLength": _plain("{value} is shorter than {wanted}"),
-    "maxLength": _plain("{value} is longer than {wanted}"),
-    "minItems": _plain("{value} has fewer than {wanted} items"),
-    "maxItems": _plain("{value} has more than {wanted} items"),
-    "minProperties": _plain("{value} has fewer than {wanted} properties"),
-    "maxProperties": _plain("{value} has more than {wanted} properties"),
-    "uniqueItems": _plain("{value} has the same item twice"),
-    "anyOf": _plain("{value} is not valid under any of the given schemas"),
-    "oneOf": _plain("{value} is not valid under exactly one of the given schemas"),
-    "not": _plain("{value} is valid under a schema that is ruled out"),
+    "dependentRequired": _dependent_required,
+    "additionalProperties": _additional_properties,
+    "enum": _template("{value} is not one of {wanted}"),
+    "const": _template("{wanted} was expected"),
+    "pattern": _template("{value} does not match {wanted}"),
+    "minimum": _template("{value} is less than the minimum of {wanted}"),
+    "maximum": _template("{value} is greater than the maximum of {wanted}"),
+    "exclusiveMinimum": _template("{value} is not greater than {wanted}"),
+    "exclusiveMaximum": _template("{value} is not less than {wanted}"),
+    "multipleOf": _template("{value} is not a multiple of {wanted}"),
+    "minLength": _template("{value} is shorter than {wanted}"),
+    "maxLength": _template("{value} is longer than {wanted}"),
+    "minItems": _template("{value} has fewer than {wanted} items"),
+    "maxItems": _template("{value} has more than {wanted} items"),
+    "minProperties": _template("{value} has fewer than {wanted} properties"),
+    "maxProperties": _template("{value} has more than {wanted} properties"),
+    "uniqueItems": _template("{value} has the same item twice"),
+    "anyOf": _template("{value} is not valid under any of the given schemas"),
+    "oneOf": _template("{value} is not valid under exactly one of the given schemas"),
+    "not": _template("{value} is valid under a schema that is ruled out"),
 }

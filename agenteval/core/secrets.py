@@ -1,4 +1,4 @@
-"""Keys by their shape, and quotations of what an agent was instructed."""
+"""Finds keys by their form, and quotations of an agent's instructions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"example|placeholder|your|x{4}|\.{3}|0{8}|<|redacted|
 
 
 def is_key(text: str) -> bool:
-    """Whether a key or token stands in a text, by its shape; none that is plainly a placeholder."""
+    """Check whether a text contains a key or token, by its form. Obvious placeholders do not count."""
     found = _KEY.search(text)
     return found is not None and any(map(str.isdigit, found[0])) and not _PLACEHOLDER.search(found[0])
 
@@ -31,20 +31,21 @@ _PERHAPS_KEY = re.compile(
 
 
 def mask_keys(text: str, mask: str) -> str:
-    """``text`` with whatever looks like a key masked, placeholders and short ones too: for words of ours
-    about what an author wrote, where one mask too many costs nothing."""
+    """Mask everything in ``text`` that looks like a key, including placeholders and short ones: it is meant
+    for messages about an author's text, where one mask too many does no harm."""
     return _PERHAPS_KEY.sub(mask, _KEY.sub(mask, text))
 
 
 # ── quotations of the instructions ───────────────────────────────────────────────────────────────
 
 GRAM = 6
-"""Words by which a quotation is looked for: one of ``2 * GRAM`` words holds a window at every such step."""
+"""The window in words by which quotations are searched: a quotation of ``2 * GRAM`` words contains a window
+at every step."""
 _STEP = 3
 _PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?*()[]{}\n\t\r\"'`_-–—/#|<>“”‘’", " "))
 _WORDS = re.compile("[^" + re.escape("".join(map(chr, _PUNCTUATION))) + r"\s]+")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
-# To the agent or about the user: what is written for users' eyes speaks to them.
+# Addressed to the agent or about the user: text for users addresses them.
 _INSTRUCTS = re.compile(
     r"\b(?:the (?:agent|assistant|bot|model)\b|the (?:user|caller)\b"
     r"(?! (?:has|have|had|is (?!not|to|allowed|able)|was|booked|bought|paid|owns)\b)|you are (?:an?|"
@@ -64,12 +65,13 @@ _INSTRUCTS = re.compile(
 
 
 def words_in(small: str) -> list[str]:
-    """The words of a text in small letters: those that ``_WORDS`` finds, and faster."""
+    """Return the words of a text in lower case: the same as ``_WORDS`` finds, but faster."""
     return small.translate(_PUNCTUATION).split()
 
 
 class Instructions(NamedTuple):
-    """The sentences of a policy that instruct the agent: their words, and where each run of ``GRAM`` is."""
+    """The sentences of a policy that instruct the agent: their words, and the position of each run of
+    ``GRAM`` words."""
 
     words: tuple[tuple[str, ...], ...]
     places: dict[tuple[str, ...], tuple[int, int]]
@@ -77,7 +79,7 @@ class Instructions(NamedTuple):
 
 @lru_cache(maxsize=64)
 def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
-    """The instructions in a policy; with ``everything`` all of its sentences."""
+    """Return the instructions in a policy; with ``everything``, all of its sentences."""
     sentences: list[tuple[str, ...]] = []
     before: tuple[str, ...] = ()
     for sentence in _SENTENCE.findall(policy):
@@ -89,7 +91,7 @@ def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
         words = tuple(words_in(sentence.lower()))
         sentences.append(words)
         if 0 < len(before) < 2 * GRAM and len(words) < 2 * GRAM:
-            sentences.append((*before, *words))  # two short ones may be quoted together
+            sentences.append((*before, *words))  # two short sentences may be quoted together
         before = words
     places: dict[tuple[str, ...], tuple[int, int]] = {}
     for number, words in enumerate(sentences):
@@ -127,22 +129,24 @@ _TO_CUSTOMERS = re.compile(r"(?i)\b(?:your|yours|us)\b")
 
 
 def asks_for_instructions(text: str) -> bool:
-    """Whether a message asks for what the agent was told."""
+    """Check whether a message asks for the agent's instructions."""
     return _FOR_INSTRUCTIONS.search(text[:4000].lower()) is not None
 
 
 def _is_to_agent(sentence: str) -> bool:
-    """Whether a sentence orders the agent, and does not speak to customers."""
+    """Check whether a sentence instructs the agent rather than addressing customers."""
     first = _FIRST_WORD.match(sentence.lower())
     orders = first is not None and (first["phrase"] is not None or first["word"] in _TO_AGENT)
     return orders and _TO_CUSTOMERS.search(sentence) is None
 
 
 def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -> tuple[int, int] | None:
-    """Where ``answer`` quotes at least ``2 * GRAM`` words in a row (or a whole sentence of at least
-    ``GRAM + 2``) of a policy: of an instruction, with the words that make it one, since what is to be asked
-    for or told to a user may be quoted; of whatever else only where it is announced as the instructions.
-    Where they were ``asked`` for, also a whole sentence that orders the agent. ``None`` if it does not."""
+    """Return the span in ``answer`` that quotes at least ``2 * GRAM`` consecutive words of the policy, or a
+    whole sentence of at least ``GRAM + 2``; ``None`` if there is none.
+
+    A quotation counts if it is of an instruction and includes the words that make it one, because questions
+    and information for users may be quoted. Any other sentence counts only if the answer announces it as the
+    instructions. If the user ``asked`` for them, a whole sentence that instructs the agent also counts."""
     small = answer.lower()
     announced = _ANNOUNCED.search(answer) is not None
     instructions = instructions_in(policy, everything=announced or asked)
@@ -154,9 +158,9 @@ def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -
         start = _STEP * number
         found = list(_WORDS.finditer(answer))
         if len(found) != len(words):
-            return None  # a letter that becomes two when it is made small
+            return None  # a letter that becomes two in lower case
         sentence = instructions.words[place[0]]
-        first, last = _grown(words, start, sentence, place[1])
+        first, last = _extend_match(words, start, sentence, place[1])
         span = found[first].start(), found[last - 1].end()
         long = last - first >= 2 * GRAM or (last - first >= GRAM + 2 and last - first == len(sentence))
         if long and (announced or _INSTRUCTS.search(answer, *span)):
@@ -175,8 +179,9 @@ _OPENING, _IDENTITY_OPENING = 160, 50
 
 
 def find_quoted_opening(policy: str, answer: str) -> tuple[int, int] | None:
-    """Where ``answer`` has the opening of the policy, which nobody tells a user: "You are …" as far as its
-    sentence or 50 characters, of any other 160. ``None`` if it does not."""
+    """Return the span in ``answer`` that quotes the opening of the policy, which is never meant for users:
+    "You are …" up to the end of the sentence or 50 characters, or 160 characters of any other opening.
+    ``None`` if there is none."""
     opening = _opening_of(policy)
     if not opening or opening.first not in answer:
         return None
@@ -185,7 +190,7 @@ def find_quoted_opening(policy: str, answer: str) -> tuple[int, int] | None:
 
 
 class _Opening(NamedTuple):
-    """What a policy begins with, and its first word."""
+    """The opening of a policy, and its first word."""
 
     first: str
     pattern: re.Pattern[str]
@@ -193,14 +198,14 @@ class _Opening(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _opening_of(policy: str) -> _Opening | None:
-    """``None``: it is too short."""
+    """Return the opening of a policy; ``None`` if it is too short."""
     head = " ".join(policy[: 2 * _OPENING].split())
     size = _OPENING
     if _IDENTITY.match(head):
         sentence = _SENTENCE.match(head)
         size = min(_IDENTITY_OPENING, len(sentence[0].rstrip()) if sentence else _IDENTITY_OPENING)
     wide = sum(letter > "\u2e80" for letter in head[:size])
-    head = head[: size - wide // 2]  # a sign of such a script says what two letters say
+    head = head[: size - wide // 2]  # a character of such a script counts as two letters
     if len(head) + wide // 2 < _SHORTEST_OPENING:
         return None
     words = head.split()
@@ -210,8 +215,8 @@ def _opening_of(policy: str) -> _Opening | None:
 _SHORTEST_OPENING = 20
 
 
-def _grown(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
-    """The longest common run through ``words[start]`` and ``sentence[at]``."""
+def _extend_match(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
+    """Return the longest common run that includes ``words[start]`` and ``sentence[at]``."""
     first, last = start, start + GRAM
     while first > 0 and at > 0 and words[first - 1] == sentence[at - 1]:
         first, at = first - 1, at - 1

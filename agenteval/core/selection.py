@@ -1,4 +1,4 @@
-"""Which scenarios run, with which agents, how often: pure."""
+"""Decides which scenarios run, with which agents, and how often. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 
 DEFAULT_EPOCHS = 3
-"""Conversations per simulated scenario; a wholly scripted one runs once unless a number is written."""
+"""Conversations per simulated scenario; a fully scripted one runs once unless a number is configured."""
 
 _EXAMPLE = """\
 let agenteval init find it, or write to agenteval.yaml
@@ -27,35 +27,42 @@ let agenteval init find it, or write to agenteval.yaml
 
 @dataclass(frozen=True)
 class Filters:
-    """What the command line selects: any of the texts (``FILE::ID`` or an id, else part of an id or name,
-    whatever its case), any of the tags, any of the categories, what the ``expression`` of ``-k`` holds of;
-    all kinds at once. Of what that leaves, ``sample``: so many drawn by lot; ``first``: so many. ``agent``
-    runs everything with it."""
+    """The selection on the command line. Kinds of filters are combined with "and", values of one kind with
+    "or"."""
 
     scenarios: tuple[str, ...] = ()
+    """Texts that are ``FILE::ID``, an id, or a part of an id or name, ignoring case."""
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     agent: str | None = None
+    """The agent that runs all scenarios."""
     expression: str = ""
+    """The expression of ``-k``."""
     first: int | None = None
+    """How many of the selected scenarios are kept."""
     sample: int | None = None
+    """How many of the selected scenarios are drawn at random."""
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
-    """The scenarios that the filters leave; ``draw_subset`` is asked when it is known which of them are run
-    at all. Raises ``NothingSelectedError`` when that is none, and for each filter that selects none by
-    itself: a scenario that was renamed must not drop out of a suite unseen; and ``AuthorError`` for an
-    expression that cannot be read."""
-    single = [alone for alone in _each_alone(filters) if not any(map(_selects(alone, scenarios), scenarios))]
-    if single:
-        raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
-    chosen = tuple(filter(_selects(filters, scenarios), scenarios))
+    """Return the scenarios that match the filters. ``draw_subset`` is called later, once it is known which of
+    them can run.
+
+    Raises ``NothingSelectedError`` if none match, and for each filter that matches none on its own, because a
+    renamed scenario must not silently drop out of a suite. Raises ``AuthorError`` for an invalid expression.
+    """
+    without_match = [
+        alone for alone in _single_filters(filters) if not any(map(_make_test(alone, scenarios), scenarios))
+    ]
+    if without_match:
+        raise NothingSelectedError(*(_nothing_selected(scenarios, alone) for alone in without_match))
+    chosen = tuple(filter(_make_test(filters, scenarios), scenarios))
     if not chosen:
-        raise NothingSelectedError(_nothing(scenarios, filters))
+        raise NothingSelectedError(_nothing_selected(scenarios, filters))
     return chosen
 
 
-def _each_alone(filters: Filters) -> Iterator[Filters]:
+def _single_filters(filters: Filters) -> Iterator[Filters]:
     yield from (Filters(scenarios=(text,)) for text in filters.scenarios)
     yield from (Filters(tags=(tag,)) for tag in filters.tags)
     yield from (Filters(categories=(category,)) for category in filters.categories)
@@ -65,16 +72,16 @@ def _each_alone(filters: Filters) -> Iterator[Filters]:
 _Test: TypeAlias = Callable[[Scenario], bool]
 
 
-def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
-    """Whether a scenario is among what the filters leave."""
+def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
+    """Return a test whether a scenario matches the filters."""
     tests = list(_tests(filters, scenarios))
     return lambda scenario: all(test(scenario) for test in tests)
 
 
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
-    """One for each kind of filter that is given. Raises ``AuthorError``."""
+    """Yield one test for each kind of filter that is set. Raises ``AuthorError``."""
     if filters.scenarios:
-        yield _is_named_by(filters.scenarios, scenarios)
+        yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
         yield lambda scenario: not set(filters.tags).isdisjoint(scenario.tags)
     if filters.categories:
@@ -84,20 +91,20 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
         yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, file_of(scenario)))
 
 
-def _is_named_by(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
-    """Whether one of the texts means a scenario. An exact id or ``FILE::ID`` is not taken for part of another
-    one's."""
+def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
+    """Return a test whether one of the texts names a scenario. An exact id or ``FILE::ID`` does not count as
+    part of another id."""
     ids = {scenario.id: scenario for scenario in scenarios}
     exact = {text: name for text in texts if (name := _exact_id(text, ids))}
-    named = frozenset(exact.values())
+    exact_ids = frozenset(exact.values())
     parts = [text for text in texts if text not in exact]
     return lambda scenario: (
-        scenario.id in named or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
+        scenario.id in exact_ids or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
     )
 
 
 def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
-    """The id that a text names in full; empty where it names none so."""
+    """Return the id that a text names in full; empty if it names none."""
     if text in ids:
         return text
     file, name = split_id(text)
@@ -105,7 +112,7 @@ def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
 
 
 def is_part(text: str, names: Iterable[str]) -> bool:
-    """Whether ``text`` is in one of the names, whatever its case."""
+    """Check whether ``text`` is contained in one of the names, ignoring case."""
     return any(text.casefold() in name.casefold() for name in names)
 
 
@@ -115,40 +122,41 @@ ID_SEPARATOR = "::"
 
 
 def split_id(text: str) -> tuple[str, str]:
-    """``("a.yaml", "refund")`` from ``a.yaml::refund``; nothing of either where there are not both."""
+    """Split ``a.yaml::refund`` into ``("a.yaml", "refund")``; both are empty if one is missing."""
     file, _, name = text.partition(ID_SEPARATOR)
     return (file, name) if file and name else ("", "")
 
 
 def full_id(scenario: Scenario) -> str:
-    """``FILE::ID``, as ``split_id`` reads it."""
+    """Return ``FILE::ID``, which ``split_id`` parses."""
     return f"{file_of(scenario)}{ID_SEPARATOR}{scenario.id}"
 
 
 def file_of(scenario: Scenario) -> str:
-    """From the working directory, if it is below."""
+    """Return the scenario's file, relative to the working directory if it is below."""
     return scenario.source.rpartition(":")[0]
 
 
 def is_in_file(scenario: Scenario, file: str) -> bool:
-    """Whether ``file`` is the path of the scenario's file, or the end of it: ``orders.yaml`` as a report
-    names it, whose folder is known anyway."""
+    """Check whether ``file`` is the path of the scenario's file or the end of it, such as ``orders.yaml`` in
+    a report that names the folder elsewhere."""
     return ends_with(file_of(scenario), file)
 
 
 def ends_with(path: str, end: str) -> bool:
-    """Whether a path has the last parts of ``end``, or is the same."""
+    """Check whether a path ends with the parts of ``end``, or is the same path."""
     parts, last = PurePath(path).parts, PurePath(end).parts
     return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))
 
 
 class _Option(NamedTuple):
-    """One that selects by name. ``written``: what the command line has there; ``names_of``: the names of that
-    kind that a scenario has."""
+    """A command-line option that selects by name."""
 
     flag: str
     written: Callable[[Filters], tuple[str, ...]]
+    """Returns the values of the option."""
     names_of: Callable[[Scenario], Iterable[str]]
+    """Returns the names of that kind that a scenario has."""
 
 
 _OPTIONS = (
@@ -158,17 +166,17 @@ _OPTIONS = (
 )
 
 
-def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
-    asked = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
-    asked += [f"-k {filters.expression!r}"] if filters.expression else []
-    what = f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}"
-    return Problem(what, _what_is_known(scenarios, filters))
+def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
+    options = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
+    options += [f"-k {filters.expression!r}"] if filters.expression else []
+    what = f"{' '.join(options)} selects none of {plural(len(scenarios), 'scenario')}"
+    return Problem(what, _suggest_alternatives(scenarios, filters))
 
 
-def _what_is_known(scenarios: Sequence[Scenario], filters: Filters) -> str:
-    """What could be written instead: of the first option that was given."""
+def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> str:
+    """Return what could be written instead, for the first option that is set."""
     if filters.expression:
-        return "-k looks for words in id, name, tags and file; agenteval list names them"
+        return "-k searches id, name, tags and file; agenteval list shows them"
     option = next((each for each in _OPTIONS if each.written(filters)), _OPTIONS[0])
     wanted = next(iter(option.written(filters)), "")
     file, name = split_id(wanted) if filters.scenarios else ("", "")
@@ -178,13 +186,13 @@ def _what_is_known(scenarios: Sequence[Scenario], filters: Filters) -> str:
 
 
 def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
-    """Where else a scenario of that name is, or what else is in the file."""
-    elsewhere = [full_id(scenario) for scenario in scenarios if scenario.id == name]
-    return elsewhere or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
+    """Return other scenarios with that name, or else the scenarios in the file."""
+    other_ids = [full_id(scenario) for scenario in scenarios if scenario.id == name]
+    return other_ids or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
 
 
 def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:
-    """``FILE::ID`` was asked for, and the file has no scenario of that id. ``known``: those that it has."""
+    """Return the problem that a file has no scenario with the id in ``FILE::ID``. ``known`` are its ids."""
     return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
 
 
@@ -204,20 +212,20 @@ _MOST_HINTED = 8
 
 
 def draw_subset(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
-    """Of the ids those that ``sample`` draws, and of these the ``first``; in their order. The draw is made of
-    the seed and each id alone, so that a scenario more or less changes little of it."""
+    """Return the ids that ``sample`` draws, then the ``first`` of those, in the original order. The draw
+    depends only on the seed and each id, so adding or removing a scenario changes little."""
     if filters.sample is not None:
-        drawn = frozenset(sorted(ids, key=lambda name: _lot(seed, name))[: filters.sample])
+        drawn = frozenset(sorted(ids, key=lambda name: _draw_key(seed, name))[: filters.sample])
         ids = [name for name in ids if name in drawn]
     return ids[: filters.first]
 
 
-def _lot(seed: int, name: str) -> bytes:
+def _draw_key(seed: int, name: str) -> bytes:
     return blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
 
 
 def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
-    """Every agent that can be named."""
+    """Return every agent that can be named. Raises ``AuthorError`` if the filters name another one."""
     known = {agent.name: agent for agent in config.compare}
     known |= config.agents
     if config.agent:
@@ -230,9 +238,9 @@ def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
 def samples_of(
     scenarios: Sequence[Scenario], config: Config, filters: Filters, *, epochs: int | None = None
 ) -> tuple[Sample, ...]:
-    """Every sample to run, scenario by scenario, and in each epoch with one agent after the other: whatever
-    changes while the run goes on meets them all alike. Of those whose number is decided as the run goes, the
-    first ones. ``epochs`` is the command line's, over all others."""
+    """Return every sample to run, scenario by scenario, and within each epoch agent by agent, so that changes
+    over time affect all agents alike. If the number of epochs is decided during the run, only the first ones
+    are returned. ``epochs`` is the command line's, which takes precedence."""
     known = agents_of(config, filters)
     problems: list[Problem] = []
     samples: list[Sample] = []
@@ -251,8 +259,8 @@ def samples_of(
 def ranges_of(
     scenarios: Sequence[Scenario], config: Config, *, epochs: int | None = None
 ) -> dict[str, EpochRange]:
-    """By scenario, where the number of epochs is decided as the run goes. Raises ``AuthorError`` where no
-    gate could decide it."""
+    """Return by scenario the ranges of epochs that are decided during the run. Raises ``AuthorError`` if no
+    gate could decide them."""
     if epochs:
         return {}
     planned = ((scenario, _epochs(scenario, config)) for scenario in scenarios)

@@ -1,4 +1,4 @@
-"""How bad a failure is: that of its effect. Decided here, and never by a model."""
+"""Determines the severity of a failure from its effect. A model never decides it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEVERITY_OF_LABEL: Mapping[str, Severity] = {
     POLICY_VIOLATION: Severity.MEDIUM,
     "repetition": Severity.LOW,
 }
-"""Of a failure that changed nothing."""
+"""The severities of failures that changed nothing."""
 
 
 SEVERITY_OF_KIND: Mapping[RuleKind, Severity] = {
@@ -43,7 +43,7 @@ SEVERITY_OF_KIND: Mapping[RuleKind, Severity] = {
     RuleKind.DISCLOSURE: Severity.MEDIUM,
     RuleKind.STYLE: Severity.LOW,
 }
-"""Of a broken rule whose breach changed nothing."""
+"""The severities of broken rules if nothing was changed."""
 
 HOLDS_A_CALL_AGAINST_THE_AGENT = frozenset(
     (
@@ -58,12 +58,13 @@ HOLDS_A_CALL_AGAINST_THE_AGENT = frozenset(
         NOT_COMPLETED,
     )
 )
-"""Labels whose cited call should not have been made, or not so, or not twice: others cite a call's result."""
+"""Labels whose cited call should not have been made, or not like this, or not twice; other labels cite a call
+for its result."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """What a finding is about: a call of a tool or, without an ``outcome``, a call that was never made."""
+    """The subject of a finding: a call of a tool or, without an ``outcome``, a call that was never made."""
 
     tool: ToolEffect
     outcome: CallOutcome | None = None
@@ -82,10 +83,12 @@ def severity_of(
     in_words: bool = False,
     carried_out: bool | None = None,
 ) -> Severity:
-    """The author's severity of a label, else that of its effect: of the act and of the words, the worse.
-    ``act``: what the finding cites; ``None``: words alone. ``kind``: of the rule that is broken;
-    ``in_words``: the finding quotes the agent, whatever else it cites; ``carried_out``: whether saying the
-    words does what the rule forbids, where that is known."""
+    """Return the author's severity of a label, or else the severity of its effect: that of the act or of the
+    words, whichever is worse.
+
+    ``act`` is what the finding cites; ``None`` means words alone. ``kind`` is that of the broken rule.
+    ``in_words`` means that the finding quotes the agent, whatever else it cites. ``carried_out`` is whether
+    saying the words does what the rule forbids, if known."""
     for name in (f"{label}.{kind}", label):
         if overrides and name in overrides:
             return overrides[name]
@@ -96,12 +99,12 @@ def severity_of(
     if label in HOLDS_A_CALL_AGAINST_THE_AGENT and act and act.may_have_changed_something:
         return Severity.CRITICAL
     if kind:
-        # A promise, a permission, another customer's data: saying it carries it out. A refusal is not.
+        # Words carry out a promise, a permission or a disclosure; a refusal carries out nothing.
         by_words = (act is None or in_words) and carried_out is not False
         return Severity.CRITICAL if by_words else SEVERITY_OF_KIND[kind]
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
 
 
 def labels_with_a_severity() -> tuple[str, ...]:
-    """What ``severities`` may name, besides labels of the author's own."""
+    """Return the labels that ``severities`` may name, in addition to those of the author's own metrics."""
     return (*SEVERITY_OF_LABEL, *(f"{POLICY_VIOLATION}.{kind}" for kind in RuleKind))

@@ -1,25 +1,25 @@
-"""One comparison of texts: is a needle, which an author or a judge wrote, in what was said?
+"""Matches texts: does a text contain a needle that an author or a judge wrote?
 
-**Both sides are folded**, so that no typography decides: see ``folding``. The stars that take any ending or
-beginning are read before that.
+**Both sides are folded**, so that typography decides nothing: see ``folding``. Stars that stand for any
+ending or beginning are parsed before that.
 
-**A needle's ends are bounds.** Letters of scripts that part words by blanks (Latin, Greek, Cyrillic) are not
-cut out of a word. Numbers are not cut at all: a minus, the digits, the decimal point with its fraction and
-the exponent are one, and thousands separators are no part of it. Only a needle of digits alone is found
-before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Digits with two or more points
-(``1.2.3``, an address) are one word; in a date (``25.12.2026``), and between commas (``1,2,3``), each run of
-digits is a number of its own.
+**The ends of a needle are boundaries.** In scripts that separate words by blanks (Latin, Greek, Cyrillic),
+a match is not a part of a word. A number is never split: minus, digits, decimal point with fraction, and
+exponent are one unit, and thousands separators are ignored. Only a needle of digits alone also matches
+before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or more points
+(``1.2.3``, an address) are one word; in a date (``25.12.2026``) and between commas (``1,2,3``), each run of
+digits is a separate number.
 
-Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
-firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
-EUR"), unless a zero comes next: "10 000". Where it is in doubt whether a separator joins (that blank;
-``10.000``) both readings hold. An underscore separates no thousands: it stays as written, in ``1_000`` as in
-``order_id``. All else is read one way alone: a wrong red is looked at, a wrong green is not.
+Of white space, only a single blank may separate thousands, never a line break, a tab or a run of blanks. A
+non-breaking, narrow or thin space joins; an ordinary one may also separate two numbers ("Room 12 350 EUR"),
+unless a zero follows: "10 000". If it is ambiguous whether a separator joins (an ordinary blank; ``10.000``),
+both readings match. An underscore does not separate thousands: it stays as written, in ``1_000`` as in
+``order_id``. Everything else has only one reading, because a wrong failure is noticed and a wrong pass is
+not.
 
-``not_contains`` is passed by what is *not* found, so there the doubt is on the other side: letters are found
-inside words, a minus hides no number, and a firm blank is as doubtful as an ordinary one. A number is a
-number there as well: 25 is not said by "2025", nor -25 by "20-25" (in "10--25" it may be).
-"""
+``not_contains`` passes if nothing is found, so ambiguity counts the other way: letters match inside words, a
+minus hides no number, and a non-breaking space is as ambiguous as an ordinary one. Numbers stay whole even
+then: "2025" does not contain 25, and "20-25" does not contain -25 ("10--25" may)."""
 
 from __future__ import annotations
 
@@ -41,52 +41,53 @@ from agenteval.core.folding import (
 
 
 def contains(text: str, needle: str) -> bool:
-    """Whether ``needle`` is in ``text``, its ends being bounds. ``refund*`` takes any ending, ``*ed`` any
-    beginning; ``\\*`` is a star."""
-    return _is_in(_needle(needle), text)
+    r"""Check whether ``text`` contains ``needle`` with its ends as boundaries. ``refund*`` allows any ending,
+    ``*ed`` any beginning; ``\*`` is a star."""
+    return _is_in(_parse_needle(needle), text)
 
 
 def mentions(text: str, needle: str) -> bool:
-    """Whether ``needle`` is in ``text``, letters inside words too: what ``not_contains`` asks."""
+    """Check whether ``text`` contains ``needle``, also inside words, as ``not_contains`` does."""
     return _is_in(_Needle(needle, is_lax=True), text)
 
 
 def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
-    """Return where ``mentions`` finds ``needle`` in ``text``: from its first letter or digit to its last, as
-    it was written."""
+    """Return where ``mentions`` finds ``needle`` in the original ``text``, from its first letter or digit to
+    its last."""
     lax = _Needle(needle, is_lax=True)
-    wanted, said = _sides(lax, text)
+    wanted, readings = _sides(lax, text)
     spans: dict[tuple[int, int], None] = {}
-    for reading in said:
-        found = [span for each in wanted for span in _at_bounds(lax, each, reading)]
+    for reading in readings:
+        found = [span for each in wanted for span in _find_at_bounds(lax, each, reading)]
         spans |= dict.fromkeys(in_original(text, reading.text, found) if found else ())
     return sorted(spans)
 
 
 def contains_quotation(quotation: str, text: str) -> bool:
-    """Whether every part of ``quotation`` that an ellipsis parts is in ``text``, as ``mentions`` finds it."""
+    """Check whether ``text`` contains every part of ``quotation`` between ellipses, as ``mentions`` does."""
     parts = [part for part in _ELLIPSIS.split(quotation) if fold(part)]
     return bool(parts) and all(mentions(text, part) for part in parts)
 
 
 def suggest_starred(text: str, needle: str) -> str:
-    """A needle that is missing in ``text``, with the ``*`` that would have found it; empty if none would."""
+    """Return a needle that ``text`` does not contain with the ``*`` that would make it match; empty if none
+    would."""
     tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
     return next((each for each in tries if contains(text, each)), "")
 
 
 def needle_mistake(needle: str, *, takes_stars: bool) -> str:
-    """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
-    if not fold(_needle(needle).text).strip(NEVER_SOUGHT):
+    """Return why a needle cannot be searched for, with the remedy after a semicolon; empty if it can."""
+    if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
         return (
-            f"nothing is left to look for in '{needle}': Markdown's marks, and what is not seen, are dropped;"
-            " use matches for them"
+            f"nothing is left to look for in '{needle}': Markdown's marks and invisible"
+            " characters are dropped; use matches for them"
         )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
-            f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
+            f"not_contains accepts no '*': '{needle}'; remove it, because letters also match inside words"
             f" ('{_ESCAPED}' is a star)"
         )
     return ""
@@ -121,39 +122,44 @@ _NO_END, _POINT, _SIGN = 1, 2, 3
 
 
 class _NumberReading(NamedTuple):
-    """A folded text, the groups of its numbers joined. ``marks``: for each place between two characters,
-    whether a number goes on across it: ``_POINT`` before a fraction, ``_SIGN`` behind a minus."""
+    """A folded text with joined groups of its numbers."""
 
     text: str
     marks: bytes
+    """For each position between two characters, whether a number continues across it: ``_POINT`` before a
+    fraction, ``_SIGN`` after a minus."""
 
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading, ...]:
-    """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
+    """Return the ways to read the numbers of a text: one treats ambiguous groups as lists, one as numbers."""
     seen = fold_but_blanks(text, stars=stars)
-    bold = _joined(seen, _digits, _digits)
+    bold = _join_groups(seen, _digits, _digits)
     return tuple(
-        _NumberReading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold))
+        _NumberReading(each, _number_marks(each))
+        for each in dict.fromkeys((_join_sure(seen, is_lax=is_lax), bold))
     )
 
 
-def _wanted(needle: _Needle) -> Iterator[str]:
-    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250". A star
-    within it is a mark, or one that the text escapes."""
+def _needle_readings(needle: _Needle) -> Iterator[str]:
+    """Yield the ways to read a needle. Its point is a decimal point if possible, so "1,250" does not contain
+    1.250. A star within it is markup, or one that the text escapes."""
     for stars in (Stars.MARKS, Stars.SEEN):
         seen = fold_but_blanks(needle.text, stars=stars)
-        yield _sure(seen, is_lax=needle.is_lax)
-        yield _joined(seen, _digits_if_sure, _digits)
+        yield _join_sure(seen, is_lax=needle.is_lax)
+        yield _join_groups(seen, _digits_if_sure, _digits)
 
 
-def _sure(seen: str, *, is_lax: bool) -> str:
+def _join_sure(seen: str, *, is_lax: bool) -> str:
     blanks = seen.replace(FIRM_BLANK, BLANK) if is_lax else seen
-    return _joined(blanks, _digits_if_sure, _digits_if_sure)
+    return _join_groups(blanks, _digits_if_sure, _digits_if_sure)
 
 
-def _joined(seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]) -> str:
-    """``digits`` says what becomes of the groups of a number, ``across`` of those that a blank parts."""
+def _join_groups(
+    seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]
+) -> str:
+    """Join the groups of numbers. ``digits`` returns the replacement of a number, ``across`` that of groups
+    separated by a blank."""
     joined = _GROUPS.sub(digits, seen)
     return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
 
@@ -167,14 +173,14 @@ def _digits_if_sure(number: re.Match[str]) -> str:
 
 
 def _is_doubtful(number: re.Match[str]) -> bool:
-    """Whether it may be several numbers, or have a decimal point."""
+    """Check whether a match may be several numbers, or have a decimal point."""
     whole, by = number["whole"], number["by"]
     if by == ".":
         return whole.count(".") == 1 and not number["fraction"]
     return by == BLANK and f"{by}0" not in whole
 
 
-def _ends(text: str) -> bytes:
+def _number_marks(text: str) -> bytes:
     marks = bytearray(len(text) + 1)
     for number in _NUMBER.finditer(text):
         start = number.start()
@@ -182,15 +188,15 @@ def _ends(text: str) -> bytes:
             digits = number.end("sign")
             marks[start + 1 : digits + 1] = bytes([_SIGN]) * (digits - start)
             start = digits
-        for begin, point, end in _parts(number, start):
+        for begin, point, end in _number_parts(number, start):
             marks[begin + 1 : end] = bytes([_NO_END]) * (end - begin - 1)
             if point:
                 marks[point] = _POINT
     return bytes(marks)
 
 
-def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
-    """Begin, decimal point (0: none) and end of each number that the digits hold."""
+def _number_parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the start, decimal point (0: none) and end of each number in the match."""
     if number["one"]:
         yield start, 0, number.end()
         return
@@ -214,41 +220,46 @@ _DATE = re.compile(r"(?:0?[1-9]|[12][0-9]|3[01])\.(?:0?[1-9]|1[0-2])\.[0-9]{4}")
 
 
 class _Needle(NamedTuple):
-    """``text``, without the stars that take any beginning (``opens``) and any ending (``closes``).
-    ``is_lax``: it is found inside words and behind a minus."""
+    """A parsed needle."""
 
     text: str
+    """The text without the stars at its ends."""
     opens: bool = False
+    """True if it allows any beginning."""
     closes: bool = False
+    """True if it allows any ending."""
     is_lax: bool = False
+    """True if it matches inside words and after a minus."""
 
 
 _OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
 
 
-def _needle(written: str) -> _Needle:
-    """Two stars are Markdown's, and no ending."""
+def _parse_needle(written: str) -> _Needle:
+    """Parse a needle. Two stars are Markdown's and allow no ending."""
     text = written.strip()
     opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
     return _Needle(text[opens : len(text) - closes], opens, closes)
 
 
 def _is_in(needle: _Needle, text: str) -> bool:
-    wanted, said = _sides(needle, text)
-    return any(True for each in wanted for reading in said for _ in _at_bounds(needle, each, reading))
+    wanted, readings = _sides(needle, text)
+    return any(
+        True for each in wanted for reading in readings for _ in _find_at_bounds(needle, each, reading)
+    )
 
 
 def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_NumberReading]]:
-    """The ways to read a needle, and those to read a text."""
+    """Return the ways to read a needle, and those to read a text."""
     stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
     if any(map(str.isdigit, needle.text)):
-        return dict.fromkeys(_wanted(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
+        return dict.fromkeys(_needle_readings(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
     folded = fold(text, stars=stars)
     wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
     return wanted, (_NumberReading(folded, bytes(len(folded) + 1)),)
 
 
-def _at_bounds(needle: _Needle, wanted: str, reading: _NumberReading) -> Iterator[tuple[int, int]]:
+def _find_at_bounds(needle: _Needle, wanted: str, reading: _NumberReading) -> Iterator[tuple[int, int]]:
     start = reading.text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)
@@ -286,7 +297,7 @@ _LETTERS = re.compile(
     "\u1fe0-\u1fec\u1ff2-\u1ffc\u2c60-\u2c7f\u2de0-\u2dff\ua640-\ua69f\ua722-\ua787\ua78b-\ua7ff"
     "\uab30-\uab6f\uff41-\uff5a]{2}"
 )
-"""Two letters of Latin, Greek or Cyrillic, or a mark upon one."""
+"""Two letters of Latin, Greek or Cyrillic, or a combining mark on one."""
 
 
 def _is_in_word(text: str, at: int) -> bool:

@@ -1,9 +1,9 @@
-"""How many tokens a text has, where no provider says so. Every such number is marked as an estimate.
+"""Estimates the number of tokens of a text if no provider reports it. Every such number is marked as an
+estimate.
 
-tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no unasked call, so
-tiktoken is used only where the vocabulary is already on disk and whole (``agenteval doctor
---fetch-vocabulary`` puts it there); elsewhere four bytes of UTF-8 count as a token.
-"""
+tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no unrequested network
+call, so it uses tiktoken only if the vocabulary is complete on disk (``agenteval doctor --fetch-vocabulary``
+puts it there); otherwise four bytes of UTF-8 count as a token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text`` by tiktoken's ``o200k_base``, or a quarter of its bytes, rounded up."""
+    """Count the tokens of ``text`` with tiktoken's ``o200k_base``, or return a quarter of its bytes, rounded
+    up."""
     return _counter()(text) if text else 0
 
 
@@ -33,7 +34,7 @@ def _counter() -> Callable[[str], int]:
 
 
 def vocabulary_is_here() -> bool:
-    """Whether tiktoken would find its file, with the contents it demands (else it downloads anew)."""
+    """Check whether tiktoken would find its file with the required contents, and thus not download it."""
     path = vocabulary_path()
     try:
         return path is not None and is_vocabulary(path.read_bytes())
@@ -46,7 +47,7 @@ def is_vocabulary(data: bytes) -> bool:
 
 
 def vocabulary_path() -> Path | None:
-    """Where tiktoken keeps its file; ``None`` where it is told to keep none."""
+    """Return where tiktoken keeps its file; ``None`` if it is configured to keep none."""
     import tempfile
 
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))

@@ -1,10 +1,10 @@
-"""How much of an agent's tool calls a run sees, and what follows for whatever rests on the absence of a call.
+"""Determines how many of an agent's tool calls a run sees, and what follows for results that depend on the
+absence of a call.
 
-That a call was not made can be decided only of an agent whose calls all reach agenteval. No declaration of
-tools shows that they do: it is known by what the agent did (``CallEvidence`` of its turns), once per agent
-and run, or from the configuration (``KnownVisibility``). A turn of which a reader could not place an entry
-(``Turn.unplaced``) may hold calls that nobody saw, whatever the agent does elsewhere.
-"""
+Whether a call was not made can be decided only if all calls of the agent reach agenteval. A declaration of
+tools does not prove that; it is known from the agent's behavior (``CallEvidence`` of its turns), once per
+agent and run, or from the configuration (``KnownVisibility``). A turn with an entry that a reader could not
+place (``Turn.unplaced``) may contain calls that were not seen, whatever the agent does elsewhere."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _Item = TypeVar("_Item", bound=ScoreItem)
 
 
 class VisibilitySource(StrEnum):
-    """Who knew it before the run."""
+    """The source of what is known before the run."""
 
     AUTHOR = "author"
     """The configuration: ``agent: {calls: all | unseen}``."""
     ADAPTER = "adapter"
-    """The kind of agent, with the options that it has."""
+    """The kind of agent, with its options."""
     EARLIER_RUN = "earlier run"
-    """A run of which this one plays a part again."""
+    """A run of which this one repeats a part."""
 
 
 class KnownVisibility(Value):
-    """What is known of one agent before it is played."""
+    """What is known about one agent before it is played."""
 
     calls: ToolVisibility
     """How much of its tool calls a run sees."""
     source: VisibilitySource = VisibilitySource.ADAPTER
-    """Who knew it."""
+    """The source of this knowledge."""
     why: str = ""
-    """Of an adapter that does not see all calls: the reason with the way out, as a sentence."""
+    """For an adapter that does not see all calls, the reason with the remedy, as a sentence."""
 
     @property
     def is_authors(self) -> bool:
-        """Whether the configuration says so, which nothing overrules."""
+        """True if the configuration states it, which nothing overrules."""
         return self.source is VisibilitySource.AUTHOR
 
 
 def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibility | None:
-    """Return what ``agent: {calls: …}`` says."""
+    """Return the visibility that ``agent: {calls: …}`` declares."""
     if calls is None:
         return None
     found = ToolVisibility.ALL if calls == "all" else ToolVisibility.DECLARED_UNSEEN
@@ -57,9 +57,9 @@ def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibili
 def visibility_of(
     known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
 ) -> ToolVisibility:
-    """Decide how much of an agent's calls is seen. ``evidence``: all that its turns have shown. With
-    ``passthrough``, or of an agent that is seen in part, it has tools of its own, too: that it asks for the
-    others shows nothing of these."""
+    """Determine how many of an agent's calls are seen. ``evidence`` is everything that its turns have shown.
+    With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own: asking
+    agenteval for other tools proves nothing about those."""
     if known and (known.is_authors or known.calls is ToolVisibility.ALL):
         return known.calls
     has_other_ways = passthrough or (known is not None and known.calls is ToolVisibility.PARTLY)
@@ -73,8 +73,7 @@ def visibility_of(
 def conversation_visibility(
     known: KnownVisibility | None, turns: Iterable[Turn], *, passthrough: bool = False
 ) -> ToolVisibility:
-    """Decide it by one conversation alone, as far as it goes: whatever else is played, the answer
-    is the same."""
+    """Determine it from one conversation alone, so that the result does not depend on what else is played."""
     if known and known.source is VisibilitySource.EARLIER_RUN:
         known = None
     return visibility_of(known, evidence_in(turns), passthrough=passthrough)
@@ -101,17 +100,18 @@ OWN_TOOLS = (
 
 
 class OpenReasons(NamedTuple):
-    """Why a check of an agent's calls stays open, with the way out. ``unseen``: where calls are not all seen;
-    ``unplaced``: what overrules an entry that was not placed."""
+    """Why a check of an agent's calls stays open, with the remedy."""
 
     unseen: str = ""
+    """The reason if not all calls are seen."""
     unplaced: str = ""
+    """What overrules an entry that could not be placed."""
 
 
 def explain_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
 ) -> OpenReasons:
-    """Return why the absence of a call decides nothing for this agent, with the way out."""
+    """Return why the absence of a call decides nothing for this agent, with the remedy."""
     overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
     unplaced = f"{overrules} overrules it, if no call is there"
     return OpenReasons(_why_unseen(visibility, known, recorded=recorded), unplaced)
@@ -128,7 +128,7 @@ def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None
 
 
 def unplaced_text(turns: Sequence[Turn]) -> str:
-    """Name what was not read of the first of ``turns`` that is not fully seen; empty if all are."""
+    """Describe what was not read in the first of ``turns`` that is not fully seen; empty if all are."""
     for turn in turns:
         if turn.unplaced:
             more = len(turn.unplaced) - 1
@@ -147,16 +147,16 @@ def mark_absence_based(check: Check) -> Check:
 def settle_absence_checks(
     items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: OpenReasons
 ) -> Sequence[_Item]:
-    """Decide what rests on the absence of a call in ``turns`` (one, or those of a whole conversation), once
-    the ``visibility`` of the agent is known; all else stays as it is."""
+    """Decide the results that depend on the absence of a call in ``turns`` (one, or those of a whole
+    conversation), given the ``visibility`` of the agent. Other results are unchanged."""
     if not any(map(_is_open, items)):
         return items
     unplaced = unplaced_text(turns)
     if visibility is ToolVisibility.ALL and not unplaced:
-        return tuple(_decided(item) for item in items if not getattr(item, "unless_all_seen", False))
+        return tuple(_settle(item) for item in items if not getattr(item, "unless_all_seen", False))
     reason = f"not fully seen: {unplaced} — {why.unplaced}" if unplaced else f"not decided: {why.unseen}"
-    kept = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
-    return tuple(_left_open(item, reason) for item in kept)
+    remaining = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
+    return tuple(_leave_open(item, reason) for item in remaining)
 
 
 def _is_open(item: ScoreItem) -> bool:
@@ -173,7 +173,7 @@ def _is_open(item: ScoreItem) -> bool:
             assert_never(item)
 
 
-def _decided(item: _Item) -> _Item:
+def _settle(item: _Item) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, Finding):
@@ -185,7 +185,7 @@ def _decided(item: _Item) -> _Item:
     )
 
 
-def _left_open(item: _Item, reason: str) -> _Item:
+def _leave_open(item: _Item, reason: str) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, ScoreFailure):
@@ -199,5 +199,5 @@ def _left_open(item: _Item, reason: str) -> _Item:
 
 
 def evidence_in(turns: Iterable[Turn]) -> frozenset[CallEvidence]:
-    """Return what the turns of an agent have shown."""
+    """Return the evidence that the turns of an agent have shown."""
     return frozenset(turn.evidence for turn in turns if turn.evidence)

@@ -1,7 +1,6 @@
-"""What happened in a conversation: messages, tool calls, steps, turns.
+"""The content of a conversation: messages, tool calls, steps, turns.
 
-Values only. They carry no identity (that is ``SampleKey``), no storage and no display.
-"""
+Values only, without identity (see ``SampleKey``), storage or display."""
 
 from __future__ import annotations
 
@@ -34,29 +33,29 @@ class Usage(Value):
     calls: int = 0
     """Requests to a model."""
     input_tokens: int = 0
-    """Tokens that went in, those from the provider's cache included."""
+    """Input tokens, including those from the provider's cache."""
     output_tokens: int = 0
-    """Tokens that came out, those of thinking included."""
+    """Output tokens, including those of reasoning."""
     cached_tokens: int = 0
-    """Those of ``input_tokens`` that the provider took from its cache."""
+    """The part of ``input_tokens`` that came from the provider's cache."""
     estimated: bool = False
-    """Whether any part was not reported by a provider."""
+    """True if any part was not reported by a provider."""
     cost: float | None = None
-    """In US dollars; ``None`` while the price is unknown."""
+    """US dollars; ``None`` if the price is unknown."""
     cached_calls: int = 0
-    """Questions that agenteval's own cache answered: they are no ``calls`` and cost nothing."""
+    """Requests that agenteval's own cache answered. They do not count as ``calls`` and cost nothing."""
     unsplit: Annotated[bool, Field(exclude_if=lambda unsplit: not unsplit)] = False
-    """Of some of the tokens the provider reported the sum alone. They stand in ``output_tokens``; how many of
-    them went in, and so what they cost, is not known."""
+    """True if the provider reported only the sum of some tokens. They are counted as ``output_tokens``; how
+    many of them are input, and thus their cost, is unknown."""
 
     @property
     def tokens(self) -> int:
-        """In and out together."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     @property
     def is_spent(self) -> bool:
-        """Whether anything was asked, answers from the cache left out."""
+        """True if anything was requested, other than from the cache."""
         return bool(self.calls or self.input_tokens or self.output_tokens)
 
     def __add__(self, other: Usage) -> Usage:
@@ -64,7 +63,7 @@ class Usage(Value):
             return self
         if not self.is_spent and not self.cached_calls:
             return other
-        # What was not asked for has no price to be unknown.
+        # Without a request there is no unknown price.
         known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
         return Usage(
             cached_calls=self.cached_calls + other.cached_calls,
@@ -79,7 +78,7 @@ class Usage(Value):
 
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
-    """The sum. Most parts of most conversations tell of none, and nothing is made of them."""
+    """Return the sum. Most parts of most conversations have no usage, so objects are made only if needed."""
     total: Usage | None = None
     for usage in usages:
         if usage.is_spent or usage.cached_calls:
@@ -91,126 +90,128 @@ _NOTHING = Usage()
 
 
 class ToolResult(Value):
-    """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``. ``refused``:
-    the call was not carried out, since there is no such tool, or its arguments could not be read or break the
-    tool's schema."""
+    """The result of a tool call."""
 
     value: Any = None
+    """Any JSON value; an error is ``{"error": message}``."""
     is_error: bool = False
     refused: bool = False
+    """True if the call was not carried out, because there is no such tool, or its arguments are unreadable or
+    violate the tool's schema."""
 
     @property
     def text(self) -> str:
-        """As it reaches the agent: a string as it is, all else as JSON."""
+        """The text that reaches the agent: a string as it is, anything else as JSON."""
         return as_text(self.value)
 
 
 class ToolCall(Value):
-    """One call of a tool by the agent.
-
-    ``args`` is ``None`` when the arguments could not be read as a JSON object; ``raw_args`` then
-    keeps what the agent sent. ``observed``: the agent ran the tool itself and told us. ``given_up``: it did
-    not wait for the result, which there is none of then. ``extra`` keeps fields that we do not know, since
-    some providers want them echoed back. ``agent``: which of a multi-agent system made it; empty: not known.
-    ``known``: the agent surely has such a tool, whatever the scenario declares.
-    """
+    """One call of a tool by the agent."""
 
     name: str
     args: dict[str, Any] | None
+    """The arguments; ``None`` if they could not be read as a JSON object."""
     id: str = ""
     raw_args: str | None = None
+    """The arguments as the agent sent them, if they could not be read."""
     observed: bool = False
+    """True if the agent ran the tool itself and reported it."""
     given_up: bool = False
+    """True if the agent did not wait for the result; there is none then."""
     result: ToolResult | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
+    extra: dict[str, Any] = Field(default_factory=dict)  # faster than copying a default
+    """Unknown fields, because some providers require them to be sent back."""
     agent: str = ""
+    """The agent of a multi-agent system that made it; empty if unknown."""
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
+    """True if the agent certainly has such a tool, whatever the scenario declares."""
     attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
-    """A person or the agent's own guard denied it before any tool ran, or it waits for an approval."""
+    """True if a person or the agent's own guard denied it before any tool ran, or it waits for an approval.
+    """
     approved: Annotated[bool, Field(exclude_if=lambda approved: not approved)] = False
-    """A person was asked for it and said yes, as the record has it."""
+    """True if, according to the record, a person was asked and approved it."""
     of_unknown_turn: Annotated[bool, Field(exclude_if=lambda unknown: not unknown)] = False
-    """It may have been made in another turn than the one that it stands in: it counts in the conversation."""
+    """True if it may have been made in another turn than the one it is in; it still counts in the
+    conversation."""
 
     @property
     def is_refused(self) -> bool:
-        """Whether the call was attempted, and not made."""
+        """True if the call was attempted but not made."""
         return self.attempted or (self.result is not None and self.result.refused)
 
     @property
     def was_made(self) -> bool:
-        """Whether it counts where calls are expected; one that was only attempted does not."""
+        """True if it counts for expected calls; one that was only attempted does not."""
         return not self.is_refused
 
 
 class Step(Value):
-    """One reply of the agent: its text, the tools that it called at the same time, the cost.
-    ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then.
-    ``agent``: which of a multi-agent system it is of; empty: not known. ``handed_by``: those that handed the
-    conversation over just before it, and did nothing else."""
+    """One reply of the agent: its text, the tools that it called at the same time, and the cost."""
 
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     latency_ms: float = 0.0
     usage: Usage = Usage()
     unread_usage: str = ""
+    """What it reported about its tokens that could not be parsed; ``usage`` is then an estimate."""
     extra: dict[str, Any] = Field(default_factory=dict)
     agent: str = ""
+    """The agent of a multi-agent system; empty if unknown."""
     handed_by: Annotated[tuple[str, ...], Field(exclude_if=lambda handed_by: not handed_by)] = ()
+    """The agents that handed the conversation over just before it and did nothing else."""
 
 
 class CallEvidence(StrEnum):
-    """What a turn shows of the way in which the agent's tool calls reach agenteval."""
+    """What a turn shows about how the agent's tool calls reach agenteval."""
 
     ASKED = "asked"
-    """The agent asked agenteval for a tool, or for the list of them."""
+    """The agent asked agenteval for a tool or for the list of tools."""
     REPORTED = "reported"
-    """Its messages, its spans or a log hold a call."""
+    """Its messages, its spans or a log contain a call."""
     RECORDED = "recorded"
-    """Its model client offered tools in a request, and the answers were recorded."""
+    """Its model client offered tools in a request, and the responses were recorded."""
     LISTED = "listed"
-    """The adapter of its framework, or the record of a log, names all of its tools."""
+    """The adapter of its framework, or the record of a log, lists all of its tools."""
 
 
 class ToolVisibility(StrEnum):
     """How much of an agent's tool calls a run sees; see ``agenteval.core.tool_visibility``."""
 
     ALL = "all"
-    """Every call: that one was not seen means that it was not made."""
+    """Every call: one that was not seen was not made."""
     PARTLY = "partly"
-    """Some calls; the agent has other ways to its tools."""
+    """Some calls; the agent has other ways to call its tools."""
     UNSEEN = "unseen"
-    """None."""
+    """No calls."""
     DECLARED_UNSEEN = "declared unseen"
-    """Unseen, and the author takes the agent's word for what it did (``calls: unseen``)."""
+    """No calls, and the author trusts the agent's word for what it did (``calls: unseen``)."""
 
 
 class Turn(Value):
-    """One user message and all that the agent did until its final text.
-
-    ``latency_ms`` is the time from the user's message to the final text, tools included; waiting for a
-    free slot, for a retry or for the agent's own turn on its thread is not. ``error`` is set on a turn
-    that the agent or the network broke off. ``script`` is the entry of the scenario's ``turns`` that the
-    message comes from; ``None``: the simulated user said it. Then ``user_model`` and ``user_usage`` tell
-    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing).
-    """
+    """One user message and everything that the agent did until its final text."""
 
     user: str
     steps: tuple[Step, ...] = ()
     latency_ms: float = 0.0
+    """The time from the user's message to the final text, including tools. Waiting for a free slot, for a
+    retry or for the agent's turn on its thread does not count."""
     error: str | None = None
+    """Why the agent or the network broke off the turn; ``None`` if it did not break."""
     script: int | None = None
+    """The index of the message in the scenario's ``turns``; ``None`` if the simulated user wrote it."""
     user_model: str = ""
+    """The model of the simulated user; ``user_usage`` is its usage."""
     user_usage: Usage = Usage()
     user_fault: str = ""
+    """What was wrong with the simulated user's first attempt; empty if nothing was."""
     evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
-    """What it shows of how the agent's calls are seen."""
+    """What it shows about how the agent's calls are seen."""
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """What of its record nobody could place, each as a phrase: it may hold calls that were not seen."""
+    """Content of its record that could not be placed, as phrases: it may contain calls that were not seen."""
 
     @property
     def answer(self) -> str:
-        """The final text: that of the last step, empty if there is none."""
+        """The text of the last step; empty if there is none."""
         return (self.steps[-1].text or "") if self.steps else ""
 
     @property
@@ -219,7 +220,7 @@ class Turn(Value):
 
     @property
     def without_unsure_calls(self) -> Turn:
-        """The turn with those calls alone that are known to be of it."""
+        """The turn with only those calls that certainly belong to it."""
         if not any(call.of_unknown_turn for call in self.tool_calls):
             return self
         steps = [
@@ -232,15 +233,15 @@ class Turn(Value):
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """Which agents said or called something or handed over, in order, each by its name; empty: not known.
-        Those in a row are one."""
+        """The names of the agents that wrote, called a tool or handed over, in order, without consecutive
+        repetitions; an empty name is an unknown agent."""
         steps = (step for step in self.steps if step.agent or step.text or step.tool_calls)
         names = (name for step in steps for name in (*step.handed_by, step.agent))
         return tuple(name for name, _ in groupby(names))
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of those that are known."""
+        """The names of the known agents."""
         return frozenset(filter(None, self.spoken))
 
     @property
@@ -249,7 +250,7 @@ class Turn(Value):
 
     @property
     def unread_usage(self) -> str:
-        """That of the first step that has one."""
+        """The ``unread_usage`` of the first step that has one."""
         return next((step.unread_usage for step in self.steps if step.unread_usage), "")
 
 
@@ -259,22 +260,22 @@ class StopReason(StrEnum):
     SCRIPT_DONE = "script_done"
     """Every scripted turn was answered."""
     USER_DONE = "user_done"
-    """The simulated user said that it was done."""
+    """The simulated user declared that it was done."""
     MAX_TURNS = "max_turns"
     AGENT_ERROR = "agent_error"
-    """The agent raised, answered with an error status, or with something unreadable."""
+    """The agent raised an exception or returned an error status or something unreadable."""
     AGENT_TIMEOUT = "agent_timeout"
     TOOL_LOOP = "tool_loop"
     INFRASTRUCTURE = "infrastructure"
     """A fault that is not the agent's."""
     SIMULATOR = "simulator"
-    """The simulated user did not behave as a user."""
+    """The simulated user did not act as a user."""
     AUTHOR_ERROR = "author_error"
-    """A mock broke, or an undeclared tool was called where no tool is declared."""
+    """A mock failed, or an undeclared tool was called although no tool is declared."""
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
     RECORDED = "recorded"
-    """The end of a recorded conversation; the detail says where it is."""
+    """The end of a recorded conversation; the detail is its place."""
     UNREADABLE = "unreadable"
     """A record that could not be read as a conversation."""
 
@@ -284,34 +285,36 @@ _NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\
 
 
 class Stop(Value):
-    """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
-    the simulated user that ended it without a message. ``turn``: of a fault that is charged to a finished
-    turn (from 0); otherwise it is that of the turn that broke off. ``is_final``: of a fault that is nobody's,
-    for which the conversation is not played once more. ``hides_rest``: of a record that could not be read,
-    whether the file ends or breaks there, so that nobody knows how many more it held."""
+    """Why a conversation ended: the reason and, for faults, a sentence."""
 
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
+    """The usage of a call to the simulated user that ended the conversation without a message."""
     turn: Annotated[int | None, Field(exclude_if=lambda turn: turn is None)] = None
+    """The finished turn (from 0) that a fault is charged to; ``None``: the turn that broke off."""
     is_final: Annotated[bool, Field(exclude_if=lambda is_final: not is_final)] = False
+    """True for a fault after which the conversation is not repeated, although neither agent nor author caused
+    it."""
     hides_rest: Annotated[bool, Field(exclude_if=lambda hides_rest: not hides_rest)] = False
+    """True for an unreadable record if the file ends or breaks there, so that it is unknown how many more
+    records it held."""
 
     @property
     def cause(self) -> str:
-        """The reason, and what an exception or a response names: ``agent_error ValueError``. It is the same
-        whenever the same happens."""
-        named = _NAMED.search(self.detail)
-        return f"{self.reason} {named[0]}" if named else str(self.reason)
+        """The reason, and the exception or response in the detail: ``agent_error ValueError``. It is the same
+        whenever the same thing happens."""
+        match = _NAMED.search(self.detail)
+        return f"{self.reason} {match[0]}" if match else str(self.reason)
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether the run ended it, and not the conversation: a resumed run holds it anew."""
+        """True if the run rather than the conversation ended it; a resumed run repeats it."""
         return self.reason in (StopReason.INTERRUPTED, StopReason.BUDGET)
 
     @property
     def is_loss(self) -> bool:
-        """Whether it is lost to a fault that is neither the agent's nor the author's."""
+        """True if it was lost to a fault that is neither the agent's nor the author's."""
         return self.reason in (StopReason.INFRASTRUCTURE, StopReason.SIMULATOR)
 
     @property
@@ -340,17 +343,18 @@ class Stop(Value):
 
 
 class Trajectory(Value):
-    """The turns so far. A *prefix* has no ``stop`` yet; ``unfinished`` is the turn that broke."""
+    """The turns so far. A *prefix* has no ``stop`` yet."""
 
     turns: tuple[Turn, ...] = ()
     stop: Stop | None = None
     unfinished: Turn | None = None
+    """The turn that broke."""
     visibility: ToolVisibility | None = None
-    """How much of the agent's calls is seen; ``None`` while the run has not found it out."""
+    """How many of the agent's calls are seen; ``None`` until the run has found out."""
 
     @property
     def all_calls_seen(self) -> bool:
-        """Whether a call that is not here was not made."""
+        """True if every call that is not here was not made."""
         return self.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in self.all_turns)
 
     @property
@@ -360,14 +364,14 @@ class Trajectory(Value):
 
     @property
     def ends_at_a_call(self) -> bool:
-        """Whether it is a record that ends with a call and without an answer, as it does at a hand-over."""
+        """True for a record that ends with a call and without an answer, as it does at a hand-over."""
         last = self.unfinished
         is_recorded = self.stop is not None and self.stop.reason is StopReason.RECORDED
         return is_recorded and last is not None and bool(last.steps) and bool(last.steps[-1].tool_calls)
 
     @property
     def broken_turn(self) -> int:
-        """The turn (from 0) that is charged with the fault which ended it."""
+        """The turn (from 0) that is charged with the fault that ended it."""
         charged = self.stop.turn if self.stop else None
         return len(self.turns) if charged is None else charged
 

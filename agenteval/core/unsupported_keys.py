@@ -1,5 +1,6 @@
-"""Keys and values of files that are documented and not built, each with what to do instead. They are refused
-as "not supported yet", never unknown and never ignored. Building one removes its line here."""
+"""Keys and values of files that are documented but not implemented, each with an alternative. They are
+rejected as "not supported yet", never as unknown, and never ignored. Implementing one removes its line here.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +11,20 @@ _NO_STATE = "expect the tool calls instead"
 _NO_HOOKS = "do it where the agent's module is imported"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
-    # A dotted path, `*` for any key or item; behind `=` the one value there that is meant. Of a reporter:
-    # its name.
+    # Dotted paths, with `*` for any key or item; after `=` the only value that is meant. For reporters:
+    # their names.
     "scenario": {
         "history": "write the earlier messages as turns of their own",
         "note": "write it as a comment, # …",
         "user_prompt": "write what the user is like into profile, and what it wants into goal",
-        "user_tools": "let the user say in a turn what it did",
+        "user_tools": "let the user state in a turn what it did",
         "min_turns": "write the first messages as turns",
         "skip": "leave it out by a tag (--tag), or with exclude",
         "unreviewed": "remove it once you have read the scenario",
         **dict.fromkeys(("setup", "teardown"), _NO_HOOKS),
         "include": "write it under defaults: of this file",
         **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
-        "turns.*.tool_calls": "let the user say in its message what it did",
+        "turns.*.tool_calls": "let the user state in its message what it did",
         "expect.state": _NO_STATE,
         "turns.*.expect.state": _NO_STATE,
         "thresholds.*.votes": "write at_least alone",

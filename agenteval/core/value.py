@@ -1,4 +1,4 @@
-"""The one configuration that every value of agenteval shares, and the kinds of fields that authors write."""
+"""The base class of agenteval's values, and the types of fields that authors write."""
 
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -7,14 +7,14 @@ from pydantic_core import PydanticCustomError
 
 
 class Value(BaseModel):
-    """A frozen record. An unknown field is an error: nothing that an author writes is ignored."""
+    """A frozen record. An unknown field is an error, so that nothing an author writes is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
-    """Models are built when they are first used: most commands use few of them."""
+    """Models are built on first use, because most commands use few of them."""
 
 
 class AlternativeSchema:
-    """What an author may write instead, as JSON Schema, where a validator takes more than the type says."""
+    """The JSON Schema of what an author may write instead, if a validator accepts more than the type."""
 
     def __init__(self, **short: Any) -> None:
         self.short = short
@@ -30,8 +30,8 @@ _set = object.__setattr__
 
 
 def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
-    """``blank`` with other ``fields``, of types known to be right. As ``model_copy``, in half the time: what
-    is not among them, the two share, and what counts as given is what ``blank`` was given."""
+    """Return a copy of ``blank`` with other ``fields``, whose types must be right. It is like ``model_copy``
+    but takes half the time: both share the remaining values, and the fields set are those of ``blank``."""
     made = object.__new__(type(blank))
     _set(made, "__dict__", blank.__dict__ | fields)
     _set(made, "__pydantic_fields_set__", blank.__pydantic_fields_set__)
@@ -41,8 +41,8 @@ def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
 
 
 def reject_duplicate_numbers(value: Any) -> Any:
-    """Checks that no key of a mapping is the number of another one (``5`` and ``5.0``), of which one alone
-    would be kept. Raises ``ValueError``; what is not a number at all is told of as such elsewhere."""
+    """Check that no two keys of a mapping are the same number (``5`` and ``5.0``), because only one would be
+    kept. Raises ``ValueError``. Keys that are not numbers are reported elsewhere."""
     first: dict[float, Any] = {}
     for key in value if isinstance(value, dict) else ():
         try:
@@ -54,9 +54,9 @@ def reject_duplicate_numbers(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> Any:
-    """YAML reads ``25`` as a number and ``true`` as a truth value; where text is asked for, the
-    author meant the text."""
+def _to_text(value: Any) -> Any:
+    """Convert a scalar to text: YAML reads ``25`` as a number and ``true`` as a boolean, but if a text is
+    required, the author meant the text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -64,18 +64,18 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _texts(value: Any) -> Any:
-    """One text stands for a list of one."""
-    value = _text(value)
+def _to_texts(value: Any) -> Any:
+    """Expand one text to a list of one."""
+    value = _to_text(value)
     if isinstance(value, str):
         return (value,)
     if isinstance(value, list | tuple):
-        return tuple(_text(item) for item in value)
+        return tuple(_to_text(item) for item in value)
     return value
 
 
 def _number(value: Any) -> Any:
-    """``true`` is not a number, although Python would count it as one."""
+    """Reject ``true``, which Python would accept as a number."""
     if isinstance(value, bool):
         raise PydanticCustomError("number_type", "true and false are not numbers")
     return value
@@ -83,9 +83,9 @@ def _number(value: Any) -> Any:
 
 _SCALAR = AlternativeSchema(type=["number", "boolean"])
 _ONE = AlternativeSchema(type=["string", "number", "boolean"])
-Text: TypeAlias = Annotated[str, BeforeValidator(_text), _SCALAR]
-Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_texts), _ONE]
-ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_texts), _ONE]
-"""Of texts of a kind; one stands for a list of one."""
+Text: TypeAlias = Annotated[str, BeforeValidator(_to_text), _SCALAR]
+Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
+ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
+"""A list of texts of a kind; a single text stands for a list of one."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]

@@ -1,5 +1,4 @@
-"""Logs become conversations, by the ids that they hold, and say what they left out.
+"""Converts logs to conversations by the ids in them, and reports what they omit.
 
-Other rooms enter by two doors: ``logs`` (recorded conversations in files) and ``live_traces`` (the spans that
-an agent exports while it is played). Everything else may stay closed.
-"""
+Other packages use two modules: ``logs`` (recorded conversations in files) and ``live_traces`` (the spans that
+an agent exports while a run plays it). All other modules are internal."""

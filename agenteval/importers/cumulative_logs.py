@@ -1,4 +1,5 @@
-"""Logs of one conversation that grows: each request holds what was said before it, and its answer. Pure."""
+"""Detects logs of one growing conversation, in which each request repeats everything that came before it.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import UNPLACED, ParsedMessage
 
 INTERACTIONS = "interactions"
-"""Where a cassette, what a recorder of tests writes, keeps its requests with their responses."""
+"""The key under which a cassette (written by a test recorder) keeps its requests and responses."""
 
 
 class ComparableMessage(NamedTuple):
-    """What was said, without what differs from one log of it to the next: ids, costs."""
+    """A message without what differs between two logs of it, such as ids and costs."""
 
     role: str
     text: str
@@ -28,20 +29,20 @@ ComparableMessages: TypeAlias = Sequence[ComparableMessage]
 
 
 def comparable_messages(messages: Iterable[Any], *, results: bool = True) -> list[ComparableMessage]:
-    """The messages as words that can be compared; without ``results``, those of the tools are left out."""
-    said = parse_messages(messages)
+    """Return the messages in a form that can be compared. Without ``results``, tool messages are omitted."""
+    parsed = parse_messages(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
-    return [_uttered(each) for each in said if each.role not in left_out]
+    return [_to_comparable(each) for each in parsed if each.role not in left_out]
 
 
-def _uttered(said: ParsedMessage) -> ComparableMessage:
-    calls = tuple((call.name, call.raw_args if call.args is None else call.args) for call in said.calls)
-    return ComparableMessage(said.role, (said.text or "").strip(), calls, said.value)
+def _to_comparable(message: ParsedMessage) -> ComparableMessage:
+    calls = tuple((call.name, call.raw_args if call.args is None else call.args) for call in message.calls)
+    return ComparableMessage(message.role, (message.text or "").strip(), calls, message.value)
 
 
 def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
-    """Whether ``other`` holds all of ``one``, from the beginning, and more. Its last text may have grown:
-    some frameworks write the result of a tool below what the agent said."""
+    """Check whether ``other`` starts with all of ``one`` and goes on. The last text may have grown, because
+    some frameworks append the result of a tool to the agent's text."""
     if not one or len(one) >= len(other) or list(one[:-1]) != list(other[: len(one) - 1]):
         return False
     last, same = one[-1], other[len(one) - 1]
@@ -49,7 +50,7 @@ def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
 
 
 def is_cassette(value: Any) -> bool:
-    """Whether a document is one of requests with their responses."""
+    """Check whether a document consists of requests with their responses."""
     inside = list_of(object_of(value).get(INTERACTIONS))
     return bool(inside) and all(map(_is_interaction, inside))
 
@@ -59,15 +60,15 @@ def _is_interaction(value: Any) -> bool:
 
 
 def latest_interactions(interactions: Sequence[Any]) -> Iterator[int]:
-    """The places of the requests that no later one goes on from. What went wrong, and what cannot be read,
-    stands for itself."""
-    words = [_words_of_answered(each) for each in interactions]
-    for at, each in enumerate(words):
-        if not any(is_continued_by(each, later) for later in words[at + 1 :]):
+    """Yield the positions of the requests that no later request continues. A request that failed or cannot be
+    read is never continued."""
+    conversations = [_answered_messages(each) for each in interactions]
+    for at, each in enumerate(conversations):
+        if not any(is_continued_by(each, later) for later in conversations[at + 1 :]):
             yield at
 
 
-def _words_of_answered(interaction: Mapping[str, Any]) -> ComparableMessages:
+def _answered_messages(interaction: Mapping[str, Any]) -> ComparableMessages:
     try:
         logged = find_logged_messages(interaction)
     except AuthorError:

@@ -1,4 +1,4 @@
-"""A row of a data set: what was asked and what was answered, each in a field of its own. Pure."""
+"""Reads rows of a data set, in which the question and the answer are separate fields. Pure."""
 
 from __future__ import annotations
 
@@ -12,88 +12,95 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 QUESTION_KEYS = ("input", "prompt", "query", "question")
 ANSWER_KEYS = ("output", "completion", "response", "answer")
-_INSIDE = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
-"""Where traced runs keep the one and the other, each as an object."""
-_AROUND_TEXT = ("content", "text", "result")
-"""What else may hold the answer within an object of outputs."""
+_RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
+"""The keys under which traced runs keep question and answer, each as an object."""
+_MORE_ANSWER_KEYS = ("content", "text", "result")
+"""Further keys that may hold the answer within an object of outputs."""
 
 
 class DatasetRow(NamedTuple):
-    """``messages``: the question, or what was said up to it; ``reply``: what came back; ``unplaced``: what
-    around them nobody could place."""
+    """A row of a data set as a conversation."""
 
     messages: list[Any]
+    """The question, or the messages up to the answer."""
     reply: ParsedResponse
+    """The answer."""
     unplaced: tuple[Unplaced, ...]
+    """Other content of the row that could not be placed."""
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
-    """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
-    response that cannot be put together."""
-    if (found := _row(record)) is not None:
+    """Return the question and the answer of a record, or ``None`` if it is not a row. Raises ``AuthorError``
+    (without a place) if the response cannot be assembled."""
+    if (found := _parse_plain_row(record)) is not None:
         return found
-    rows = (_row_of_run(record, asked, answered) for asked, answered in _INSIDE)
+    rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
     return next(filter(None, rows), None)
 
 
-def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetRow | None:
-    inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
-    question = _question_in(inputs) if isinstance(inputs, dict) else None
-    messages = _question(question)
+def _parse_run(record: Mapping[str, Any], question_key: str, answer_key: str) -> DatasetRow | None:
+    inputs, outputs = read_json(record.get(question_key)), read_json(record.get(answer_key))
+    question = _find_question(inputs) if isinstance(inputs, dict) else None
+    messages = _question_messages(question)
     if messages is None or not isinstance(outputs, dict | str):
         return None
-    within = {key: value for key, value in inputs.items() if value is not question}
-    answer, rest = _answer_in(messages, outputs)
-    around = (*_unread(_without(record, asked, answered)), *_unread(within), *_unread(rest))
-    return DatasetRow(messages, _reply(messages, answer), around)
+    other_inputs = {key: value for key, value in inputs.items() if value is not question}
+    answer, rest = _find_answer(messages, outputs)
+    unplaced = (
+        *_find_unplaced(_without(record, question_key, answer_key)),
+        *_find_unplaced(other_inputs),
+        *_find_unplaced(rest),
+    )
+    return DatasetRow(messages, _parse_reply(messages, answer), unplaced)
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
-    """Whether an object in a list is a row, and no message of a conversation."""
+    """Check whether an object in a list is a row rather than a message of a conversation."""
     if "role" in record:
         return False
-    asked = record.get(_asked_at(record))
-    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])
-    return is_run or (_question(asked) is not None and any(key in record for key in ANSWER_KEYS))
+    question = record.get(_question_key(record))
+    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _RUN_KEYS[:2])
+    return is_run or (_question_messages(question) is not None and any(key in record for key in ANSWER_KEYS))
 
 
-def _row(record: Mapping[str, Any]) -> DatasetRow | None:
-    asked = _asked_at(record)
-    answered = next((key for key in ANSWER_KEYS if key in record), "")
-    messages = _question(record[asked]) if asked and answered else None
+def _parse_plain_row(record: Mapping[str, Any]) -> DatasetRow | None:
+    question_key = _question_key(record)
+    answer_key = next((key for key in ANSWER_KEYS if key in record), "")
+    messages = _question_messages(record[question_key]) if question_key and answer_key else None
     if messages is None:
         return None
-    rest = _without(record, asked, answered)
-    return DatasetRow(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+    rest = _without(record, question_key, answer_key)
+    return DatasetRow(messages, _parse_reply(messages, record[answer_key]), tuple(_find_unplaced(rest)))
 
 
 def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in keys}
 
 
-def _asked_at(record: Mapping[str, Any]) -> str:
-    """The key of its question; empty: it has none."""
+def _question_key(record: Mapping[str, Any]) -> str:
+    """Return the key of the record's question; empty if it has none."""
     return next((key for key in QUESTION_KEYS if record.get(key) not in (None, "")), "")
 
 
 def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """What the inputs of a run ask: under a name for questions, or their only text."""
-    return _question(_question_in(inputs))
+    """Return the question in the inputs of a run: the value under a known key, or else the only text."""
+    return _question_messages(_find_question(inputs))
 
 
 def parse_answer(messages: list[Any], outputs: Any) -> ParsedResponse:
-    """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
-    answer, _ = _answer_in(messages, outputs)
+    """Return the answer in the outputs of a run. Its ``is_known`` is false if it is an object of unknown
+    meaning."""
+    answer, _ = _find_answer(messages, outputs)
     is_object = isinstance(answer, dict) and not parse_response(messages, answer).is_known
-    return _reply(messages, answer)._replace(is_known=not is_object)
+    return _parse_reply(messages, answer)._replace(is_known=not is_object)
 
 
-def _question_in(inputs: Mapping[str, Any]) -> Any:
-    return first_nonempty(QUESTION_KEYS, inputs) or _only(inputs)
+def _find_question(inputs: Mapping[str, Any]) -> Any:
+    return first_nonempty(QUESTION_KEYS, inputs) or _only_text(inputs)
 
 
-def _question(value: Any) -> list[Any] | None:
-    """A text or a number, or the messages up to the answer."""
+def _question_messages(value: Any) -> list[Any] | None:
+    """Return a text, a number or a list of messages as the messages up to the answer."""
     match value:
         case bool():
             return None
@@ -109,27 +116,29 @@ def _are_messages(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
-def _only(inputs: Mapping[str, Any]) -> Any:
-    """The only text of an object."""
+def _only_text(inputs: Mapping[str, Any]) -> Any:
+    """Return the only text of an object; ``None`` if it has none or several."""
     texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
     return texts[0] if len(texts) == 1 else None
 
 
-def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
-    """The answer of a run, and what stands beside it in its outputs: of a model, its response; of a chain, a
-    text under a name for answers, or alone."""
+def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
+    """Return the answer of a run and the rest of its outputs. A model's answer is its response; a chain's is
+    a text under a known key, or the only output."""
     if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
         return outputs, {}
-    keys = [key for key in (*ANSWER_KEYS, *_AROUND_TEXT) if isinstance(outputs.get(key), str | int | float)]
+    keys = [
+        key for key in (*ANSWER_KEYS, *_MORE_ANSWER_KEYS) if isinstance(outputs.get(key), str | int | float)
+    ]
     keys = keys or (list(outputs) if len(outputs) == 1 else [])
     if not keys:
         return outputs, {}
     return outputs[keys[0]], _without(outputs, keys[0])
 
 
-def _reply(messages: list[Any], answer: Any) -> ParsedResponse:
-    """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
-    JSON."""
+def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
+    """Parse a text, a list of messages or a model's response; any other JSON value (a number, an object)
+    becomes a text with its JSON."""
     match answer:
         case None:
             return ParsedResponse([], failure=_NO_ANSWER)
@@ -149,11 +158,12 @@ def _reply(messages: list[Any], answer: Any) -> ParsedResponse:
 _NO_ANSWER = "the row has no answer"
 
 
-def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
+def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """Yield the remaining content that may hold messages: lists of objects, and lists of lists (pairs of
+    texts from an earlier conversation)."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():
-        is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one
+        is_named = key == "child_run_ids" and bool(value)  # LangSmith's nested runs
         if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
             found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
     yield from found.values()

@@ -1,8 +1,7 @@
-"""Keys that an object has twice: readers of JSON keep the last, and what stood below the first is lost. Pure.
+"""Finds keys that occur twice in one object: JSON readers keep the last value, so the first is lost. Pure.
 
-Looking at every key takes as long as all else. What is looked for is a record that has its messages twice:
-the text holds the key more often than what was read from it.
-"""
+Checking every key would double the reading time. Only records that have their messages twice are looked for:
+the text contains the key more often than the parsed value does."""
 
 from __future__ import annotations
 
@@ -10,31 +9,31 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-_OF_RECORDS = ("messages", "conversation", "request", "response", "choices", "input", "output")
-_NEEDLES = tuple((key, b'"%s"' % key.encode()) for key in _OF_RECORDS)
-_WATCHED = frozenset((*_OF_RECORDS, "content", "role", "tool_calls", "tools", "error"))
+_RECORD_KEYS = ("messages", "conversation", "request", "response", "choices", "input", "output")
+_NEEDLES = tuple((key, b'"%s"' % key.encode()) for key in _RECORD_KEYS)
+_WATCHED = frozenset((*_RECORD_KEYS, "content", "role", "tool_calls", "tools", "error"))
 
 
 def repeated_key(value: Any, data: bytes) -> str:
-    """The first key of messages, answers or what they are in that an object of ``data`` has twice; empty if
-    none has. ``value``: what was read of it."""
+    """Return the first key of messages, answers or their containers that occurs twice in one object of
+    ``data``; empty if there is none. ``value`` is the parsed ``data``."""
     records = value if isinstance(value, list) else (value,)
     objects = [record for record in records if isinstance(record, dict)]
     objects += [inner for record in objects for inner in record.values() if isinstance(inner, dict)]
     for key, needle in _NEEDLES:
         count = 0
-        for each in objects:  # a sum of truth values takes three times as long
+        for each in objects:  # sum() over booleans takes three times as long
             if key in each:
                 count += 1
         if count and data.count(needle) > count:
-            return _found(data)
+            return _first_repeated_key(data)
     return ""
 
 
-def _found(data: bytes) -> str:
+def _first_repeated_key(data: bytes) -> str:
     found: list[str] = []
 
-    def kept(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    def collect_repeated(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for key, value in pairs:
             if key in fields and key in _WATCHED:
@@ -43,7 +42,7 @@ def _found(data: bytes) -> str:
         return fields
 
     try:
-        json.loads(data, object_pairs_hook=kept)
+        json.loads(data, object_pairs_hook=collect_repeated)
     except (ValueError, RecursionError):
-        return ""  # it was read by another reader, which is reported elsewhere
+        return ""  # another parser accepted it; the error is reported elsewhere
     return found[0] if found else ""

@@ -1,8 +1,8 @@
-"""The records of a file: JSON Lines, or JSON over many lines: one document, or objects one after another.
+"""Yields the records of a file: JSON Lines, or JSON spread over many lines (one document, or consecutive
+objects).
 
-A record that cannot be read is told with its line, and the others go on. Of values over many lines one at a
-time is in memory.
-"""
+A record that cannot be read is reported with its line, and reading continues. If values span many lines, only
+one of them is in memory at a time."""
 
 from __future__ import annotations
 
@@ -33,32 +33,33 @@ from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
-"""Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
-_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
-"""Without what some libraries have as the parts of one message."""
+"""The number of lines that are tried before a file whose first line is not JSON is read as JSON over many
+lines."""
+_LIST_KEYS_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
+"""The keys of message lists without those that some libraries use for the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
-"""Where a document may keep several conversations."""
-_GOES_ON = (b",", b"[", b"{", b":")
-"""How a line ends before the rest of its value."""
+"""Keys under which a document may hold several conversations."""
+_CONTINUATIONS = (b",", b"[", b"{", b":")
+"""Line endings after which the value continues on the next line."""
 
 
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
-    those of the files before, to which its own are added."""
-    read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
+    """Yield the records of a file in order, the items of a document as if each had a line of its own.
+    ``traces`` are those of earlier files; the traces of this file are added to it."""
+    read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
     yield from group_traces(import_entries(read(source)), traces)
 
 
-def _lines_read(source: Source) -> Iterator[LogEntry]:
+def _read_lines(source: Source) -> Iterator[LogEntry]:
     for line in lines_of(source):
-        entry = line if isinstance(line, UnreadableRecord) else _parsed_line(line, source)
+        entry = line if isinstance(line, UnreadableRecord) else _parse_line(line, source)
         if isinstance(entry, Record) and is_cassette(entry.value):
-            yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _kept(entry.value))
+            yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _latest_in(entry.value))
         else:
             yield entry
 
 
-def _document_read(source: Source) -> Iterator[LogEntry]:
+def _read_document(source: Source) -> Iterator[LogEntry]:
     broken = False
     for piece in _pieces(raw_lines_of(source)):
         if isinstance(piece, UnreadableRecord):
@@ -71,40 +72,40 @@ def _document_read(source: Source) -> Iterator[LogEntry]:
 
 
 def is_document(source: Source) -> bool:
-    """Whether the values of a file are written over many lines: its brackets stand in lines of their own, or
-    none of its first lines is a record. So is an only line that holds several."""
+    """Check whether the values of a file span many lines: its brackets have lines of their own, or none of
+    its first lines is a record. A single line that holds several records also counts."""
     ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
     lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
         return False
-    first = _value(lines[0])
+    first = _parse_or_none(lines[0])
     if len(lines) == 1:
         return first is None or conversations_in(first) is not None or is_cassette(first)
     if lines[0] in (b"[", b"{"):
         return True
     is_log = isinstance(first, list | dict) or _is_broken_log(lines)
-    return not (is_log or any(_is_record(_value(line)) for line in lines))
+    return not (is_log or any(_is_record(_parse_or_none(line)) for line in lines))
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:
-    """Whether the lines all begin like objects, and do not go on."""
-    goes_on = all(line.endswith(_GOES_ON) for line in lines[:-1])
+    """Check whether every line begins like an object and not all of them continue on the next line."""
+    goes_on = all(line.endswith(_CONTINUATIONS) for line in lines[:-1])
     return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
 def _is_record(value: Any) -> bool:
-    """Also of a shape that is not known: no message that stands in a line of its conversation."""
+    """Check whether a value is a record, of a known form or not, rather than a message on its own line."""
     return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
 
 
-def _value(data: bytes) -> Any:
+def _parse_or_none(data: bytes) -> Any:
     try:
         return parse(data)
     except (ValueError, RecursionError):
         return None
 
 
-def _parsed_line(line: NumberedLine, source: Source) -> LogEntry:
+def _parse_line(line: NumberedLine, source: Source) -> LogEntry:
     where = f"{source.display_name}:{line.number}"
     try:
         value = parse(line.data)
@@ -119,7 +120,7 @@ def _parsed_line(line: NumberedLine, source: Source) -> LogEntry:
         return UnreadableRecord(where, f"not JSON: {_describe_json_error(error)}")
 
 
-_REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
+_REPEATED = "'{key}' occurs twice in one object: it is unknown which one is meant"
 
 
 def _describe_json_error(error: ValueError) -> str:
@@ -132,7 +133,7 @@ def _describe_json_error(error: ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """What to do about a text that does not even begin as a record."""
+    """Return what to do about a text that does not even begin like a record."""
     return "" if _BEGINS.match(text) else f"; {IMPORTER_REMEDY}"
 
 
@@ -148,38 +149,38 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Lines put together until all their brackets are closed, each piece with the number of its first line.
-    A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
-    after a line that is a closing bracket alone."""
-    held, number, depth, last = bytearray(), 0, 0, b""
+    """Join lines until all brackets are closed; each piece has the number of its first line. A value without
+    an end does not swallow the next one: an opening bracket after a line with only a closing bracket starts a
+    new piece."""
+    buffer, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
         if isinstance(line, UnreadableRecord):
             yield line
             return
         stripped = line.data.strip()
-        if held and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
-            yield NumberedLine(number, bytes(held))
-            held, depth = bytearray(), 0
-        if not stripped and not held:
+        if buffer and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
+            yield NumberedLine(number, bytes(buffer))
+            buffer, depth = bytearray(), 0
+        if not stripped and not buffer:
             continue
-        number = number if held else line.number
-        held += line.data
+        number = number if buffer else line.number
+        buffer += line.data
         last = stripped or last
-        depth += _opened_in(line.data)
+        depth += _bracket_balance(line.data)
         if depth <= 0:
-            yield NumberedLine(number, bytes(held))
-            held, depth = bytearray(), 0
-    if held:
-        yield NumberedLine(number, bytes(held))
+            yield NumberedLine(number, bytes(buffer))
+            buffer, depth = bytearray(), 0
+    if buffer:
+        yield NumberedLine(number, bytes(buffer))
 
 
 def _is_debris(piece: NumberedLine) -> bool:
-    """Whether what follows a value that cannot be read is the rest of it."""
+    """Check whether a piece is the rest of an unreadable value before it."""
     return not piece.data.lstrip().startswith((b"{", b"["))
 
 
-def _opened_in(line: bytes) -> int:
-    """How many brackets a line opens more than it closes. No text of JSON goes over the end of a line."""
+def _bracket_balance(line: bytes) -> int:
+    """Return how many more brackets a line opens than it closes. A JSON string never spans lines."""
     if not _BRACKET.search(line):
         return 0
     bare = _TEXT.sub(b"", line) if b'"' in line else line
@@ -187,12 +188,12 @@ def _opened_in(line: bytes) -> int:
 
 
 def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """The records of a piece: mostly one."""
+    """Yield the records of a piece, usually one."""
     data = piece.data.removeprefix(BYTE_ORDER_MARK)
     try:
         value = parse(data)
     except (ValueError, RecursionError):
-        yield from _one_by_one(piece._replace(data=data), source)
+        yield from _parse_one_by_one(piece._replace(data=data), source)
     else:
         if key := repeated_key(value, data):
             yield UnreadableRecord(f"{source.display_name}:{piece.number}", _REPEATED.format(key=key))
@@ -200,8 +201,8 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         yield from _records_of(value, data, piece.number, source)
 
 
-def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """The records up to the first that cannot be read, which is reported at its place."""
+def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
+    """Yield the records up to the first that cannot be read, which is reported with its line."""
     try:
         text = replace_json_surrogates(piece.data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -209,17 +210,17 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         yield UnreadableRecord(f"{source.display_name}:{line}", "not UTF-8")
         return
     at = 0
-    while (at := _past_gap(text, at)) < len(text):
+    while (at := _skip_gap(text, at)) < len(text):
         line = piece.number + text.count("\n", 0, at)
         try:
             value, end = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            before = list(_before(error, text, at, piece.number, source))
+            before = list(_conversations_before(error, text, at, piece.number, source))
             yield from before
             line = piece.number + error.lineno - 1
-            told = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
+            reason = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
             hides_rest = bool(at or before)
-            yield UnreadableRecord(f"{source.display_name}:{line}", f"not JSON: {told}", hides_rest)
+            yield UnreadableRecord(f"{source.display_name}:{line}", f"not JSON: {reason}", hides_rest)
             return
         except (ValueError, RecursionError) as error:
             yield UnreadableRecord(
@@ -230,11 +231,13 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
         at = end
 
 
-def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source: Source) -> Iterator[Record]:
-    """The conversations of a list that come before what cannot be read in it."""
+def _conversations_before(
+    error: json.JSONDecodeError, text: str, at: int, number: int, source: Source
+) -> Iterator[Record]:
+    """Yield the conversations of a list that precede its unreadable part."""
     if text[at] != "[":
         return
-    at = _past_gap(text, at + 1)
+    at = _skip_gap(text, at + 1)
     while at < error.pos:
         line = number + text.count("\n", 0, at)
         try:
@@ -244,16 +247,16 @@ def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source
         if not _is_conversation(value) or _has_role(value):
             return
         yield Record(value, f"{source.display_name}:{line}")
-        at = _past_gap(text, at)
+        at = _skip_gap(text, at)
 
 
-def _past_gap(text: str, at: int) -> int:
+def _skip_gap(text: str, at: int) -> int:
     found = _GAP.match(text, at)
     return found.end() if found else at
 
 
 def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[Record]:
-    """A value that begins on ``line`` as its conversations, or as the one that it is."""
+    """Yield the conversations in a value that begins on ``line``, or the value itself if it is one record."""
     if is_cassette(value):
         yield from _interactions_in(value, data.decode("utf-8", "surrogatepass"), line, source)
         return
@@ -261,34 +264,35 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
     if inside is None:
         yield Record(value, f"{source.display_name}:{line}")
         return
-    around: tuple[Unplaced, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
     if isinstance(value, dict):
-        around = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
-    below = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
+        unplaced = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
+    line_offsets = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
     for index, item in enumerate(inside):
-        further = below[index] if index < len(below) else 0
-        yield Record(item, f"{source.display_name}:{line + further}", around=around)
+        offset = line_offsets[index] if index < len(line_offsets) else 0
+        yield Record(item, f"{source.display_name}:{line + offset}", around=unplaced)
 
 
 def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:
     start = text.index(f'"{INTERACTIONS}"')
     try:
-        below = _lines_of_items(text[start:])
-    except ValueError:  # another key of that name comes first
-        start, below = 0, []
+        line_offsets = _lines_of_items(text[start:])
+    except ValueError:  # an earlier key has the same name
+        start, line_offsets = 0, []
     line += text.count("\n", 0, start)
-    for at in _kept(value):
+    for at in _latest_in(value):
         yield Record(
-            value[INTERACTIONS][at], f"{source.display_name}:{line + (below[at] if at < len(below) else 0)}"
+            value[INTERACTIONS][at],
+            f"{source.display_name}:{line + (line_offsets[at] if at < len(line_offsets) else 0)}",
         )
 
 
-def _kept(cassette: Any) -> Iterator[int]:
+def _latest_in(cassette: Any) -> Iterator[int]:
     return latest_interactions(cassette[INTERACTIONS])
 
 
 def conversations_in(value: Any) -> list[Any] | None:
-    """The conversations of a document that holds several; ``None`` if it is one itself."""
+    """Return the conversations of a document that holds several; ``None`` if it is a single record."""
     if find_importer(value) or (isinstance(value, dict) and is_tracer_record(value)):
         return None
     if isinstance(value, list):
@@ -302,8 +306,8 @@ def conversations_in(value: Any) -> list[Any] | None:
 
 
 def _are_conversations(values: list[Any]) -> bool:
-    """Whether a list holds conversations, and no messages of one. Entries that are neither were to be
-    conversations, and are reported as such."""
+    """Check whether a list holds conversations rather than the messages of one. Entries that are neither
+    count as conversations, so that they are reported as unreadable."""
     found = sum(map(_is_conversation, values))
     if found == len(values):
         return True
@@ -317,7 +321,7 @@ def _has_role(value: Any) -> bool:
 
 def _is_conversation(value: Any) -> bool:
     if isinstance(value, dict):
-        places = _OF_MESSAGES if "role" in value else MESSAGE_KEYS
+        places = _LIST_KEYS_OF_MESSAGES if "role" in value else MESSAGE_KEYS
         if any(isinstance(value.get(key), list) for key in places) or is_exchange(value) or is_row(value):
             return True
     elif isinstance(value, list) and any(map(is_message, value)):
@@ -326,12 +330,12 @@ def _is_conversation(value: Any) -> bool:
 
 
 def _lines_of_items(text: str) -> list[int]:
-    """How many lines below the beginning each item of a list begins."""
+    """Return the line of each item of a list, relative to the beginning of the text."""
     at = text.index("[") + 1
     lines: list[int] = []
     counted, line = 0, 0
     while True:
-        at = _past_gap(text, at)
+        at = _skip_gap(text, at)
         if at >= len(text) or text[at] == "]":
             return lines
         line += text.count("\n", counted, at)

@@ -1,8 +1,7 @@
-"""Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
+"""Finds the messages of a record: its own list, or a logged request with its response. Pure.
 
-Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, as
-proxies and tracers log them: as objects or as JSON text, in a body or not.
-"""
+Supported are the requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock as proxies and
+tracers log them: as objects or JSON text, with or without a body around them."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 MESSAGE_KEYS = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
-"""Where the messages of a record may be; the first that holds a list counts."""
-_PAIRS = (
+"""Keys under which a record may keep its messages; the first that holds a list counts."""
+_REQUEST_RESPONSE_KEYS = (
     ("request", "response"),
     ("request_body", "response_body"),
     ("body", "response"),
@@ -35,116 +34,123 @@ _PAIRS = (
     ("inputs", "output"),
     ("kwargs", "response_obj"),
 )
-"""Names of a request beside those of its response."""
-_ANSWERS = ("response", "output", "completion", "answer")
-"""Where an answer may stand beside the messages of a record."""
-_REPLY_KEYS = frozenset((*_ANSWERS, "choices", "error"))
+"""The keys of a request and of its response."""
+_ANSWER_KEYS = ("response", "output", "completion", "answer")
+"""Keys of an answer that is separate from the messages of a record."""
+_REPLY_KEYS = frozenset((*_ANSWER_KEYS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
-"""Where a tracer keeps what else a request said, its tools among it."""
+"""Keys under which tracers keep other parts of a request, such as its tools."""
 _FURTHER = _REPLY_KEYS.union(_SETTINGS)
 
 
 class LoggedMessages(NamedTuple):
-    """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
-    more: the request, its settings. ``response``: the body that came back, empty where none is known.
-    ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
-    it stands; ``unplaced``: what around the messages nobody could place. ``of_unknown_turn``: the ids of
-    calls that may have been made in another turn than the one that they stand in."""
+    """The messages of a record, including the answer."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
+    """Objects other than the record that may hold tools or instructions: the request and its settings."""
     response: Mapping[str, Any] = {}
+    """The body of the response; empty if there is none."""
     lost: str = ""
+    """Why the last request got no answer, if its response says so."""
     notes: tuple[str, ...] = ()
+    """Warnings about content that was not read as written."""
     unplaced: tuple[Unplaced, ...] = ()
+    """Content other than the messages that could not be placed."""
     of_unknown_turn: frozenset[str] = frozenset()
+    """The ids of calls that may belong to another turn than the one they are in."""
 
 
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
-    a response that cannot be read."""
-    if lists := {key: found for key in MESSAGE_KEYS if (found := _list_in(record.get(key))) is not None}:
-        # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
+    """Return the messages of a record, or ``None`` if it has none. Raises ``AuthorError`` (without a place)
+    if a response cannot be read."""
+    if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
+        # A trajectory may list what a program did: the list whose entries have roles is the conversation.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
-        return _with_reply(record, key, [*lists[key], *_asked_after(record, key, lists[key])])
-    return _exchange_in(record) or _row_in(record)
+        return _with_reply(record, key, [*lists[key], *_question_after(record, key, lists[key])])
+    return _find_exchange(record) or _find_row(record)
 
 
 def _has_role(message: Any) -> bool:
     return isinstance(message, dict) and role_of(unwrap_message(message)) is not None
 
 
-def _asked_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
-    """The question that stands beside the history of a row."""
-    asked = first_text(record, *QUESTION_KEYS)
-    if key != "history" or not asked or (history and _is_asked(history[-1], asked)):
+def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
+    """Return the question that a row keeps separate from its history, as a list of one message."""
+    question = first_text(record, *QUESTION_KEYS)
+    if key != "history" or not question or (history and _is_question(history[-1], question)):
         return []
-    return [{"role": "user", "content": asked}]
+    return [{"role": "user", "content": question}]
 
 
-def _is_asked(message: Any, text: str) -> bool:
+def _is_question(message: Any, text: str) -> bool:
     return isinstance(message, dict) and role_of(message) == "user" and message.get("content") == text
 
 
 def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """The messages of a request, in its body or not; ``None``: there are none."""
-    return _asked_in(_body(inputs))
+    """Return the messages of a request, with or without a body around it; ``None`` if it has none."""
+    return _messages_in_request(_body(inputs))
 
 
-def _around(logged: LoggedMessages, record: Mapping[str, Any], *read: str) -> LoggedMessages:
-    """With what of the record nobody read."""
-    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
+def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read_keys: str) -> LoggedMessages:
+    """Add the content of the record that was not read."""
+    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read_keys, *_SETTINGS})))
 
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
-    """Whether an object is a request with its response, and not a container of such."""
-    return any(_asked_in(_body(record.get(asked))) is not None for asked, _ in _PAIRS)
+    """Check whether an object is a request with its response rather than a container of them."""
+    return any(
+        _messages_in_request(_body(record.get(request_key))) is not None
+        for request_key, _ in _REQUEST_RESPONSE_KEYS
+    )
 
 
 # ── an answer beside the messages ────────────────────────────────────────────────────────────────
 
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> LoggedMessages:
-    """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
+    """Add the answer that is separate from the logged messages: ``output`` of responses, ``choices`` of
+    completions."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
-        return _around(LoggedMessages(messages), record, key)
-    inner = _object(record[key])
+        return _with_unplaced(LoggedMessages(messages), record, key)
+    inner = _parse_object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
-    logged = _around(LoggedMessages(messages, requests), inner, _list_key(inner))
+    logged = _with_unplaced(LoggedMessages(messages, requests), inner, _list_key(inner))
     if record.keys().isdisjoint(_REPLY_KEYS):
-        return _around(logged, record, key)
-    lost, read = "", [key]
-    for name, response in _apart(record, key):
+        return _with_unplaced(logged, record, key)
+    lost, read_keys = "", [key]
+    for name, response in _separate_answers(record, key):
         is_response = name in ("choices", "response") or (key == "input" and name == "output")
         reply = _separate_reply(messages, response, is_response=is_response)
         logged = logged._replace(notes=(*logged.notes, *reply.notes))
         if reply.messages:
             logged = logged._replace(messages=messages + reply.messages, response=reply.body)
-            return _around(logged, record, *read, name)
+            return _with_unplaced(logged, record, *read_keys, name)
         lost = lost or reply.failure
         if reply.is_known:
-            read.append(name)
+            read_keys.append(name)
         else:
-            left_out = f"'{name}' beside the messages is not an answer to them and was left out"
+            left_out = f"'{name}' next to the messages is not an answer to them and was left out"
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
-    return _around(logged._replace(lost=lost), record, *read)
+    return _with_unplaced(logged._replace(lost=lost), record, *read_keys)
 
 
-def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
     if key == "input" and "output" in record:
         yield "output", record["output"]
     if "choices" in record:
         yield "choices", record
-    for name in _ANSWERS:
+    for name in _ANSWER_KEYS:
         if name in record and not (key == "input" and name == "output"):
             yield name, record[name]
 
 
 def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
-    """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
-    answer only where one is missing."""
+    """Parse an answer that is separate from the messages. ``is_response`` means that the field cannot be
+    anything else. Any other field may be a column of a data set and is the answer only if the messages have
+    none."""
     if not response and not is_response:
         return ParsedResponse([])
     if ends_with_answer(messages) and (isinstance(response, str) or not is_response):
@@ -153,46 +159,48 @@ def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) ->
 
 
 def _differs(response: Any, messages: list[Any]) -> bool:
-    said = messages[-1].get("content")
-    return bool(response) and response not in (said, messages[-1])
+    content = messages[-1].get("content")
+    return bool(response) and response not in (content, messages[-1])
 
 
 # ── a request and its response ───────────────────────────────────────────────────────────────────
 
 
-def _exchange_in(record: Mapping[str, Any]) -> LoggedMessages | None:
-    for asked, answered in sorted(_PAIRS, key=lambda pair: pair[1] not in record):
-        request = _body(record.get(asked))
-        messages = _asked_in(request)
+def _find_exchange(record: Mapping[str, Any]) -> LoggedMessages | None:
+    for request_key, response_key in sorted(_REQUEST_RESPONSE_KEYS, key=lambda pair: pair[1] not in record):
+        request = _body(record.get(request_key))
+        messages = _messages_in_request(request)
         if messages is not None:
             requests = (request, *_settings(request), *_settings(record))
-            logged = _around(_exchange(record, messages, requests, answered), record, asked, answered)
-            return _around(logged, request, *MESSAGE_KEYS)
+            logged = _with_unplaced(
+                _read_exchange(record, messages, requests, response_key), record, request_key, response_key
+            )
+            return _with_unplaced(logged, request, *MESSAGE_KEYS)
     return None
 
 
-def _exchange(
-    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
+def _read_exchange(
+    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], response_key: str
 ) -> LoggedMessages:
     is_answered = ends_with_answer(messages)
     error = "" if is_answered else describe_response_error(record)
     lost = f"the record reports an error: {error}" if error else ""
-    response = record.get(answered)
+    response = record.get(response_key)
     if lost and not isinstance(response, dict | list):
         return LoggedMessages(messages, requests, lost=lost)
-    if answered not in record:
-        notes = () if is_answered else ("a request without a response: the conversation ends with it",)
+    if response_key not in record:
+        notes = () if is_answered else ("a request has no response: the conversation ends with it",)
         return LoggedMessages(messages, requests, notes=notes)
     reply = parse_response(messages, response)
     if not (reply.is_known or is_answered or lost):
-        keys = ", ".join(map(str, list(_object(response))[:8]))
-        what = f"the response holds no known message{keys and f' (it has {keys})'}"
+        keys = ", ".join(map(str, list(_parse_object(response))[:8]))
+        what = f"the response contains no known message{keys and f' (it has {keys})'}"
         raise AuthorError(Problem(what, f"log the complete response; else {IMPORTER_REMEDY}"))
     lost = reply.failure or ("" if reply.messages else lost)
     return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
 
 
-def _row_in(record: Mapping[str, Any]) -> LoggedMessages | None:
+def _find_row(record: Mapping[str, Any]) -> LoggedMessages | None:
     row = parse_row(record)
     if row is None:
         return None
@@ -205,19 +213,19 @@ def _row_in(record: Mapping[str, Any]) -> LoggedMessages | None:
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    return filter(None, (_object(fields.get(key)) for key in _SETTINGS))
+    return filter(None, (_parse_object(fields.get(key)) for key in _SETTINGS))
 
 
-def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
-    listed = (_list_in(request.get(key)) for key in MESSAGE_KEYS)
+def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
+    listed = (_find_list(request.get(key)) for key in MESSAGE_KEYS)
     if (found := next((each for each in listed if each is not None), None)) is not None:
         return found
-    text = request.get("input")  # one message may be a plain text
+    text = request.get("input")  # a single message may be plain text
     return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
 
 
-def _list_in(value: Any) -> list[Any] | None:
-    """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
+def _find_list(value: Any) -> list[Any] | None:
+    """Return a list, also one in JSON text or in an object of its own. A batch of one is unwrapped."""
     value = read_json(value)
     if isinstance(value, dict):
         value = value.get(_list_key(value))
@@ -227,20 +235,20 @@ def _list_in(value: Any) -> list[Any] | None:
 
 
 def _list_key(fields: Mapping[str, Any]) -> str:
-    """The key of the first list that may be of messages; empty: there is none."""
+    """Return the key of the first list that may hold messages; empty if there is none."""
     return next((key for key in MESSAGE_KEYS if isinstance(fields.get(key), list)), "")
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _parse_object(value: Any) -> Mapping[str, Any]:
     return object_of(read_json(value))
 
 
 def _body(value: Any) -> Mapping[str, Any]:
-    """A request or a response without what stands around it: a body, and what is in that."""
-    found = _object(value)
+    """Return a request or a response without its wrapper, which may be two levels deep."""
+    found = _parse_object(value)
     for _ in range(2):
         if any(key in found for key in MESSAGE_KEYS):
             break
-        apart = (*BODY_KEYS, "content") if found.get("type") == "json" else BODY_KEYS
-        found = next(filter(None, (_object(found.get(key)) for key in apart)), found)
+        body_keys = (*BODY_KEYS, "content") if found.get("type") == "json" else BODY_KEYS
+        found = next(filter(None, (_parse_object(found.get(key)) for key in body_keys)), found)
     return found

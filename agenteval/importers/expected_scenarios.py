@@ -1,4 +1,4 @@
-"""What an author expects of recorded conversations: the scenarios of a file, joined to them by id."""
+"""Joins the scenarios of a file (what the author expects) to recorded conversations by their ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 5
 
 
 class ExpectedScenarios:
-    """Scenarios by id. It remembers which of them were met."""
+    """Scenarios by id, with a record of which ones a conversation matched."""
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self._scenarios = {scenario.id: scenario for scenario in scenarios}
@@ -31,7 +31,7 @@ class ExpectedScenarios:
         return len(self._scenarios)
 
     def join_scenario(self, recorded: RecordedConversation) -> RecordedConversation:
-        """The conversation with the expectations, the facts and the marks of tools of its scenario."""
+        """Add the expectations, facts and tool marks of its scenario to the conversation."""
         if not self._scenarios or not recorded.is_readable:
             return recorded
         expected = self._scenarios.get(recorded.key.scenario)
@@ -40,15 +40,15 @@ class ExpectedScenarios:
                 self._strangers[recorded.key.scenario] = None
             return recorded
         self._met.add(expected.id)
-        own = recorded.scenario
+        recorded_scenario = recorded.scenario
         expect = expected.expect
-        if own.expect.allow_empty and expect.allow_empty is None:
+        if recorded_scenario.expect.allow_empty and expect.allow_empty is None:
             expect = expect.model_copy(update={"allow_empty": True})
         scenario = expected.model_copy(
             update={
-                "tools": self._joined_tools(own.tools, expected),
-                "facts": expected.facts + own.facts,
-                "policy": own.policy,
+                "tools": self._joined_tools(recorded_scenario.tools, expected),
+                "facts": expected.facts + recorded_scenario.facts,
+                "policy": recorded_scenario.policy,
                 "expect": expect,
             }
         )
@@ -58,17 +58,17 @@ class ExpectedScenarios:
 
     @property
     def is_unmatched(self) -> bool:
-        """Whether there are scenarios, and none of the conversations is one of them."""
+        """True if there are scenarios and none of them matched a conversation."""
         return bool(self._scenarios) and not self._met
 
     @property
     def unmatched(self) -> dict[str, str]:
-        """The scenarios that no conversation has: where each stands, by id."""
+        """The places of the scenarios without a conversation, by id."""
         return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
 
     @property
     def source(self) -> str:
-        """Where the first scenario stands."""
+        """The place of the first scenario; empty if there is none."""
         return next((scenario.source for scenario in self._scenarios.values()), "")
 
     @property
@@ -76,31 +76,33 @@ class ExpectedScenarios:
         return frozenset(self._scenarios)
 
     def unmatched_warnings(self) -> Iterable[str]:
-        """The scenarios that no conversation has, and the other way round."""
+        """Yield warnings about scenarios without a conversation and conversations without a scenario."""
         if self.unmatched:
             unmatched = _count_with_names(list(self.unmatched), "scenario")
             yield f"{unmatched} of --scenarios matched no conversation"
         if self._strangers:
             strangers = _count_with_names(list(self._strangers), "scenario")
-            yield (f"{strangers} of the conversations are not in --scenarios: nothing is expected of them")
+            yield (
+                f"--scenarios does not contain {strangers} of the conversations: nothing is expected of them"
+            )
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
         known = self._tools
         if known is None or known[0] is not recorded or known[1] != expected.id:
-            self._tools = known = (recorded, expected.id, _tools(recorded, expected.tools))
+            self._tools = known = (recorded, expected.id, _join_tools(recorded, expected.tools))
         return known[2]
 
 
-def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
-    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written,
-    else as the tools themselves hint. Nothing answers here: mocks have no part in it."""
+def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
+    """Combine the tools. The recorded description and schema take precedence over the author's, the author's
+    marks over the recorded hints. Mocks are dropped, because nothing is executed."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
-        own, wanted = recorded.get(name, Tool()), expected.get(name, Tool())
-        marked = wanted if wanted.is_marked else own
+        recorded_tool, expected_tool = recorded.get(name, Tool()), expected.get(name, Tool())
+        marked = expected_tool if expected_tool.is_marked else recorded_tool
         joined[name] = Tool(
-            description=own.description or wanted.description,
-            parameters=own.parameters or wanted.parameters,
+            description=recorded_tool.description or expected_tool.description,
+            parameters=recorded_tool.parameters or expected_tool.parameters,
             reads=marked.reads,
             writes=marked.writes,
             destructive=marked.destructive,
@@ -109,8 +111,8 @@ def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[s
 
 
 def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, list[int]]:
-    """Each turn with the entry of ``turns`` that its message comes from, in their order; and the places of
-    those entries that expect something and were not said, or not answered."""
+    """Return the trajectory with each turn linked to the entry of ``turns`` that its message comes from, in
+    order, and the indexes of entries with expectations that were not played."""
     entries = [
         (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)
     ]
@@ -119,7 +121,14 @@ def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory
     turns: list[Turn] = []
     unsaid: list[tuple[int, ScriptedTurn]] = []
     for turn in trajectory.turns:
-        at = next((n for n, (_, e) in enumerate(entries) if _words(e.user) == _words(turn.user)), None)
+        at = next(
+            (
+                n
+                for n, (_, e) in enumerate(entries)
+                if _normalized_words(e.user) == _normalized_words(turn.user)
+            ),
+            None,
+        )
         if at is not None:
             unsaid += entries[:at]
             turn = turn.model_copy(update={"script": entries[at][0]})
@@ -130,16 +139,16 @@ def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory
     return trajectory.model_copy(update={"turns": tuple(turns)}), missed
 
 
-def _words(message: str) -> list[str]:
+def _normalized_words(message: str) -> list[str]:
     return message.casefold().split()
 
 
 def _missing_turn_check(expected: Scenario, index: int) -> Check:
-    said = f"turn {index + 1} of the scenario was not said, or not answered"
+    problem = f"turn {index + 1} of the scenario was not sent, or not answered"
     return Check(
         name=MISSING_TURNS,
         passed=None,
-        detail=f"{said}: what is expected of it was not checked",
+        detail=f"{problem}: its expectations were not checked",
         where=expected.where(f"turns.{index}"),
     )
 

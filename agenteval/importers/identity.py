@@ -1,4 +1,4 @@
-"""What a recorded conversation is called: its scenario, its epoch, its outcome."""
+"""Gives each recorded conversation its key: scenario, agent, epoch and variant. Also reads its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agenteval.messages.log_entry import UnreadableRecord
 from agenteval.messages.record_paths import MISSING, find_value, is_success
 
 AGENT = "recorded"
-"""The agent's name where the record does not tell it."""
+"""The agent's name if the record has none."""
 
 
 _SCENARIO = Scenario(id="", name="", tools={}, facts=(), policy="", source="")
@@ -26,7 +26,7 @@ _PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)}
 
 @dataclass(frozen=True, slots=True)
 class FieldPaths:
-    """Where in a record the rest is found, as dotted paths; ``None``: nowhere."""
+    """The dotted paths of fields in a record; ``None`` if the field is not to be read."""
 
     scenario: str | None = None
     epoch: str | None = None
@@ -34,54 +34,55 @@ class FieldPaths:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Those that were given, by the option that gave them."""
-        given = {
+        """The paths that were set, by command-line option."""
+        paths = {
             "--scenario-from": self.scenario,
             "--epoch-from": self.epoch,
             "--outcome-from": self.outcome,
         }
-        return {option: path for option, path in given.items() if path is not None}
+        return {option: path for option, path in paths.items() if path is not None}
 
 
 @dataclass
 class Naming:
-    """Gives each conversation a key that no other has. It remembers names, and nothing else."""
+    """Gives each conversation a unique key. Only names are kept in memory."""
 
     paths: FieldPaths = field(default_factory=FieldPaths)
     policy: str = ""
-    """What the agent was told, where a record does not say."""
+    """The agent's instructions for records that do not contain them."""
     scenarios: frozenset[str] = frozenset()
-    """Ids that several conversations may have: epochs of one scenario."""
+    """Ids that several conversations may share, as epochs of one scenario."""
     _ids: dict[tuple[str, str], int] = field(default_factory=dict)
     _epochs: dict[tuple[str, str], int] = field(default_factory=dict)
     _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
     _agent: str = AGENT
 
-    def name_conversation(self, read: ImportedConversation, where: str) -> RecordedConversation:
-        notes = list(read.notes)
-        self._agent = read.agent or AGENT
-        name = self._unique(read.id or where, notes)
-        scenario_id = self._scenario_id(read.record, notes)
+    def name_conversation(self, imported: ImportedConversation, where: str) -> RecordedConversation:
+        """Return the conversation with its key, outcome and warnings."""
+        notes = list(imported.notes)
+        self._agent = imported.agent or AGENT
+        name = self._unique_name(imported.id or where, notes)
+        scenario_id = self._scenario_id(imported.record, notes)
         if not scenario_id:
-            scenario_id = read.id if read.id in self.scenarios else name
+            scenario_id = imported.id if imported.id in self.scenarios else name
         variant = name if scenario_id != name else ""
-        epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
-        talk = read.parsed.trajectory
+        epoch = self._epoch(imported.record, (scenario_id, self._agent), notes)
+        trajectory = imported.parsed.trajectory
         stop = Stop(reason=StopReason.RECORDED, detail=where)
-        if read.lost:
-            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
+        if imported.lost:
+            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {imported.lost}")
         return RecordedConversation(
             key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
-            scenario=self._scenario(read, scenario_id, where),
-            trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
+            scenario=self._scenario(imported, scenario_id, where),
+            trajectory=Trajectory(turns=trajectory.turns, stop=stop, unfinished=trajectory.unfinished),
             where=where,
-            checks=self._outcome(read, where, notes),
+            checks=self._outcome(imported, where, notes),
             notes=tuple(notes),
         )
 
     def name_unreadable(self, entry: UnreadableRecord) -> RecordedConversation:
-        """What could not be read has a place in the report, too."""
-        key = SampleKey(scenario=self._unique(entry.where, []), agent=self._agent)
+        """Return a conversation that stands for an unreadable record, so that reports list it."""
+        key = SampleKey(scenario=self._unique_name(entry.where, []), agent=self._agent)
         stop = Stop(
             reason=StopReason.UNREADABLE,
             detail=f"{entry.where}: {entry.reason}",
@@ -91,32 +92,32 @@ class Naming:
         return RecordedConversation(key, scenario, Trajectory(stop=stop), entry.where)
 
     def name_replayed(self, recorded: RecordedConversation) -> RecordedConversation:
-        """A sample keeps its key; one that another run has already is told apart by its run."""
+        """Keep the key of a replayed sample; if another run already has it, add the id of this one's run."""
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
             variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
-            key = key.model_copy(update={"variant": self._unique(variant, [])})
+            key = key.model_copy(update={"variant": self._unique_name(variant, [])})
         self._keys.add(_identity(key))
         return replace(recorded, key=key)
 
-    def _scenario(self, read: ImportedConversation, scenario_id: str, where: str) -> Scenario:
+    def _scenario(self, imported: ImportedConversation, scenario_id: str, where: str) -> Scenario:
         fields = {
             "id": scenario_id,
             "name": scenario_id,
-            "tools": read.tools,
-            "facts": read.parsed.orphans,
-            "policy": read.policy or self.policy,
+            "tools": imported.tools,
+            "facts": imported.parsed.orphans,
+            "policy": imported.policy or self.policy,
             "source": where,
         }
-        return copy_with(_PARTIAL if read.parsed.is_partial else _SCENARIO, fields)
+        return copy_with(_PARTIAL if imported.parsed.is_partial else _SCENARIO, fields)
 
-    def _unique(self, name: str, notes: list[str]) -> str:
+    def _unique_name(self, name: str, notes: list[str]) -> str:
         key = (self._agent, name)
         times = self._ids[key] = self._ids.get(key, 0) + 1
         if times == 1:
             return name
         notes.append("an id is used twice; a number was added to distinguish the conversations")
-        return self._unique(f"{name}#{times}", [])
+        return self._unique_name(f"{name}#{times}", [])
 
     def _scenario_id(self, record: Any, notes: list[str]) -> str:
         if self.paths.scenario is None:
@@ -133,28 +134,28 @@ class Naming:
         following = self._epochs.get(scenario, 0)
         epoch = following
         if self.paths.epoch is not None:
-            there = find_value(record, self.paths.epoch)
-            found = _count(there)
+            value = find_value(record, self.paths.epoch)
+            found = _parse_count(value)
             if found is None:
                 path = self.paths.epoch
-                is_there = there is not MISSING and there is not None
+                is_there = value is not MISSING and value is not None
                 what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
-                notes.append(f"{what}: counted in the order of the file")
+                notes.append(f"{what}: epochs were counted in the order of the file")
             else:
                 epoch = found
         self._epochs[scenario] = max(following, epoch + 1)
         return epoch
 
-    def _outcome(self, read: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
-        """At the path that was given, else what an importer says."""
-        path, value = self.paths.outcome, read.outcome
+    def _outcome(self, imported: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
+        """Return the check of the outcome, from the configured path or else from the importer."""
+        path, value = self.paths.outcome, imported.outcome
         if path is not None:
-            value = find_value(read.record, path)
+            value = find_value(imported.record, path)
         elif value is MISSING:
             return ()
         path = path or "outcome"
         if value is MISSING or value is None:
-            notes.append(f"no outcome at {path}: whether it succeeded is unknown")
+            notes.append(f"no outcome at {path}: it is unknown whether the conversation succeeded")
             return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)
         shown = json.dumps(value, ensure_ascii=False)[:80]
         return (Check(name=OUTCOME, passed=is_success(value), detail=f"{path} is {shown}", where=where),)
@@ -164,8 +165,8 @@ def _identity(key: SampleKey) -> tuple[str, str, int, str]:
     return key.scenario, key.agent, key.epoch, key.variant
 
 
-def _count(value: Any) -> int | None:
-    """A number from 0, also where it is written as text."""
+def _parse_count(value: Any) -> int | None:
+    """Parse a whole number from 0, also from text; ``None`` for anything else."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:

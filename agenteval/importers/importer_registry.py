@@ -1,9 +1,8 @@
-"""The importers of dialects: which there are, which of them reads a record, what comes of one that fails.
+"""Loads the importers of dialects, chooses one for each record and reports those that fail.
 
-They are found by the entry points of one group, ours among them. Those of other packages are asked first,
-so that a user can replace one of ours; each kind in the order of its names. The first that matches reads.
-What none matches is in a form that is built in.
-"""
+They are registered under one group of entry points, the built-in ones too. Importers of other packages come
+first, so that users can replace a built-in one; within both kinds they are sorted by name. The first that
+matches reads the record. A record that none matches must be in a built-in form."""
 
 from __future__ import annotations
 
@@ -19,55 +18,55 @@ from agenteval.messages.record_paths import MISSING
 
 GROUP = "agenteval.importers"
 _RECORD_KEYS = ("notes", "outcome")
-_INSTALL_AGAIN = "install agenteval again: what is installed was declared by another version of it"
+_INSTALL_AGAIN = "reinstall agenteval: this importer was registered by another version"
 
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """All that are installed, in the order in which they are asked. Raises ``AuthorError`` for one that
-    cannot be loaded: what it would have read, nobody knows."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_own(entry), entry.name))
-    return tuple(_loaded(entry) for entry in found)
+    """Return all installed importers in the order in which they are tried. Raises ``AuthorError`` if one
+    cannot be loaded, because it is unknown which records it would have read."""
+    found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_builtin(entry), entry.name))
+    return tuple(_load(entry) for entry in found)
 
 
-def _is_own(entry: EntryPoint) -> bool:
+def _is_builtin(entry: EntryPoint) -> bool:
     return entry.module.partition(".")[0] == "agenteval"
 
 
-def _loaded(entry: EntryPoint) -> Importer:
+def _load(entry: EntryPoint) -> Importer:
     try:
         importer: Importer = entry.load()
         _ = importer.name, importer.matches, importer.read
     except Exception as error:
         what = f"the importer '{entry.name}' ({entry.value}) cannot be loaded: {_describe_error(error)}"
-        remedy = _INSTALL_AGAIN if _is_own(entry) else "fix or uninstall the package that it comes with"
+        remedy = _INSTALL_AGAIN if _is_builtin(entry) else "fix or uninstall the package that it comes with"
         raise AuthorError(Problem(what, remedy)) from error
     return importer
 
 
-class _Failed(NamedTuple):
-    """An importer that broke, in words."""
+class _ImporterFailure(NamedTuple):
+    """The failure of an importer, as text."""
 
     why: str
 
 
-def find_importer(record: Any) -> Importer | _Failed | None:
-    """Who reads a record; ``None``: it is in no dialect."""
-    return _matching(record, importers())
+def find_importer(record: Any) -> Importer | _ImporterFailure | None:
+    """Return the importer that reads a record; ``None`` if it is in no dialect."""
+    return _find_match(record, importers())
 
 
-def _matching(record: Any, asked: Sequence[Importer]) -> Importer | _Failed | None:
-    for importer in asked:
+def _find_match(record: Any, candidates: Sequence[Importer]) -> Importer | _ImporterFailure | None:
+    for importer in candidates:
         try:
             if importer.matches(record):
                 return importer
         except Exception as error:
-            return _failed(importer, error)
+            return _failure(importer, error)
     return None
 
 
-def _failed(importer: Importer, error: Exception) -> _Failed:
-    return _Failed(f"the importer '{importer.name}' failed: {_describe_error(error)}")
+def _failure(importer: Importer, error: Exception) -> _ImporterFailure:
+    return _ImporterFailure(f"the importer '{importer.name}' failed: {_describe_error(error)}")
 
 
 def _describe_error(error: Exception) -> str:
@@ -78,97 +77,99 @@ def _describe_error(error: Exception) -> str:
 
 
 def import_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Records of a dialect in OpenAI's form, those that one conversation is written in put together; all
-    else as it is."""
-    return _imported(entries, importers())
+    """Convert records of a dialect to OpenAI's format, joining those that make up one conversation. Other
+    records pass through unchanged."""
+    return _import(entries, importers())
 
 
 class _RecordBatch(NamedTuple):
-    """Records of one conversation, so far."""
+    """The records of one conversation, read so far."""
 
     importer: LineImporter
     records: list[Record]
     values: list[Any]
 
     def try_append(self, entry: LogEntry) -> bool:
-        """Whether the row goes on. An importer that breaks here ends it."""
+        """Append the record if it belongs to the conversation and return whether it does. An importer that
+        fails here ends the batch."""
         if isinstance(entry, UnreadableRecord):
             return False
         try:
-            is_taken = self.importer.goes_on(self.values, entry.value)
+            belongs = self.importer.goes_on(self.values, entry.value)
         except Exception:
-            return False  # it is asked of the record once more, and what it fails of is reported then
-        if is_taken:
+            return False  # the record is matched again, and the failure is reported then
+        if belongs:
             self.records.append(entry)
             self.values.append(entry.value)
-        return is_taken
+        return belongs
 
 
-def _imported(entries: Iterable[LogEntry], asked: Sequence[Importer]) -> Iterator[LogEntry]:
-    row: _RecordBatch | None = None
-    begun: set[tuple[str, str]] = set()
+def _import(entries: Iterable[LogEntry], candidates: Sequence[Importer]) -> Iterator[LogEntry]:
+    batch: _RecordBatch | None = None
+    seen_ids: set[tuple[str, str]] = set()
     for entry in entries:
-        if row is not None and row.try_append(entry):
+        if batch is not None and batch.try_append(entry):
             continue
-        if row is not None:
-            yield from _put_together(row, asked, begun)
-            row = None
+        if batch is not None:
+            yield from _read_batch(batch, candidates, seen_ids)
+            batch = None
         if isinstance(entry, UnreadableRecord):
             yield entry
             continue
-        match _matching(entry.value, asked):
+        match _find_match(entry.value, candidates):
             case None:
                 yield entry
-            case _Failed(why):
+            case _ImporterFailure(why):
                 yield UnreadableRecord(entry.where, why)
             case LineImporter() as importer if (new := _RecordBatch(importer, [], [])).try_append(entry):
-                row = new
+                batch = new
             case importer:
-                yield from _read(importer, [entry], entry.value, asked)
-    if row is not None:
-        yield from _put_together(row, asked, begun)
+                yield from _read_records(importer, [entry], entry.value, candidates)
+    if batch is not None:
+        yield from _read_batch(batch, candidates, seen_ids)
 
 
-def _put_together(
-    row: _RecordBatch, asked: Sequence[Importer], begun: set[tuple[str, str]]
+def _read_batch(
+    batch: _RecordBatch, candidates: Sequence[Importer], seen_ids: set[tuple[str, str]]
 ) -> Iterator[LogEntry]:
-    """What a row amounts to. A conversation that other records come between would be checked in parts."""
-    for entry in _read(row.importer, row.records, tuple(row.values), asked):
-        is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in row.records)
+    """Convert a finished batch. If records of another conversation interrupted it, an error is reported,
+    because only parts would be checked."""
+    for entry in _read_records(batch.importer, batch.records, tuple(batch.values), candidates):
+        is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in batch.records)
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
-        key = row.importer.name, str(identity)
-        if identity and key in begun:
-            why = f"{identity} began further up, and other lines came between: sort the lines by it"
+        key = batch.importer.name, str(identity)
+        if identity and key in seen_ids:
+            why = f"{identity} began earlier, and other lines are in between: sort the lines by this id"
             yield UnreadableRecord(entry.where, why)
         else:
-            begun.add(key)
+            seen_ids.add(key)
             yield entry
 
 
-def _read(
-    importer: Importer, records: Sequence[Record], value: Any, asked: Sequence[Importer]
+def _read_records(
+    importer: Importer, records: Sequence[Record], value: Any, candidates: Sequence[Importer]
 ) -> Iterator[LogEntry]:
-    """The conversations in ``value``, which is what the records hold. Where there are none, the records are
-    left to the others."""
+    """Yield the conversations in ``value``, the content of the records. If there are none, try the other
+    importers."""
     where = records[0].where
     try:
-        found = [_conversation(each) for each in importer.read(value)]
+        found = [_to_record(each) for each in importer.read(value)]
     except AuthorError as error:
         yield UnreadableRecord(where, str(error))
     except Exception as error:
-        yield UnreadableRecord(where, _failed(importer, error).why)
+        yield UnreadableRecord(where, _failure(importer, error).why)
     else:
         logged = value if len(records) == 1 else MISSING
-        around = {each.phrase: each for record in records for each in record.around}
-        yield from (each._replace(where=where, logged=logged, around=(*around.values(),)) for each in found)
+        unplaced = {each.phrase: each for record in records for each in record.around}
+        yield from (each._replace(where=where, logged=logged, around=(*unplaced.values(),)) for each in found)
         if not found:
-            yield from _imported(records, [each for each in asked if each is not importer])
+            yield from _import(records, [each for each in candidates if each is not importer])
 
 
-def _conversation(found: Any) -> Record:
-    """Raises ``TypeError`` for what is not a conversation."""
+def _to_record(found: Any) -> Record:
+    """Convert what an importer returned to a record. Raises ``TypeError`` if it is not a conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
-        raise TypeError(f"it gave {type(found).__name__}, expected an object with a list of messages")
+        raise TypeError(f"it returned {type(found).__name__}, expected an object with a list of messages")
     notes = found.get("notes") or ()
     fields = {key: value for key, value in found.items() if key not in _RECORD_KEYS}
     return Record(fields, "", outcome=found.get("outcome", MISSING), notes=tuple(map(str, notes)))

@@ -1,4 +1,4 @@
-"""Conversations from a journal of ours: what a run did, to be scored anew."""
+"""Reads conversations from a journal of agenteval, so that a run can be scored again."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ from agenteval.importers.sources import Source, lines_of, parse
 from agenteval.messages.log_entry import UnreadableRecord
 
 PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
-"""The policy of a named agent under a configuration."""
+"""Returns the policy of a named agent under the configuration of a run."""
 
 
 class _Order:
-    """Hands out samples in the order in which they were planned, whichever ended first. One that waits for
-    another is held in memory; those that were not planned (further epochs) follow at the end. Where nothing
-    was planned (recorded conversations), the order is that of the journal."""
+    """Yields samples in the order in which they were planned, whichever finished first.
+
+    A sample that waits for another is kept in memory; samples that were not planned (further epochs) come
+    last. Without a plan (recorded conversations) the order is that of the journal."""
 
     def __init__(self, planned: Sequence[SampleKey]) -> None:
         self._planned = planned
@@ -53,7 +54,7 @@ class _Order:
         self._waiting: dict[SampleKey, RecordedConversation] = {}
 
     def ready(self, recorded: RecordedConversation) -> Iterator[RecordedConversation]:
-        """What can be handed out now that this sample is whole."""
+        """Yield the samples that can be handed out now that ``recorded`` is complete."""
         if not self._planned:
             yield recorded
             return
@@ -63,7 +64,7 @@ class _Order:
             self._next += 1
 
     def rest(self, lost: Iterable[RecordedConversation]) -> Iterator[RecordedConversation]:
-        """All that are left, and those that were never whole."""
+        """Yield all remaining samples and those that were never completed."""
         left = {**self._waiting, **{recorded.key: recorded for recorded in lost}}
         yield from (left[key] for key in sorted(left, key=self._place))
 
@@ -74,7 +75,7 @@ class _Order:
 
 
 class _JournalReplay:
-    """What has been read of a journal so far."""
+    """The state of reading a journal."""
 
     def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
         self.started = started
@@ -91,7 +92,7 @@ class _JournalReplay:
         self.has_ended = False
 
     def read(self, event: Event, where: str) -> Iterator[RecordedConversation | UnreadableRecord]:
-        """What can be handed out after an event."""
+        """Yield the samples that are complete after an event."""
         match event:
             case SampleStarted():
                 if not self._begin(event, where):
@@ -99,13 +100,13 @@ class _JournalReplay:
             case TurnFinished():
                 self._turns.setdefault(event.key, {})[event.index] = event.turn
             case Scored():
-                self._note(event)
+                self._keep_scores(event)
             case SampleFinished():
                 yield from self._finish(event)
             case RunFinished() | RunResumed():
                 self.has_ended = isinstance(event, RunFinished)
             case RunStarted() | ModelAsked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
-                pass  # nothing of it is scored anew
+                pass  # not scored again
             case _:
                 assert_never(event)
 
@@ -118,18 +119,18 @@ class _JournalReplay:
         self._reviews.pop(event.key, None)
         self._cut_short.pop(event.key, None)
         self._never_ran.pop(event.key, None)
-        # Whose journal it is nobody knows: no code that it names is run.
+        # The journal may be anyone's, so code that it names is not run.
         self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
         return True
 
-    def _note(self, event: Scored) -> None:
+    def _keep_scores(self, event: Scored) -> None:
         known = [
             item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, MISSING_TURNS)
         ]
         if known:
             self._known[event.key] = (*self._known.get(event.key, ()), *known)
         for review in (item for item in event.items if isinstance(item, UserReview)):
-            self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
+            self._reviews[event.key] = review.model_copy(update={"usage": None})  # that run paid for it
 
     def _finish(self, event: SampleFinished) -> Iterator[RecordedConversation]:
         if event.key in self._begun:
@@ -140,10 +141,10 @@ class _JournalReplay:
                 self._cut_short[event.key] = recorded
 
     def rest(self, end: str) -> Iterator[RecordedConversation | UnreadableRecord]:
-        """Samples that were cut short and never held anew, those that the end of the journal cut off, and
-        those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
-        it is not known what else it would have found."""
-        # Not lost, but one of which a judge was not asked:
+        """Yield samples that were cut short and never repeated, those that the end of the journal cut off,
+        and those that were planned and never ran. ``end`` is the place of the last event; if the run was
+        killed, it is unknown what else it would have found."""
+        # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
@@ -155,7 +156,7 @@ class _JournalReplay:
                 lost.append(self._recorded(key, stop))
         yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
-            yield UnreadableRecord(end, "the journal has no end: its run was cut off", hides_rest=True)
+            yield UnreadableRecord(end, "the journal is incomplete: its run was cut off", hides_rest=True)
 
     def _recorded(
         self,
@@ -180,7 +181,7 @@ class _JournalReplay:
 
 
 def _without_scenario(event: SampleStarted, where: str) -> UnreadableRecord:
-    return UnreadableRecord(where, f"a sample of a scenario that is not in the journal: {event.key}")
+    return UnreadableRecord(where, f"the scenario of a sample is not in the journal: {event.key}")
 
 
 def _is_cut_short(recorded: RecordedConversation) -> bool:
@@ -188,16 +189,16 @@ def _is_cut_short(recorded: RecordedConversation) -> bool:
     return stop is None or stop.is_cut_short
 
 
-_OF_CALLS = (b'"type":"run_started"', b'"type":"calls_seen"')
+_CALL_EVENT_MARKS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 
 def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
-    """Return what a run knew, or found out, of how the calls of its agents are seen. ``lines``: of its
-    journal."""
+    """Return what a run knew or found out about the visibility of its agents' calls. ``lines`` are those of
+    its journal."""
     started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
     for line in lines:
-        if not any(mark in line for mark in _OF_CALLS):
+        if not any(mark in line for mark in _CALL_EVENT_MARKS):
             continue
         try:
             event = journal.event_from_json(line)
@@ -207,13 +208,13 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
             started = event
         elif isinstance(event, CallsSeen):
             evidence.setdefault(event.agent, set()).add(event.evidence)
-    return _found(started.plan, evidence) if started else {}
+    return _final_visibility(started.plan, evidence) if started else {}
 
 
 def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
-    """Return, by agent, what stands for its secrets in a run. ``lines``: of its journal."""
+    """Return the placeholders of each agent's secrets in a run. ``lines`` are those of its journal."""
     for line in lines:
-        if _OF_CALLS[0] in line:
+        if _CALL_EVENT_MARKS[0] in line:
             with suppress(ValidationError):
                 event = journal.event_from_json(line)
                 if isinstance(event, RunStarted):
@@ -221,8 +222,11 @@ def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
     return {}
 
 
-def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:
-    """Return what is known of each agent of a run that is over; what the author declared stays his word."""
+def _final_visibility(
+    plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]
+) -> dict[str, KnownVisibility]:
+    """Return the visibility of each agent's calls at the end of a run. The author's declaration takes
+    precedence."""
     known = {name: each for name, each in plan.visibility.items() if each.is_authors}
     passthrough = plan.suite.unmocked_tools == "passthrough"
     for agent in {*evidence, *(agent for agents in plan.scenarios.values() for agent in agents)} - {*known}:
@@ -234,8 +238,8 @@ def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict
 
 
 def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConversation | UnreadableRecord]:
-    """The samples of a journal, in the order in which they were planned. A torn last line is left out, if the
-    run had not ended by then."""
+    """Yield the samples of a journal in the order in which they were planned. A torn last line is ignored if
+    the run had not ended by then."""
     run: _JournalReplay | None = None
     torn: UnreadableRecord | None = None
     where = source.display_name
@@ -269,7 +273,7 @@ def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConv
 
 
 def _is_whole(data: bytes) -> bool:
-    """Whether a line is JSON, so that nothing tore it off."""
+    """Check whether a line is JSON, which a torn line is not."""
     try:
         parse(data)
     except (ValueError, RecursionError):

@@ -1,9 +1,8 @@
-"""The traces and observations of Langfuse, as its API and its exports write them, as spans. Pure.
+"""Converts the traces and observations of Langfuse, from its API or its exports, to spans. Pure.
 
-A trace is a span around its observations: its input and output are what was asked and answered. Older clients
-have no word for a tool: a ``SPAN`` or ``EVENT`` is one if it has the name of a call that a model asked for, a
-step if others are within it, and of no known kind else.
-"""
+A trace becomes a span around its observations; its input and output are the request and the answer. Older
+clients have no type for tools: a ``SPAN`` or ``EVENT`` is a tool if it has the name of a call that a model
+requested, a step if it contains other observations, and otherwise of unknown kind."""
 
 from __future__ import annotations
 
@@ -30,16 +29,17 @@ from agenteval.messages.message_parser import parse_messages
 
 _PLACE = "observations"
 _KIND = "langfuse.observation.type"
-_GIVEN, _BACK = "langfuse.observation.input", "langfuse.observation.output"
-_UNKNOWN = ("span", "event")
-_AROUND = ("agent", "chain")
+_INPUT, _OUTPUT = "langfuse.observation.input", "langfuse.observation.output"
+_UNTYPED_KINDS = ("span", "event")
+_OUTER_KINDS = ("agent", "chain")
 _KINDS = frozenset((
-    "generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator", "guardrail",
+    "generation", "tool", *_UNTYPED_KINDS, "agent", "chain", "retriever", "embedding", "evaluator",
+    "guardrail",
 ))  # fmt: skip
-_OF_TRACES = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
-_OF_LISTED = frozenset(("htmlPath", "bookmarked"))
-"""Fields that nothing but a trace of Langfuse has."""
-_OF_OBSERVATIONS = frozenset((
+_TRACE_FIELDS = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
+_LISTED_TRACE_FIELDS = frozenset(("htmlPath", "bookmarked"))
+"""Fields that only traces of Langfuse have."""
+_OBSERVATION_FIELDS = frozenset((
     "input", "output", "modelParameters", "model_parameters", "usage", "usageDetails", "usage_details",
     "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails", "provided_usage_details",
     "provided_cost_details", "tags",
@@ -47,17 +47,17 @@ _OF_OBSERVATIONS = frozenset((
 
 
 def is_langfuse_record(value: Any) -> bool:
-    """Whether a value is a trace, an observation, or a list of observations."""
+    """Check whether a value is a trace, an observation or a list of observations."""
     if isinstance(value, list):
         return bool(value) and all(map(_is_observation, value))
     return is_trace(value) or _is_observation(value)
 
 
 def parse_langfuse_spans(value: Any) -> list[dict[str, Any]]:
-    """The spans of what is ours."""
+    """Convert a trace, an observation or a list of observations to spans."""
     if is_trace(value):
-        return [*_of_trace(value)]
-    return [_of_observation(each) for each in (value if isinstance(value, list) else [value])]
+        return [*_trace_spans(value)]
+    return [_observation_span(each) for each in (value if isinstance(value, list) else [value])]
 
 
 def is_trace(value: Any) -> bool:
@@ -70,13 +70,17 @@ def is_trace(value: Any) -> bool:
 
 
 def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trace says of itself."""
-    return {key: value for key, value in trace.items() if key not in _OF_TRACES}
+    """Return the fields of a trace that describe the trace itself."""
+    return {key: value for key, value in trace.items() if key not in _TRACE_FIELDS}
 
 
 def _is_listed(trace: Mapping[str, Any]) -> bool:
-    """Whether a trace is as lists of traces have it: without its observations, and the calls in them."""
-    if not {"input", "output"} <= trace.keys() or _OF_LISTED.isdisjoint(trace) or "messages" in trace:
+    """Check whether a trace comes from a list of traces, which omits its observations and thus its calls."""
+    if (
+        not {"input", "output"} <= trace.keys()
+        or _LISTED_TRACE_FIELDS.isdisjoint(trace)
+        or "messages" in trace
+    ):
         return False
     inside = trace.get(_PLACE, [])
     return isinstance(inside, list) and all(isinstance(each, str) for each in inside)
@@ -94,23 +98,23 @@ def _trace_of(value: Mapping[str, Any]) -> str:
     return first_text(value, "traceId", "trace_id")
 
 
-def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _trace_spans(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     inside = trace.get(_PLACE) or ()
     listed = [each for each in inside if isinstance(each, dict)]
     identity = first_text(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
     starts = [start for each in listed if (start := first_text(each, "startTime", "start_time"))]
-    talk = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
+    messages = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
     what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
     unseen = [] if listed else [unseen_steps(what, [str(each) for each in inside] or None)]
     yield to_span(
         TracerStep(
-            identity, _root_of(identity), "", first_text(trace, "name"), "chain", _KIND,
+            identity, _root_id(identity), "", first_text(trace, "name"), "chain", _KIND,
             min([*filter(None, [first_text(trace, "timestamp")]), *starts], default=None), None,
             session=first_text(trace, "sessionId", "session_id"),
-            input_messages=talk.input_messages, output_messages=talk.output_messages,
-            whole_request=talk.whole_request,
+            input_messages=messages.input_messages, output_messages=messages.output_messages,
+            whole_request=messages.whole_request,
             unread={
-                _GIVEN: trace.get("input"), _BACK: trace.get("output"),
+                _INPUT: trace.get("input"), _OUTPUT: trace.get("output"),
                 "langfuse.trace.metadata": trace.get("metadata"),
             },
             unseen=unseen,
@@ -118,48 +122,49 @@ def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     ids = {first_text(each, "id") for each in listed}
     for each in listed:
-        yield _of_observation(each, identity, ids)
+        yield _observation_span(each, identity, ids)
 
 
-def _root_of(trace: str) -> str:
+def _root_id(trace: str) -> str:
     return f"trace {trace}"
 
 
-def _of_observation(
+def _observation_span(
     value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
+    """Convert an observation to a span. ``others`` are the ids of all observations of its ``trace``; if its
+    parent is none of them, the observation becomes a child of the trace."""
     trace, kind = _trace_of(value) or trace, _kind(value)
-    inside = first_text(value, "parentObservationId", "parent_observation_id")
-    if others is not None and inside not in others:
-        inside = ""
+    parent = first_text(value, "parentObservationId", "parent_observation_id")
+    if others is not None and parent not in others:
+        parent = ""
     error = first_text(value, "statusMessage", "status_message") or "error"
-    given, back = read_json(value.get("input")), read_json(value.get("output"))
-    name, own = first_text(value, "name"), {_GIVEN: given, _BACK: back}
-    what = f"the observation that '{name[:40]}' stands in, which is not there"
+    inputs, outputs = read_json(value.get("input")), read_json(value.get("output"))
+    name, io_attributes = first_text(value, "name"), {_INPUT: inputs, _OUTPUT: outputs}
+    what = f"the parent observation of '{name[:40]}', which is missing"
     step = TracerStep(
         trace, first_text(value, "id") or f"{trace}.{first_text(value, 'startTime', 'start_time')}.{name}",
-        inside or _root_of(trace), name, kind, _KIND,
+        parent or _root_id(trace), name, kind, _KIND,
         first_text(value, "startTime", "start_time") or None,
         first_text(value, "endTime", "end_time") or None,
         error if first_text(value, "level").upper() == "ERROR" else "",
         first_text(value, "sessionId", "session_id"),
-        unread={**objects_in(value, _OF_OBSERVATIONS, "langfuse"), **own},
-        unseen=[unseen_steps(what, [inside])] if inside and others is None else (),
+        unread={**objects_in(value, _OBSERVATION_FIELDS, "langfuse"), **io_attributes},
+        unseen=[unseen_steps(what, [parent])] if parent and others is None else (),
     )  # fmt: skip
     if kind == "tool":
-        result = result_in(back)
-        call = call_attributes(call_arguments(given), result)
+        result = result_in(outputs)
+        call = call_attributes(call_arguments(inputs), result)
         return to_span(step._replace(call=call, error=step.error or result.error))
-    return to_span(_of_model(step, value, given, back) if kind == "generation" else step)
+    return to_span(_with_model_messages(step, value, inputs, outputs) if kind == "generation" else step)
 
 
-def _of_model(step: TracerStep, value: Mapping[str, Any], given: Any, back: Any) -> TracerStep:
-    talk = parse_step_messages(given, back)
+def _with_model_messages(step: TracerStep, value: Mapping[str, Any], inputs: Any, outputs: Any) -> TracerStep:
+    messages = parse_step_messages(inputs, outputs)
     model = first_text(value, "model", "provided_model_name", "providedModelName") or None
-    request = {**request_in(given), "gen_ai.request.model": model}
+    request = {**request_in(inputs), "gen_ai.request.model": model}
     return step._replace(
-        input_messages=talk.input_messages, output_messages=talk.output_messages, request=request
+        input_messages=messages.input_messages, output_messages=messages.output_messages, request=request
     )
 
 
@@ -167,46 +172,50 @@ def _of_model(step: TracerStep, value: Mapping[str, Any], given: Any, back: Any)
 
 
 def complete_spans(spans: Sequence[Any]) -> list[Any]:
-    """The spans of a record, those of Langfuse with what the others of their trace show of them: the kinds of
-    those that name none, and what the one around all others was asked and answered."""
+    """Return the spans of a record. Those of Langfuse are completed from the others of their trace: the kind
+    of untyped ones, and the messages of the outermost one."""
     traces: dict[str, list[Mapping[str, Any]]] = {}
-    for span in filter(_is_ours, spans):
+    for span in filter(_is_langfuse_span, spans):
         traces.setdefault(trace_of(span), []).append(span)
-    more = {at: shown for trace, inside in traces.items() for at, shown in _shown_in(trace, inside)}
+    more = {at: shown for trace, inside in traces.items() for at, shown in _completed_spans(trace, inside)}
     return [more.get(id(span), span) for span in spans]
 
 
-def _is_ours(span: Mapping[str, Any]) -> bool:
+def _is_langfuse_span(span: Mapping[str, Any]) -> bool:
     attributes = span.get("attributes")
     return isinstance(attributes, dict) and _KIND in attributes and "spanId" not in span
 
 
-def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The spans of a trace with what others show of them, by the identities of those they are made of."""
-    ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
-    named, root = {*_names_of_calls(spans)}, _root_of(trace)
-    is_said = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
+def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the completed spans of a trace, each with the ``id()`` of the original."""
+    ids, parents = set(map(id_of, spans)), set(map(parent_of, spans))
+    called, root = {*_called_names(spans)}, _root_id(trace)
+    has_messages = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
     tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
     for span in spans:
-        attributes, is_step = span["attributes"], id_of(span) in around
-        if attributes[_KIND] in _UNKNOWN and (is_step or span.get("name") in named):
+        attributes, is_step = span["attributes"], id_of(span) in parents
+        if attributes[_KIND] in _UNTYPED_KINDS and (is_step or span.get("name") in called):
             attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
         shown = {**span, "attributes": attributes}
-        is_around_all = [span] == tops and is_step and attributes[_KIND] in _AROUND
-        yield id(span), _with_talk(shown) if is_around_all and not is_said else shown
+        is_around_all = [span] == tops and is_step and attributes[_KIND] in _OUTER_KINDS
+        yield id(span), _with_messages(shown) if is_around_all and not has_messages else shown
 
 
-def _with_talk(span: Mapping[str, Any]) -> dict[str, Any]:
-    """With what the user asked and was answered, as far as a step around all others says so."""
+def _with_messages(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the user's request and the answer to an outermost step, if its input and output contain them."""
     attributes = span["attributes"]
-    talk = parse_step_messages(attributes.get(_GIVEN), attributes.get(_BACK))
-    if not talk.whole_request:
+    messages = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
+    if not messages.whole_request:
         return dict(span)
-    attributes = {**attributes, INPUT_MESSAGES: talk.input_messages, OUTPUT_MESSAGES: talk.output_messages}
-    return {**span, "attributes": attributes, WHOLE_REQUEST: talk.whole_request}
+    attributes = {
+        **attributes,
+        INPUT_MESSAGES: messages.input_messages,
+        OUTPUT_MESSAGES: messages.output_messages,
+    }
+    return {**span, "attributes": attributes, WHOLE_REQUEST: messages.whole_request}
 
 
-def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _called_names(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for span in spans:
-        for said in parse_messages(span["attributes"].get(OUTPUT_MESSAGES) or ()):
-            yield from (call.name for call in said.calls)
+        for message in parse_messages(span["attributes"].get(OUTPUT_MESSAGES) or ()):
+            yield from (call.name for call in message.calls)

@@ -1,8 +1,7 @@
-"""The runs of LangSmith, as its API and its tracers write them, as the spans of a trace. Pure.
+"""Converts the runs of LangSmith, from its API or its tracers, to the spans of a trace. Pure.
 
-Known are its runs one by one, in lists, and in one another (``child_runs``). What a chain says is read of the
-outermost alone: those within it pass on what models and tools said.
-"""
+Runs may come one by one, in lists or nested (``child_runs``). The messages of chains are read only from the
+outermost one: inner chains pass on the messages of models and tools."""
 
 from __future__ import annotations
 
@@ -25,33 +24,33 @@ from agenteval.messages.json_fields import first_nonempty, first_text, list_at, 
 
 _KIND = "run_type"
 _NESTED = "child_runs"
-_PLACES = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
-"""By which a run is known to be one of a trace; a row of a data set may have all else of it."""
+_TRACE_KEYS = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
+"""Keys that identify a run as part of a trace; a row of a data set may have all other keys of a run."""
 _THREADS = ("thread_id", "session_id", "conversation_id")
-"""What the metadata of a run name its thread by."""
+"""Keys in the metadata of a run that may hold the id of its thread."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
-_READ = frozenset((
+_READ_FIELDS = frozenset((
     "inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED, "parent_run_ids",
     *_WITHIN, "feedback_stats",
 ))  # fmt: skip
-_NOWHERE = ""
-"""The id of no run."""
+_NO_RUN = ""
+"""An id that no run has."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
 def is_langsmith_run(value: Any) -> bool:
-    """Whether a value is a run, or a list of runs."""
+    """Check whether a value is a run or a list of runs."""
     return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
 
 
 def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
-    """The spans of what is ours."""
-    return [span for run in (value if isinstance(value, list) else [value]) for span in _spans(run, {})]
+    """Convert a run or a list of runs to spans."""
+    return [span for run in (value if isinstance(value, list) else [value]) for span in _run_spans(run, {})]
 
 
 def outermost_in(value: Any) -> dict[str, Any]:
-    """The outermost runs among those that are there, by the ids of their traces."""
+    """Return the outermost runs that are present, by the id of their trace."""
     runs = value if isinstance(value, list) else [value]
     return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
 
@@ -59,33 +58,35 @@ def outermost_in(value: Any) -> dict[str, Any]:
 def _is_run(value: Any) -> bool:
     if not isinstance(value, dict) or not first_text(value, _KIND) or not first_text(value, "id"):
         return False
-    return bool(value.get(_NESTED)) or any(value.get(key) for key in _PLACES)
+    return bool(value.get(_NESTED)) or any(value.get(key) for key in _TRACE_KEYS)
 
 
-def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
-    """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
+def _run_spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the spans of a run and of the runs nested in it. ``outer`` is the span around it, ``at`` its
+    position there."""
     trace = first_text(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
-    span = _span(run, trace, str(outer.get("span_id") or ""), at)
+    span = _run_span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
     nested = run.get(_NESTED)
     for number, each in enumerate(list_of(nested)):
         if isinstance(each, dict):
-            yield from _spans(each, span, number)
+            yield from _run_spans(each, span, number)
 
 
 def _trace_of(run: Mapping[str, Any]) -> str:
-    """The id of its trace, which is that of the outermost run."""
+    """Return the id of the run's trace, which is the id of the outermost run."""
     above = next(iter(list_at(run, "parent_run_ids")), "")
     known = first_text(run, "trace_id") or _ids_of(run)[0]
     return known or str(above or first_nonempty(("parent_run_id", "id"), run) or "")
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
-    """The ids of the runs that one stands in, and its own, as its order has them: a time and an id each."""
+    """Return the ids of the runs around this one, then its own, from its ``dotted_order``: pairs of a time
+    and an id."""
     return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
-def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
+def _run_span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
     kind, name = first_text(run, _KIND).lower(), first_text(run, "name")
     identity = first_text(run, "id") or f"{outer}.{at}"
     parent = first_text(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
@@ -94,77 +95,78 @@ def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, 
     step = TracerStep(
         trace, identity, parent, name, kind, "langsmith.span.kind",
         run.get("start_time"), run.get("end_time"), error, _thread_of(extra),
-        events=_events(run), unread=objects_in(run, _READ, "langsmith"),
+        events=_events(run), unread=objects_in(run, _READ_FIELDS, "langsmith"),
         unseen=_unseen_around(run, parent),
     )  # fmt: skip
     if kind == "tool":
-        return to_span(_tool(step, run, first_text(extra, "tool_call_id")))
-    given, back = run.get("inputs"), run.get("outputs")
-    step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
+        return to_span(_with_tool_call(step, run, first_text(extra, "tool_call_id")))
+    inputs, outputs = run.get("inputs"), run.get("outputs")
+    step = step._replace(unread={**step.unread, "langsmith.inputs": inputs, "langsmith.outputs": outputs})
     if kind == "llm":
-        return to_span(_model(step, given, back, extra))
-    return to_span(step if parent else _request(step, run))
+        return to_span(_with_model_messages(step, inputs, outputs, extra))
+    return to_span(step if parent else _with_request(step, run))
 
 
-def _model(step: TracerStep, given: Any, back: Any, extra: Mapping[str, Any]) -> TracerStep:
-    talk = parse_step_messages(given, back).for_model()
+def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Mapping[str, Any]) -> TracerStep:
+    messages = parse_step_messages(inputs, outputs).for_model()
     what = f"the messages of the run '{step.name[:40]}', which are in no known form"
-    is_lost = (given and not talk.input_messages) or (back and not talk.output_messages)
-    lost = [unseen_steps(what, [_NOWHERE])] if is_lost else []
-    request = request_in(given, extra.get("invocation_params"))
+    is_lost = (inputs and not messages.input_messages) or (outputs and not messages.output_messages)
+    lost = [unseen_steps(what, [_NO_RUN])] if is_lost else []
+    request = request_in(inputs, extra.get("invocation_params"))
     return step._replace(
         request=request,
         unseen=[*step.unseen, *lost],
-        input_messages=talk.input_messages,
-        output_messages=talk.output_messages,
+        input_messages=messages.input_messages,
+        output_messages=messages.output_messages,
     )
 
 
-def _request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
-    """The outermost run: what a user asked and was answered."""
-    talk = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
-    unseen = [*step.unseen, *_unseen_within(run, talk)]
+def _with_request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
+    """Add the user's request and the answer, which the outermost run has."""
+    messages = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
+    unseen = [*step.unseen, *_unseen_within(run, messages)]
     return step._replace(
-        whole_request=talk.whole_request,
+        whole_request=messages.whole_request,
         unseen=unseen,
-        input_messages=talk.input_messages,
-        output_messages=talk.output_messages,
+        input_messages=messages.input_messages,
+        output_messages=messages.output_messages,
     )
 
 
-def _tool(step: TracerStep, run: Mapping[str, Any], call_id: str) -> TracerStep:
-    back = run.get("outputs")
-    if isinstance(back, dict) and back.keys() == {"output"}:
-        back = back["output"]
-    result = result_in(None if back == {} else back)
+def _with_tool_call(step: TracerStep, run: Mapping[str, Any], call_id: str) -> TracerStep:
+    outputs = run.get("outputs")
+    if isinstance(outputs, dict) and outputs.keys() == {"output"}:
+        outputs = outputs["output"]
+    result = result_in(None if outputs == {} else outputs)
     call = call_attributes(call_arguments(run.get("inputs")), result, call_id)
     return step._replace(call=call, error=step.error or result.error)
 
 
 def _thread_of(extra: Mapping[str, Any]) -> str:
-    """Beside the metadata, ``session_id`` is of a project."""
+    """Return the id of the run's thread, from its metadata: elsewhere, ``session_id`` means a project."""
     found = map(object_at(extra, "metadata").get, _THREADS)
     return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")
 
 
 def _events(run: Mapping[str, Any]) -> list[Any]:
-    """The events that say something else than when a run began, went on or ended."""
+    """Return the events that report more than the beginning, progress or end of a run."""
     return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
 
 
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
-    """The run that one stands in, and those that it names within it, if they are not there."""
+    """Return the absent runs that the run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
-    within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
-    around = (
-        [unseen_steps(f"the run that '{name}' stands in, which is not there", [parent])] if parent else []
+    children = [str(each) for key in _WITHIN for each in run.get(key) or ()]
+    missing = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
+    return (
+        [*missing, unseen_steps(f"a run within '{name}' that is missing", children)] if children else missing
     )
-    return [*around, unseen_steps(f"a run within '{name}' that is not there", within)] if within else around
 
 
-def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str, Any]]:
-    """Lists of runs may hold the outermost alone, in whose messages its calls may be."""
+def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:
+    """Return the absent runs within the outermost one. A list of runs may contain only the outermost, whose
+    messages may hold the calls."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
-    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.output_messages)
-    what = f"the runs within '{first_text(run, 'name')[:40]}', which are not there"
+    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in messages.output_messages)
+    what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"
     return [] if is_alone or has_calls else [unseen_steps(what, None)]

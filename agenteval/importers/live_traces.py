@@ -1,4 +1,5 @@
-"""The door for agents that are watched by their spans: exports become spans, the spans of a reply a turn."""
+"""The public interface for agents that are observed through their spans: parses exports into spans, and the
+spans of a reply into a turn."""
 
 from agenteval.importers.otlp import NotOtlpError, spans_of_json, spans_of_protobuf
 from agenteval.importers.span_calls import TracedTurn, has_served, is_complete, turn_of

@@ -1,5 +1,5 @@
-"""The door for recorded conversations: sources are found, a ``Reader`` makes ``Recorded`` of them, an
-``ExpectedScenarios`` adds what the author expects, and journals of our own tell more."""
+"""The public interface for recorded conversations: finds sources, reads them with a ``Reader``, joins what
+the author expects (``ExpectedScenarios``), and reads further facts from journals of agenteval."""
 
 from agenteval.importers.expected_scenarios import ExpectedScenarios
 from agenteval.importers.identity import FieldPaths, Naming

@@ -1,8 +1,8 @@
-"""A request of OpenTelemetry's protocol as spans: JSON or protobuf, which most exporters send. Pure.
+"""Parses a request of OpenTelemetry's protocol into spans, from JSON or from protobuf, which most exporters
+send. Pure.
 
-Of protobuf only what spans are made of is read, field by field (opentelemetry/proto/trace/v1/trace.proto);
-what is not known is skipped, as protobuf demands. Spans come out as they stand in the protocol's JSON.
-"""
+Of protobuf only the fields of spans are read (opentelemetry/proto/trace/v1/trace.proto); unknown fields are
+skipped, as protobuf requires. The spans have the form of the protocol's JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEEPEST = 50
 
 
 class NotOtlpError(ValueError):
-    """The body is no export of spans."""
+    """The body is not an export of spans."""
 
 
 def spans_of_json(data: bytes) -> list[dict[str, Any]]:
@@ -31,10 +31,10 @@ def spans_of_json(data: bytes) -> list[dict[str, Any]]:
 def spans_of_protobuf(data: bytes) -> list[dict[str, Any]]:
     try:
         return [
-            _span(span)
-            for resource in _all(data, 1)
-            for scope in _all(resource, 2)
-            for span in _all(scope, 2)
+            _parse_span(span)
+            for resource in _submessages(data, 1)
+            for scope in _submessages(resource, 2)
+            for span in _submessages(scope, 2)
         ]
     except (IndexError, struct.error, RecursionError) as error:
         raise NotOtlpError("it is not a protobuf message") from error
@@ -43,49 +43,49 @@ def spans_of_protobuf(data: bytes) -> list[dict[str, Any]]:
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _span(data: bytes) -> dict[str, Any]:
-    span: dict[str, Any] = {"attributes": {}, "events": [], **_read(data, _OF_SPANS)}
-    for pair in _all(data, 9):
-        _put(span["attributes"], pair)
-    span["events"] += map(_event, _all(data, 11))
+def _parse_span(data: bytes) -> dict[str, Any]:
+    span: dict[str, Any] = {"attributes": {}, "events": [], **_read_fields(data, _SPAN_FIELDS)}
+    for pair in _submessages(data, 9):
+        _put_attribute(span["attributes"], pair)
+    span["events"] += map(_parse_event, _submessages(data, 11))
     return span
 
 
-def _event(data: bytes) -> dict[str, Any]:
-    event: dict[str, Any] = {"attributes": {}, **_read(data, {2: ("name", _text)})}
-    for pair in _all(data, 3):
-        _put(event["attributes"], pair)
+def _parse_event(data: bytes) -> dict[str, Any]:
+    event: dict[str, Any] = {"attributes": {}, **_read_fields(data, {2: ("name", _parse_text)})}
+    for pair in _submessages(data, 3):
+        _put_attribute(event["attributes"], pair)
     return event
 
 
-def _status(data: bytes) -> dict[str, Any]:
-    return _read(data, {2: ("message", _text), 3: ("code", int)})
+def _parse_status(data: bytes) -> dict[str, Any]:
+    return _read_fields(data, {2: ("message", _parse_text), 3: ("code", int)})
 
 
-def _text(data: bytes) -> str:
+def _parse_text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _time(data: bytes) -> int:
+def _parse_time(data: bytes) -> int:
     return int(struct.unpack("<Q", data)[0])
 
 
 _Reader: TypeAlias = tuple[str, Callable[[Any], Any]]
-_OF_SPANS: Mapping[int, _Reader] = {
+_SPAN_FIELDS: Mapping[int, _Reader] = {
     1: ("traceId", bytes.hex),
     2: ("spanId", bytes.hex),
     4: ("parentSpanId", bytes.hex),
-    5: ("name", _text),
+    5: ("name", _parse_text),
     6: ("kind", int),
-    7: ("startTimeUnixNano", _time),
-    8: ("endTimeUnixNano", _time),
-    15: ("status", _status),
+    7: ("startTimeUnixNano", _parse_time),
+    8: ("endTimeUnixNano", _parse_time),
+    15: ("status", _parse_status),
 }
 
 
-def _read(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
-    """The fields of a message, by the names and the readers of those that are known. A value of another kind
-    than a reader takes is skipped."""
+def _read_fields(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
+    """Return the fields in ``known`` of a message by name, each parsed by its reader. A value of another wire
+    type than the reader expects is skipped."""
     found = {}
     for field, value in _fields(data):
         name, read = known.get(field, ("", int))
@@ -94,58 +94,58 @@ def _read(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
     return found
 
 
-def _put(attributes: dict[str, Any], data: bytes, depth: int = 0) -> None:
+def _put_attribute(attributes: dict[str, Any], data: bytes, depth: int = 0) -> None:
     key, value = "", None
     for field, part in _fields(data):
         if field == 1 and isinstance(part, bytes):
-            key = _text(part)
+            key = _parse_text(part)
         elif field == 2 and isinstance(part, bytes):
-            value = _any(part, depth)
+            value = _parse_any_value(part, depth)
     attributes[key] = value
 
 
-def _any(data: bytes, depth: int) -> Any:
+def _parse_any_value(data: bytes, depth: int) -> Any:
     if depth > _DEEPEST:
         raise RecursionError
     found: Any = None
     for field, value in _fields(data):
         if isinstance(value, int):
             found = bool(value) if field == 2 else value - (1 << 64) if value >> 63 else value
-        elif read := _OF_VALUES.get(field):
+        elif read := _VALUE_READERS.get(field):
             found = read(value, depth + 1)
     return found
 
 
-def _list(data: bytes, depth: int) -> list[Any]:
-    return [_any(each, depth) for each in _all(data, 1)]
+def _parse_list(data: bytes, depth: int) -> list[Any]:
+    return [_parse_any_value(each, depth) for each in _submessages(data, 1)]
 
 
-def _object(data: bytes, depth: int) -> dict[str, Any]:
+def _parse_object(data: bytes, depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for each in _all(data, 1):
-        _put(found, each, depth)
+    for each in _submessages(data, 1):
+        _put_attribute(found, each, depth)
     return found
 
 
-_OF_VALUES: Mapping[int, Callable[[bytes, int], Any]] = {
-    1: lambda data, _: _text(data),
+_VALUE_READERS: Mapping[int, Callable[[bytes, int], Any]] = {
+    1: lambda data, _: _parse_text(data),
     4: lambda data, _: struct.unpack("<d", data)[0],
-    5: _list,
-    6: _object,
+    5: _parse_list,
+    6: _parse_object,
     7: lambda data, _: data.hex(),
 }
-"""The kinds of values that are no numbers, by their fields."""
+"""The readers of values that are not numbers, by field number."""
 
 
 # ── the wire ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _all(data: bytes, wanted: int) -> Iterator[bytes]:
+def _submessages(data: bytes, wanted: int) -> Iterator[bytes]:
     return (value for field, value in _fields(data) if field == wanted and isinstance(value, bytes))
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers of fields with what they hold: integers, and bytes of what has a length."""
+    """Yield the field numbers of a message with their values: integers, or bytes for fields with a length."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""From files to conversations, one after the other: nothing that was handed out is kept."""
+"""Reads conversations from files one after another; those that were yielded are not kept in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from agenteval.messages.unplaced_entries import CallFreeNames
 
 @dataclass
 class ImportWarnings:
-    """What was not read as it stands: each sentence once, with how often and where first."""
+    """Warnings about content that was not read as written: each text once, with its number of occurrences and
+    its first place."""
 
     _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -42,12 +43,12 @@ _WORST = 3
 
 @dataclass
 class CoverageTally:
-    """How many messages of the records that could be read were read."""
+    """The number of messages in the readable records, and how many of them were read."""
 
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The share of those of which not all was read, with their places; the worst of them."""
+    """The share that was read of the records with the lowest shares, with their places."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -61,33 +62,34 @@ class CoverageTally:
 
     @property
     def text(self) -> str:
-        """The share that was read, as a sentence; empty where there was nothing to read."""
+        """The share of messages that was read, as a sentence; empty if there were none."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
         worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
-        return f"{share}; the fewest of {worst}"
+        return f"{share}; the lowest shares: {worst}"
 
 
 @dataclass
 class Reader:
-    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming is
-    new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one that
-    is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.parse_conversation``."""
+    """Yields the conversations of ``sources`` in order. To iterate again, give it a new ``naming``."""
 
     sources: Sequence[Source]
     naming: Naming
     policy_of: PolicyOf
     expected: ExpectedScenarios = field(default_factory=ExpectedScenarios)
     search_texts: tuple[str, ...] = ()
+    """If not empty, only conversations are yielded whose id or scenario is or contains one of these texts."""
     exact_texts: frozenset[str] = frozenset()
+    """The search texts that are an id or a scenario; they are not searched for as parts."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
+    """Passed on to ``turns.parse_conversation``."""
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[RecordedConversation]:
-        for recorded in self._all():
+        for recorded in self._read_all():
             if self.search_texts and not self._is_wanted(recorded):
                 continue
             joined = self.expected.join_scenario(recorded)
@@ -95,34 +97,36 @@ class Reader:
                 self.warnings.add(note, joined.where)
             yield joined
 
-    def _all(self) -> Iterator[RecordedConversation]:
+    def _read_all(self) -> Iterator[RecordedConversation]:
         traces: TracePlaces = {}
         for source in self.sources:
             is_empty = True
-            for recorded in self._of_journal(source) if is_journal(source) else self._of_file(source, traces):
+            for recorded in (
+                self._read_journal(source) if is_journal(source) else self._read_file(source, traces)
+            ):
                 is_empty = False
                 yield recorded
             if is_empty:
-                self.warnings.add(f"{source.display_name} is empty: there was nothing in it to check")
+                self.warnings.add(f"{source.display_name} is empty: there is nothing to check")
 
-    def _of_journal(self, source: Source) -> Iterator[RecordedConversation]:
+    def _read_journal(self, source: Source) -> Iterator[RecordedConversation]:
         for sample in replay_journal(source, self.policy_of):
             if isinstance(sample, UnreadableRecord):
                 yield self.naming.name_unreadable(sample)
             else:
                 yield self.naming.name_replayed(sample)
 
-    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[RecordedConversation]:
+    def _read_file(self, source: Source, traces: TracePlaces) -> Iterator[RecordedConversation]:
         tool_sets = ToolSets()
         for entry in entries_of(source, traces):
             if isinstance(entry, Record):
                 try:
-                    read = conversation_of(entry, tool_sets, self.no_calls_in)
+                    imported = conversation_of(entry, tool_sets, self.no_calls_in)
                 except AuthorError as error:
                     entry = UnreadableRecord(entry.where, str(error))
                 else:
-                    self.coverage.add(read.parsed.coverage, entry.where)
-                    yield self.naming.name_conversation(read, entry.where)
+                    self.coverage.add(imported.parsed.coverage, entry.where)
+                    yield self.naming.name_conversation(imported, entry.where)
                     continue
             yield self.naming.name_unreadable(entry)
 
@@ -133,10 +137,11 @@ class Reader:
         return bool(found)
 
     def with_exact(self, naming: Naming) -> Reader:
-        """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
+        """Return a reader that knows which of its search texts are ids; all records may have to be read for
+        that. ``naming`` is used up by it."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
-        for recorded in first._all():
+        for recorded in first._read_all():
             found |= {recorded.key.scenario, recorded.key.variant} & set(self.search_texts)
             if len(found) == len(set(self.search_texts)):
                 break
@@ -144,37 +149,37 @@ class Reader:
 
     @property
     def unmatched_texts(self) -> tuple[str, ...]:
-        """The texts that no conversation has had so far."""
+        """The search texts that matched no conversation so far."""
         return tuple(text for text in dict.fromkeys(self.search_texts) if text not in self._met)
 
 
 def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
-    """Raises ``AuthorError`` (without a place)."""
-    read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
+    """Parse a record with its importer's notes and outcome. Raises ``AuthorError`` (without a place)."""
+    imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
-        return read
-    notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))
-    return replace(read, record=entry.as_logged, notes=notes, outcome=entry.outcome)
+        return imported
+    notes = tuple(dict.fromkeys((*entry.notes, *imported.notes)))
+    return replace(imported, record=entry.as_logged, notes=notes, outcome=entry.outcome)
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
-    """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
-    before anything is scored, since a slip there would make every figure wrong. Mostly the first record
-    answers it."""
+    """Raise ``AuthorError`` if the path of an option is in no record or leads to a list or an object. It is
+    called before anything is scored, because a wrong path would falsify every number. Usually the first
+    record suffices."""
     missing = dict(options)
     first: Record | None = None
     for record in _records_in(sources) if options else ():
         first = first or record
-        missing = {option: path for option, path in missing.items() if not _is_in(record, option, path)}
+        missing = {option: path for option, path in missing.items() if not _has_value(record, option, path)}
         if not missing:
             return
     if missing and first is not None:
-        raise AuthorError(*(_nowhere(option, path, first) for option, path in missing.items()))
+        raise AuthorError(*(_missing_path_problem(option, path, first) for option, path in missing.items()))
     if missing and any(map(is_journal, sources)):
         names = ", ".join(missing)
-        raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
+        raise AuthorError(Problem(f"{names}: a journal has no such fields", "leave it out"))
 
 
 def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
@@ -182,18 +187,19 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
     return (entry for source in files for entry in entries_of(source) if isinstance(entry, Record))
 
 
-def _is_in(record: Record, option: str, path: str) -> bool:
-    """Whether a record has a value there. Raises ``AuthorError`` for a list or an object."""
+def _has_value(record: Record, option: str, path: str) -> bool:
+    """Check whether a record has a plain value at the path. Raises ``AuthorError`` if it is a list or an
+    object there."""
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"
-        what = f"{option} {path}: there is {kind}, expected a plain value"
+        what = f"{option} {path}: found {kind}, expected a plain value"
         raise AuthorError(Problem(what, suggest_path(found, ""), _place(record.where)))
     return found is not MISSING and found is not None
 
 
-def _nowhere(option: str, path: str, record: Record) -> Problem:
-    what = f"{option} {path}: no record has that"
+def _missing_path_problem(option: str, path: str, record: Record) -> Problem:
+    what = f"{option} {path}: no record has this path"
     return Problem(what, suggest_path(record.as_logged, path), _place(record.where))
 
 

@@ -1,4 +1,4 @@
-"""One record of a log as a conversation: its messages, its tools, its name. Pure."""
+"""Parses one record of a log as a conversation with its tools and its name. Pure."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from agenteval.messages.record_paths import MISSING
 from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
-_IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
-_TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
-_POLICIES = (
+_ID_KEYS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
+_TOOL_KEYS = ("tools", "functions", "available_tools", "tool_definitions")
+_POLICY_KEYS = (
     "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
 )  # fmt: skip
-_WITHIN = ("config", "toolConfig", "tool_config")
-"""Where requests of Google's client and of Bedrock keep their instructions and tools."""
+_SETTINGS_KEYS = ("config", "toolConfig", "tool_config")
+"""Keys under which requests of Google's client and of Bedrock keep instructions and tools."""
 _DEEPEST_TEXT = 4
 _ID_LIMIT = 200
 _MOST_SETS = 8
@@ -45,35 +45,38 @@ _MOST_SETS = 8
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
-    whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
-    request got no answer, which is nothing that the agent did; empty if it got one. ``outcome``: what an
-    importer says of its success."""
+    """A record that could be read."""
 
     id: str
+    """The record's own id; empty if it has none."""
     agent: str
+    """The agent's name; empty if the record has none."""
     parsed: ParsedConversation
     tools: Mapping[str, Tool]
     policy: str
     record: Any
+    """The whole record, for dotted paths."""
     notes: tuple[str, ...] = ()
+    """Warnings about content that was not read as written."""
     lost: str = ""
+    """Why the last request got no answer, which is not the agent's fault; empty if it got one."""
     outcome: Any = MISSING
+    """Whether the conversation succeeded, according to an importer."""
 
 
 class ToolSets:
-    """Tools by their declarations: a log repeats them with each conversation, and they are read once. Those
-    of a few agents are remembered, the latest first."""
+    """A cache of tools by their declarations, because logs repeat them with each conversation. It holds those
+    of the last few agents."""
 
     def __init__(self) -> None:
         self._read: list[_ToolSet] = []
 
-    def tools_of(self, declared: Any, tell: OnWarning) -> dict[str, Tool]:
+    def tools_of(self, declared: Any, warn: OnWarning) -> dict[str, Tool]:
         at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
-        known = self._read.pop(at) if at is not None else _tool_set(declared)
+        known = self._read.pop(at) if at is not None else _read_tool_set(declared)
         self._read = [known, *self._read[: _MOST_SETS - 1]]
         for text in known.warnings:
-            tell(text)
+            warn(text)
         return known.tools
 
 
@@ -83,10 +86,10 @@ class _ToolSet(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _tool_set(declared: Any) -> _ToolSet:
-    told: dict[str, None] = {}
-    tools = _tools(declared, told.setdefault)
-    return _ToolSet(declared, tools, tuple(told))
+def _read_tool_set(declared: Any) -> _ToolSet:
+    warnings: dict[str, None] = {}
+    tools = _read_tools(declared, warnings.setdefault)
+    return _ToolSet(declared, tools, tuple(warnings))
 
 
 def read_conversation(
@@ -96,30 +99,31 @@ def read_conversation(
     around: Sequence[Unplaced] = (),
     no_calls_in: CallFreeNames | None = None,
 ) -> ImportedConversation:
-    """A record in a form that is built in as a conversation: an object with messages, or a bare array of
-    messages; a logged request with its response; a trace. ``around``: what stands around the record and
-    nobody could place; ``no_calls_in``: see ``parse_conversation``.
+    """Parse a record in a built-in form: an object with messages, a bare array of messages, a logged request
+    with its response, or a trace.
 
-    Raises ``AuthorError`` (without a place) for a record that is neither.
-    """
-    logged = _logged(record)
+    ``around`` is content around the record that could not be placed. For ``no_calls_in`` see
+    ``parse_conversation``. Raises ``AuthorError`` (without a place) if the record has none of these forms."""
+    logged = _find_messages(record)
     require_one_conversation(logged.messages)
-    notes = dict.fromkeys((*_of_several_users(logged.messages), *logged.notes))
+    notes = dict.fromkeys((*_several_users_warnings(logged.messages), *logged.notes))
     fields = object_of(record)
     outer = (fields, *logged.requests)
-    places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
-    tools = tool_sets.tools_of(first_nonempty(_TOOLS, *places), notes.setdefault)
+    places = (*outer, *(object_at(each, key) for each in outer for key in _SETTINGS_KEYS))
+    tools = tool_sets.tools_of(first_nonempty(_TOOL_KEYS, *places), notes.setdefault)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
-    talk = parse_conversation(
+    parsed = parse_conversation(
         logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or CallFreeNames()
     )
     if tools:
-        tools = {**tools, **{name: Tool() for name in sorted(talk.provider_tools - tools.keys())}}
-    policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
+        tools = {**tools, **{name: Tool() for name in sorted(parsed.provider_tools - tools.keys())}}
+    policies = dict.fromkeys(
+        (parsed.policy, *(_text(each.get(key)) for each in places for key in _POLICY_KEYS))
+    )
     return ImportedConversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
-        parsed=talk,
+        parsed=parsed,
         tools=tools,
         policy="\n\n".join(filter(None, policies)),
         record=record,
@@ -128,18 +132,18 @@ def read_conversation(
     )
 
 
-def _of_several_users(messages: Sequence[Any]) -> Iterator[str]:
+def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
     users = users_in(messages)
     if len(users) > 1:
         names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
         yield f"{len(users)} people write as the user ({names}): they are read as one"
 
 
-def _logged(record: Any) -> LoggedMessages:
-    """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
+def _find_messages(record: Any) -> LoggedMessages:
+    """Return the messages of a record, wherever it keeps them. Raises ``AuthorError`` if it has none."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
-            keys = ", ".join(_keys_of(next(iter(objects_of(record)), {})))
+            keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
             raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORTER_REMEDY}"))
         return LoggedMessages(record)
@@ -153,7 +157,7 @@ def _logged(record: Any) -> LoggedMessages:
 
 
 def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
-    """A text, or the blocks, parts or contents that it is written in."""
+    """Return the text of a value that is a text or consists of blocks, parts or contents."""
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
@@ -167,32 +171,32 @@ _TEXTS = ("text", "content", "parts")
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
-    if is_message(record) and not _OF_MESSAGES.isdisjoint(record):
-        return 'it is one message: write all of a conversation in one record, {"messages": […]}'
+    if is_message(record) and not _MESSAGE_FIELDS.isdisjoint(record):
+        return 'this is a single message: write the whole conversation as one record, {"messages": […]}'
     if found := next((key for key in MESSAGE_KEYS if key in record), None):
-        others = ", ".join(key for key in _keys_of(record) if key != found)
-        beside = f" beside {others}" if others else ""
-        there = f"there is {describe_json_type(record[found])}{beside}"
+        others = ", ".join(key for key in _shown_keys(record) if key != found)
+        other_keys = f", next to {others}" if others else ""
+        there = f"there is {describe_json_type(record[found])}{other_keys}"
         return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
-    keys = _keys_of(record)
+    keys = _shown_keys(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
     near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
     return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORTER_REMEDY}"
 
 
-def _keys_of(record: Mapping[str, Any]) -> list[str]:
+def _shown_keys(record: Mapping[str, Any]) -> list[str]:
     return [str(key)[:40] for key in record][:_MOST_KEYS]
 
 
 _MOST_KEYS = 12
 
 
-_OF_MESSAGES = frozenset(("role", "content"))
+_MESSAGE_FIELDS = frozenset(("role", "content"))
 
 
 def _id(fields: Mapping[str, Any]) -> str:
-    for key in _IDS:
+    for key in _ID_KEYS:
         value = fields.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()[:_ID_LIMIT]
@@ -200,37 +204,38 @@ def _id(fields: Mapping[str, Any]) -> str:
 
 
 def _agent(fields: Mapping[str, Any]) -> str:
-    named = (
+    names = (
         first_text(fields, key) or first_text(object_at(fields, key), "name") for key in ("agent", "model")
     )
-    return next(filter(None, map(str.strip, named)), "")[:_ID_LIMIT]
+    return next(filter(None, map(str.strip, names)), "")[:_ID_LIMIT]
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tools(declared: Any, tell: OnWarning) -> dict[str, Tool]:
+def _read_tools(declared: Any, warn: OnWarning) -> dict[str, Tool]:
     if isinstance(declared, str):
         declared = parse_or(declared, MISSING)
-        if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
-            tell(_UNREAD_TOOL)
+        if declared is MISSING:  # no tool, but "auto", the name of a set, or a path
+            warn(_UNREAD_TOOL)
     if isinstance(declared, dict):
         declared = [{"name": name, **object_of(each)} for name, each in declared.items()]
     tools: dict[str, Tool] = {}
     for schema in (schema for each in list_of(declared) for schema in _schemas(each)):
-        name, tool = _tool(schema)
+        name, tool = _read_tool(schema)
         if name and tool:
             tools[name] = tool
         else:
-            tell(_UNREAD_TOOL)
+            warn(_UNREAD_TOOL)
     return tools
 
 
-_UNREAD_TOOL = "a declaration of a tool could not be read and is left out"
+_UNREAD_TOOL = "a tool declaration could not be read and was left out"
 
 
 def _schemas(declared: Any) -> list[Any]:
-    """OpenAI nests a declaration below ``function`` or ``custom``, Google a list below a key of its own."""
+    """Unwrap a declaration: OpenAI nests it under ``function`` or ``custom``, Google keeps a list under a key
+    of its own."""
     if isinstance(declared, dict):
         for key in ("functionDeclarations", "function_declarations"):
             if isinstance(declared.get(key), list):
@@ -241,18 +246,18 @@ def _schemas(declared: Any) -> list[Any]:
     return [declared]
 
 
-def _tool(schema: Any) -> tuple[str, Tool | None]:
+def _read_tool(schema: Any) -> tuple[str, Tool | None]:
     if isinstance(schema, str):
         return schema, Tool()
     if not isinstance(schema, dict):
         return "", None
     kind = schema.get("type") if "parameters" not in schema else ""
-    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
+    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a provider's search tool has no name
     if not isinstance(name, str) or not name:
         return "", None
     text = schema.get("description")
     description = text if isinstance(text, str) else None
-    marks = marks_from_hints(object_at(schema, "annotations"))  # of a server of MCP
+    marks = marks_from_hints(object_at(schema, "annotations"))  # from an MCP server
     fields = {"description": description, "parameters": _parameters(schema), **marks}
     return name, Tool.model_validate(fields)
 

@@ -1,7 +1,6 @@
-"""Files with records, gzip or not: which they are, their lines, JSON in them.
+"""Finds files with records, gzipped or not, and reads their lines and the JSON in them.
 
-A file that cannot be opened is the author's mistake; what cannot be read in it is reported with its line.
-"""
+A file that cannot be opened is an author's error; unreadable content is reported with its line."""
 
 from __future__ import annotations
 
@@ -41,64 +40,66 @@ class Source(NamedTuple):
 def find_sources(
     names: Iterable[str], cwd: Path, *, warn: Callable[[str], None] = lambda _: None
 ) -> list[Source]:
-    """The files that the command line names: files as they are, of folders those with records (a run's
-    folder: its journal). ``tell`` hears what is left out. Raises ``AuthorError`` for what does not exist or
-    cannot be opened."""
+    """Return the files that the command line names: files as given, and the files with records in a folder
+    (only the journal if it is the folder of a run). ``warn`` is called for what is left out. Raises
+    ``AuthorError`` if a name does not exist or a file cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
     for name in names:
         path = cwd / name
         if path.is_dir():
-            inside = _in_folder(path)
-            found += [Source(each, _shown(each, cwd)) for each in inside]
-            left_out = _left_out(path)
+            inside = _record_files(path)
+            found += [Source(each, _display_name(each, cwd)) for each in inside]
+            left_out = _skipped_folders(path)
             if not inside:
-                what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
+                what = f"{name}: the folder contains no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
             elif left_out:
-                warn(f"{left_out} in the folder {name}: name them too")
+                warn(f"{left_out} of {name}: name them too")
         elif path.exists():
-            found.append(Source(path, _shown(path, cwd)))
+            found.append(Source(path, _display_name(path, cwd)))
         else:
-            problems.append(Problem(f"{name}: there is no such file or folder", _neighbour(path)))
-    problems += [problem for source in found for problem in _unopenable(source)]
+            problems.append(Problem(f"{name}: there is no such file or folder", _suggest_name(path)))
+    problems += [problem for source in found for problem in _file_problems(source)]
     if problems:
         raise AuthorError(*problems)
     return list(dict.fromkeys(found))
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _record_files(folder: Path) -> list[Path]:
     if (folder / JOURNAL).is_file():
         return [folder / JOURNAL]
-    # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
+    # Hidden files are skipped; macOS writes one next to each file of a copied folder.
     shown = (path for path in folder.iterdir() if not path.name.startswith("."))
     return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
 
 
-def _left_out(folder: Path) -> str:
-    """The folders in a folder that is none of a run."""
+def _skipped_folders(folder: Path) -> str:
+    """Describe the subfolders of a folder, which are not read; empty if there are none or it is the folder of
+    a run."""
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
-    return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
+    return f"not read: {count:,} subfolder{'s' if count > 1 else ''}" if count else ""
 
 
-def deduplicate_sources(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
-    """Without what is one file under several names, or was named again; ``tell`` hears of it."""
+def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
+    """Return the sources without those that are the same file under another name or were named twice;
+    ``warn`` is called for each."""
     known: dict[str, Source] = {}
     for source in sources:
         first = known.setdefault(os.path.realpath(source.path), source)
         if first is not source:
             other = (
-                f" and {source.display_name} are one file"
+                f" and {source.display_name} are the same file"
                 if first.display_name != source.display_name
                 else " is named twice"
             )
-            tell(f"{first.display_name}{other}: it was read once")
+            warn(f"{first.display_name}{other}: it was read once")
     return list(known.values())
 
 
-def _neighbour(path: Path) -> str:
+def _suggest_name(path: Path) -> str:
     from agenteval.core.errors import did_you_mean
 
     try:
@@ -108,14 +109,14 @@ def _neighbour(path: Path) -> str:
     return near if near.startswith("did you mean") else ""
 
 
-def _shown(path: Path, cwd: Path) -> str:
+def _display_name(path: Path, cwd: Path) -> str:
     try:
         return path.relative_to(cwd).as_posix()
     except ValueError:
         return str(path)
 
 
-def _unopenable(source: Source) -> Iterator[Problem]:
+def _file_problems(source: Source) -> Iterator[Problem]:
     try:
         with source.path.open("rb") as file:
             start = file.read(4)
@@ -129,12 +130,13 @@ def _unopenable(source: Source) -> Iterator[Problem]:
             "the file is compressed with zstd", "decompress it, or use gzip", Place(source.display_name)
         )
     elif start.startswith(b"PK\x03\x04"):
-        yield _of_zip(source)
+        yield _zip_problem(source)
 
 
-def _of_zip(source: Source) -> Problem:
+def _zip_problem(source: Source) -> Problem:
     if source.display_name.lower().endswith(".eval"):
-        remedy = "write it as JSON: inspect log convert --to json --output-dir logs FILE.eval; then name that"
+        convert = "inspect log convert --to json --output-dir logs FILE.eval"
+        remedy = f"convert it to JSON: {convert}; then name the result"
         return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.display_name))
     return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.display_name))
 
@@ -148,7 +150,7 @@ class NumberedLine(NamedTuple):
 
 
 def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """The lines that are not blank, without byte order marks and what is around them."""
+    """Yield the lines that are not blank, stripped of white space and byte order marks."""
     for line in raw_lines_of(source):
         if isinstance(line, UnreadableRecord):
             yield line
@@ -157,10 +159,11 @@ def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
 
 
 def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """The lines as they are; of packed data that are damaged, those before the damage."""
+    """Yield the lines as they are. If compressed data are damaged, the lines before the damage are yielded,
+    then the error."""
     number = 0
     try:
-        with _opened(source.path) as file:
+        with _open(source.path) as file:
             for number, data in enumerate(file, start=1):
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
@@ -168,17 +171,17 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
         yield UnreadableRecord(f"{source.display_name}:{number + 1}", why, hides_rest=True)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
-        return cast(IO[bytes], BufferedReader(_Unpacked(path), _PIECE))
+        return cast(IO[bytes], BufferedReader(_UnpackedGzip(path), _PIECE))
     return path.open("rb", buffering=_PIECE)
 
 
-class _Unpacked(RawIOBase):
-    """What a gzip file holds. ``GzipFile`` fills a whole buffer at once, and where its data end too early
-    what it had unpacked by then would be lost with it; here it is given first."""
+class _UnpackedGzip(RawIOBase):
+    """The content of a gzip file. ``GzipFile`` fills a whole buffer at a time, and if the data end too early,
+    it loses what it had unpacked by then; this class returns that first."""
 
     def __init__(self, path: Path) -> None:
         self._file = gzip.GzipFile(path, "rb")
@@ -197,58 +200,57 @@ class _Unpacked(RawIOBase):
 
 
 def is_journal(source: Source) -> bool:
-    """Whether a file is the journal of a run of ours: by its first line."""
+    """Check by its first line whether a file is the journal of a run of agenteval."""
     first = next(lines_of(source), None)
     return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
 
 
 def check_journals(sources: Iterable[Source]) -> None:
-    """Raises ``AuthorError`` for the journal of a run that another version of agenteval wrote."""
+    """Raise ``AuthorError`` if a journal was written by another version of agenteval."""
     for source in filter(is_journal, sources):
         first = next(lines_of(source))
         try:
-            said = parse(first.data) if isinstance(first, NumberedLine) else None
+            event = parse(first.data) if isinstance(first, NumberedLine) else None
         except (ValueError, RecursionError):
             continue
-        if isinstance(said, dict):
-            check_journal_version(said, Place(source.display_name, 1))
+        if isinstance(event, dict):
+            check_journal_version(event, Place(source.display_name, 1))
 
 
 def parse(data: bytes) -> Any:
-    """JSON in UTF-8. What no strict JSON has (NaN) becomes null, half a surrogate pair U+FFFD. Raises
-    ``ValueError`` and ``RecursionError``."""
+    """Parse JSON in UTF-8. Values that strict JSON does not have (NaN) become null, half a surrogate pair
+    becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
     try:
-        return from_json(data, allow_inf_nan=False)  # half the time; what is not strict, it refuses
+        return from_json(data, allow_inf_nan=False)  # takes half the time, but accepts only strict JSON
     except ValueError:
         return json.loads(replace_json_surrogates(data.decode("utf-8")), parse_constant=no_constant)
 
 
 def no_constant(_: str) -> None:
-    """What stands for NaN and the infinities."""
+    """Replace NaN and the infinities by ``None``."""
 
 
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what a name leads to can be read but once: a pipe, a terminal, what a shell puts in place of a
-    command."""
+    """Check whether a path can be read only once: a pipe, a terminal, or a shell's process substitution."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
-    """A stream in a file of its own: records are read more than once. Raises ``AuthorError`` for what is
-    packed or written in a way that cannot be read."""
+    """Copy a stream to a file of its own, because records are read more than once. Raises ``AuthorError`` if
+    its compression or encoding is not supported."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
     source = Source(Path(file.name), shown)
-    if problems := list(_unopenable(source)):
+    if problems := list(_file_problems(source)):
         raise AuthorError(*problems)
     return source
 
 
 def spool_path(path: Path, folder: Path, shown: str) -> Source:
-    """As ``spool_stream``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
+    """Copy a stream that has a path, opening it only once; see ``spool_stream``. Raises ``AuthorError``."""
     with wrap_read_errors("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))

@@ -1,9 +1,8 @@
-"""What the spans of one turn tell of it: the calls of tools, the tokens, the agents. Pure.
+"""Extracts tool calls, tokens and agents from the spans of one turn. Pure.
 
-A call is told of by the span of the tool that ran, by the model's answer that asked for it, or by both; and
-spans of a framework and of the client below it tell of the same. Each call counts once: it is known again by
-its id, else by tool and arguments. Of models, the innermost spans count.
-"""
+A call may appear in the span of the tool, in the model's answer that requested it, or in both, and a
+framework and the client below it may both write spans of it. Each call counts once: calls are matched by id,
+or else by tool and arguments. Of nested model spans, the innermost count."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ _USAGE = {
         "ai.usage.reasoningTokens",
     ),
 }  # fmt: skip
-"""Counts as ``read_usage`` knows them, and the attributes that hold them."""
+"""Counts by the names that ``read_usage`` knows, with the attributes that hold them."""
 
 
 @dataclass
@@ -65,81 +64,91 @@ class _TracedCall:
 
     @property
     def start(self) -> float:
-        """When it was made; 0 where that is not known."""
+        """When the call was made; 0 if that is unknown."""
         return self.span.start or 0
 
 
 @dataclass(frozen=True)
 class TracedTurn:
-    """``messages``: the calls with their results, as an agent would list them. ``usage``: of all models;
-    ``None``: one of their spans does not report it. ``unclear``: tools that were called with arguments that
-    no span tells; ``unplaced``: what of the spans nobody knows."""
+    """The calls and the usage that the spans of a turn show."""
 
     messages: tuple[Message, ...]
+    """The calls with their results, as an agent would list them."""
     usage: Usage | None
+    """The usage of all models; ``None`` if one of their spans does not report it."""
     unclear: tuple[str, ...]
+    """Tools that were called with arguments that no span contains."""
     unplaced: tuple[str, ...] = ()
+    """Content of the spans that could not be placed."""
 
 
 def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
-    """Whether every span hangs together with ``root``, the span that the trace began with: an exporter sends
-    a span after those that ended before it, so none of them is missing."""
+    """Check whether every span is connected to ``root``, the span that the trace began with. An exporter
+    sends a span after those that ended before it, so if all are connected, none is missing."""
     known = {id_of(span) for span in spans} | {root}
     return bool(spans) and all(not parent_of(span) or parent_of(span) in known for span in spans)
 
 
 def has_served(spans: Iterable[RawSpan], root: str) -> bool:
-    """Whether the span of the server that got the request is there: all that it waited for has ended."""
+    """Check whether the span of the server that got the request is present, so that everything it waited for
+    has ended."""
     return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
 
 
-def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
-    """``without``: calls that are known otherwise, each of which is left out once."""
-    tree, without = SpanTree(spans), list(without)
-    calls, unread = _calls_in(tree)
+def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedTurn:
+    """Return the turn that the spans show. ``known`` are calls that are known otherwise, each of which is
+    left out once."""
+    tree, known = SpanTree(spans), list(known)
+    calls, unread = _collect_calls(tree)
     for span in tree.models():
-        _answer(tree.contents_of(span), calls)
-    rest = _matched(calls, without).rest
-    rest.sort(key=lambda call: call.start)
-    unclear = dict.fromkeys(call.name for call in rest if call.args is None)
-    if unseen := _unread(tree, [*calls, *without]):
-        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
+        _add_results_from_input(tree.contents_of(span), calls)
+    new_calls = _match_known(calls, known).rest
+    new_calls.sort(key=lambda call: call.start)
+    unclear = dict.fromkeys(call.name for call in new_calls if call.args is None)
+    if unseen := _find_unread(tree, [*calls, *known]):
+        unseen = _find_unread(tree, [*calls, *known, *_calls_in_inputs(tree, tree.ordered)])
     unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
     unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
-    messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
+    messages = [message for number, call in enumerate(new_calls) for message in _messages_of(call, number)]
     return TracedTurn(tuple(messages), _usage(tree), tuple(unclear), tuple(dict.fromkeys(unplaced)))
 
 
 class SpanCall(NamedTuple):
-    """A call that a ``span`` shows and the messages do not hold. ``later``: the places of those calls of the
-    messages that were made after it."""
+    """A call that a span shows and the messages do not contain."""
 
     span: Span
     name: str
     id: str
     messages: tuple[Message, ...]
     later: tuple[int, ...]
+    """The positions of calls in the messages that were made after this one."""
 
 
 class SpanOnlyContent(NamedTuple):
-    """What spans alone show: ``calls``; ``results``, by the places of the calls in the messages that they are
-    of; and what of the spans nobody could place, with its span. ``earlier``: the same of turns before that of
-    the span."""
+    """Content that only spans show, not the messages."""
 
     calls: list[SpanCall]
     results: dict[int, Message]
+    """Results by the positions of their calls in the messages."""
     unplaced: list[tuple[Span, Unplaced]]
+    """Content that could not be placed, with its span."""
     earlier: list[tuple[Span, Unplaced]]
+    """The same, of turns before that of the span."""
 
 
 def find_span_only_content(
-    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[Span]
+    tree: SpanTree,
+    known: Sequence[ToolCall],
+    known_before: Sequence[ToolCall],
+    separate_spans: Sequence[Span],
 ) -> SpanOnlyContent:
-    """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
-    ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
-    among those of the trace."""
-    calls, unread = _calls_in(tree)
-    matched = _matched(calls, known)
+    """Return what spans show in addition to the calls that are ``known`` from the messages of a trace, in
+    chronological order.
+
+    ``known_before`` are the calls of messages before the first span. ``separate_spans`` are the spans whose
+    messages are not among those of the trace."""
+    calls, unread = _collect_calls(tree)
+    matched = _match_known(calls, known)
     results = {
         at: _result_of(call, known[at].id or call.id)
         for at, call in matched.places.items()
@@ -152,26 +161,26 @@ def find_span_only_content(
         found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
     now = [*tree.unplaced(), *unread]
     earlier: list[tuple[Span, Unplaced]] = []
-    for span, unseen in _unread(tree, [*calls, *known, *before], apart):
+    for span, unseen in _find_unread(tree, [*calls, *known, *known_before], separate_spans):
         (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
     return SpanOnlyContent(found, results, now, earlier)
 
 
-def _unread(
-    tree: SpanTree, known: Iterable[CallLike], apart: Sequence[Span] = ()
+def _find_unread(
+    tree: SpanTree, known: Iterable[CallLike], separate_spans: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
-    """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
-    what a span ``apart`` was asked with, and are not among those that are known."""
+    """Return for each span the first unread calls of its own turn and of earlier turns that are not known.
+    The input of a separate span is searched, too."""
     known = list(known)
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
     found = []
     for span in tree.ordered:
         calls = unread_calls(span, tree.contents_of(span))
-        if span in apart:
-            # What is said again may have other ids.
-            asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
+        if span in separate_spans:
+            # A repeated message may have other ids.
+            input_calls = (call for call in _calls_in_inputs(tree, (span,)) if call.id not in ids)
             calls = chain(
-                calls, (UnreadCall(call.name, call.args, "", location="its input") for call in asked)
+                calls, (UnreadCall(call.name, call.args, "", location="its input") for call in input_calls)
             )
         first: dict[bool, UnreadCall] = {}
         for call in calls:
@@ -181,55 +190,57 @@ def _unread(
     return found
 
 
-def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
-    """The calls in what models were sent."""
+def _calls_in_inputs(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
+    """Yield the calls in the input of models."""
     for span in spans:
         for step in chat.parse_steps(to_openai_messages_lenient(tree.contents_of(span).input_messages or ())):
             yield from step.tool_calls
 
 
-def _calls_in(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
-    """The calls of the spans, and what of the models' answers nobody could place."""
+def _collect_calls(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
+    """Return the calls of the spans, and the content of model answers that could not be placed."""
     calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
         if span.tool and not tree.is_within_tool(span, span.tool):
-            _take(_tool_call(span, tree), calls)
+            _add_unless_known(_to_traced_call(span, tree), calls)
     for span in tree.answers():
         answered = to_openai_messages_lenient(tree.contents_of(span).output_messages)
         unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(unplaced_phrases(answered))]
         for step in chat.parse_steps(answered):
             for call in step.tool_calls:
-                _merge(_TracedCall(span, call.name, call.args, call.id, tree.agent(span)), calls)
+                _merge_model_call(_TracedCall(span, call.name, call.args, call.id, tree.agent(span)), calls)
     return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: Span, tree: SpanTree) -> _TracedCall:
+def _to_traced_call(span: Span, tree: SpanTree) -> _TracedCall:
     result = span.first_attribute(RESULTS)
     return _TracedCall(
         span,
         span.tool,
-        _arguments(span.first_attribute(ARGUMENTS)),
+        _parse_arguments(span.first_attribute(ARGUMENTS)),
         str(span.first_attribute(CALL_IDS) or ""),
         tree.agent(span),
         has_result=result is not None or bool(span.error),
-        result=_json(result) if result is not None else {"error": span.error},
+        result=_parse_json(result) if result is not None else {"error": span.error},
         failed=bool(span.error),
         ran=True,
     )
 
 
-def _take(call: _TracedCall, calls: list[_TracedCall]) -> None:
+def _add_unless_known(call: _TracedCall, calls: list[_TracedCall]) -> None:
     if not call.id or all(call.id != each.id for each in calls):
         calls.append(call)
 
 
-def _merge(call: _TracedCall, calls: list[_TracedCall]) -> None:
-    """A call that a model asked for: one that ran, or one more."""
-    ran = next((each for each in calls if call.id and each.id == call.id), None) or _free(call, calls)
+def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
+    """Merge a call that a model requested into the call that ran, or add it."""
+    ran = next((each for each in calls if call.id and each.id == call.id), None) or _find_unclaimed(
+        call, calls
+    )
     if ran is None:
         calls.append(call)
         return
@@ -238,62 +249,69 @@ def _merge(call: _TracedCall, calls: list[_TracedCall]) -> None:
     ran.agent = ran.agent or call.agent
 
 
-def _free(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
-    """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
+def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
+    """Return a call that ran and was not yet matched to a model's request, by tool and by arguments as far as
+    they are known."""
     free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
     free = [each for each in free if not (each.id and call.id)]
     same = (each for each in free if each.args is not None and json_key(each.args) == json_key(call.args))
     return next(chain(same, (each for each in free if each.args is None)), None)
 
 
-def _answer(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
-    """Results that the model was sent, by the ids of their calls."""
-    waiting = {call.id: call for call in calls if call.id and not call.has_result}
-    if not waiting:
+def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
+    """Add the results that a model was sent, by the ids of their calls."""
+    without_result = {call.id: call for call in calls if call.id and not call.has_result}
+    if not without_result:
         return
     results = (
         each for each in to_openai_messages_lenient(read.input_messages or ()) if each.get("role") == "tool"
     )
     for message in results:
-        if call := waiting.get(str(message.get("tool_call_id") or "")):
+        if call := without_result.get(str(message.get("tool_call_id") or "")):
             call.has_result, call.result = True, message.get("content")
 
 
-class _Matched(NamedTuple):
-    """Which calls of spans are known, by their places among these; the ``rest`` are not."""
+class _MatchedCalls(NamedTuple):
+    """The calls of spans that match known ones."""
 
     places: Mapping[int, _TracedCall]
+    """The matched calls by the positions of the known ones."""
     rest: list[_TracedCall]
+    """The calls without a match."""
 
 
-def _matched(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _Matched:
+def _match_known(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _MatchedCalls:
     calls = list(calls)
-    found = match_pairs(calls, known, _has_id_of, _does_same, _may_be)
+    found = match_pairs(calls, known, _has_id_of, _has_same_arguments, _may_be_same)
     rest = [call for at, call in enumerate(calls) if at not in found]
-    return _Matched({place: calls[at] for at, place in found.items()}, rest)
+    return _MatchedCalls({place: calls[at] for at, place in found.items()}, rest)
 
 
 def _has_id_of(call: _TracedCall, known: ToolCall) -> bool:
     return bool(known.id) and known.id == call.id
 
 
-def _does_same(call: _TracedCall, known: ToolCall) -> bool:
+def _has_same_arguments(call: _TracedCall, known: ToolCall) -> bool:
     return known.name == call.name and json_key(known.args) == json_key(call.args)
 
 
-def _may_be(call: _TracedCall, known: ToolCall) -> bool:
+def _may_be_same(call: _TracedCall, known: ToolCall) -> bool:
     return known.name == call.name and call.args is None
 
 
 def _messages_of(call: _TracedCall, number: int) -> Iterator[Message]:
     identity = call.id or f"span_{number}"
-    made: Message = {"id": identity, "type": "function", "function": {"name": call.name, "arguments": None}}
+    call_fields: Message = {
+        "id": identity,
+        "type": "function",
+        "function": {"name": call.name, "arguments": None},
+    }
     if call.args is None:
-        made[chat.ARGUMENTS_UNKNOWN] = True
+        call_fields[chat.ARGUMENTS_UNKNOWN] = True
     else:
-        made["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
-    said = {"role": "assistant", "content": None, "tool_calls": [made]}
-    yield {**said, "name": call.agent} if call.agent else said
+        call_fields["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
+    answer = {"role": "assistant", "content": None, "tool_calls": [call_fields]}
+    yield {**answer, "name": call.agent} if call.agent else answer
     if call.has_result:
         yield _result_of(call, identity)
 
@@ -303,9 +321,9 @@ def _result_of(call: _TracedCall, identity: str) -> Message:
     return {"role": "tool", "tool_call_id": identity, "content": call.result, "name": call.name, **status}
 
 
-def _arguments(written: Any) -> dict[str, Any] | None:
-    """As JSON, or as Python prints a dict, which some instrumentations write."""
-    value = _json(written)
+def _parse_arguments(written: Any) -> dict[str, Any] | None:
+    """Parse arguments from JSON, or from a printed Python dict, which some instrumentations write."""
+    value = _parse_json(written)
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)
@@ -313,19 +331,19 @@ def _arguments(written: Any) -> dict[str, Any] | None:
             return None
     if not isinstance(value, dict):
         return None
-    if value.keys() - _OF_SMOLAGENTS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
+    if value.keys() - _SMOLAGENTS_FIELDS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
         if value["args"]:
-            return None  # nobody knows of which parameters they are
+            return None  # it is unknown which parameters they belong to
         value = value["kwargs"]
-    elif "input_str" in value and isinstance(value.get("inputs"), dict):  # as LangChain's tools are traced
+    elif "input_str" in value and isinstance(value.get("inputs"), dict):  # LangChain's form
         value = value["inputs"]
     return chat.drop_unstorable({str(key): each for key, each in value.items()})
 
 
-_OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
+_SMOLAGENTS_FIELDS = frozenset(("sanitize_inputs_outputs",))
 
 
-def _json(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     return parse_or(value, value) if isinstance(value, str) else value
 
 

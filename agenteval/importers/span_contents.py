@@ -1,9 +1,8 @@
-"""What a model was asked and answered in one span of a trace, or what an agent's user did. Pure.
+"""Reads the messages of one span: a model's input and output, or those of an agent. Pure.
 
-Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them,
-OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over attributes of their own, or as
-events.
-"""
+Supported are OpenTelemetry's conventions for generative models (also as any-agent and OpenLLMetry write
+them), OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over several attributes, or
+as events."""
 
 from __future__ import annotations
 
@@ -26,92 +25,104 @@ from agenteval.messages.json_fields import (
 from agenteval.messages.record_paths import MISSING, find_value
 from agenteval.messages.truncated_json import is_broken_json, is_truncated_json, make_truncated_message
 
-_BEFORE_HALVES = ("ai.prompt.messages",)
-_OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
-_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", *_BEFORE_HALVES, _OF_ADK[0])
-_ANSWERED = (
+_AI_SDK_INPUT = ("ai.prompt.messages",)
+_ADK_ATTRIBUTES = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
+_INPUT_ATTRIBUTES = (
+    "gen_ai.input.messages",
+    "llm.input_messages",
+    "gen_ai.prompt",
+    *_AI_SDK_INPUT,
+    _ADK_ATTRIBUTES[0],
+)
+_OUTPUT_ATTRIBUTES = (
     "gen_ai.output.messages",
     "llm.output_messages",
     "gen_ai.completion",
     "gen_ai.output",
-    _OF_ADK[1],
+    _ADK_ATTRIBUTES[1],
 )
-_TEXTS = ("gen_ai.completion", "gen_ai.output")
-"""Those that may hold an answer's own text, of which ``[]`` is one."""
-_HALVES = ("ai.response.text", "ai.response.toolCalls")
-"""An answer as the AI SDK has it: its text and its calls."""
+_TEXT_ATTRIBUTES = ("gen_ai.completion", "gen_ai.output")
+"""Attributes that may hold an answer as plain text, which may be ``[]``."""
+_AI_SDK_OUTPUT = ("ai.response.text", "ai.response.toolCalls")
+"""An answer of the AI SDK: its text and its calls."""
 _BODIES = ("body", "event.body", "gen_ai.event.content")
-"""Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
-_OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
+"""Keys under which an event has its message as one value, in log records and in Azure's libraries."""
+_EVENT_MESSAGE_FIELDS = frozenset(("role", "content", "message", "parts", "tool_calls"))
 _OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
-_LISTS = (*_ASKED[:2], *_ANSWERED[:2], *_BEFORE_HALVES, *_OF_ADK)
-"""Those that hold messages as JSON, and no text."""
-_VALUES = ("input.value", "output.value")
-"""What a user asked an agent and what it answered, which OpenInference has as texts."""
+_JSON_ATTRIBUTES = (*_INPUT_ATTRIBUTES[:2], *_OUTPUT_ATTRIBUTES[:2], *_AI_SDK_INPUT, *_ADK_ATTRIBUTES)
+"""Attributes that hold messages as JSON and never plain text."""
+_AGENT_IO = ("input.value", "output.value")
+"""A user's request to an agent and its answer, which OpenInference has as texts."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
-_OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", "parts", "content"))
+_MESSAGE_FIELDS = frozenset(("role", "message", "message.role", "message.content", "parts", "content"))
 
 
 @dataclass(frozen=True, slots=True)
 class SpanContents:
-    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
-    was asked with. ``read``: the attributes that hold these messages, or the events; ``is_agent_io``: these
-    are what an agent was given and gave back, which may be put in other words than what its models were."""
+    """The messages of a span."""
 
     input_messages: list[Any] | None
+    """The input; ``None`` if it is not recorded, empty if there were no messages before."""
     output_messages: list[Any]
     request: Mapping[str, Any]
+    """Other parts of the request: model, instructions, tools."""
     source_keys: frozenset[str] = frozenset()
+    """The attributes that hold these messages, or ``events``."""
     is_agent_io: bool = False
+    """True if these are the input and output of an agent, which may be worded differently from those of its
+    models."""
 
 
-class _Found(NamedTuple):
-    """Messages, and the attributes that hold them; ``None``: they are not recorded."""
+class _FoundMessages(NamedTuple):
+    """Messages and the attributes that hold them."""
 
     messages: list[Any] | None
+    """The messages; ``None`` if they are not recorded."""
     read: tuple[str, ...] = ()
 
 
-_NOT_RECORDED = _Found(None)
+_NOT_RECORDED = _FoundMessages(None)
 
 
 def contents_of(span: Span) -> SpanContents:
-    attributes, request = span.attributes, _request(span.attributes)
-    asked, answered = _messages(attributes, _ASKED), _NOT_RECORDED
-    if asked.messages or not span.tool:
-        asked, answered = _answered(span, asked)
-    if asked.messages is None and (answered.messages or is_agent(span.kind)):
-        given = _text_in(attributes, _VALUES[0], "user")
-        if answered.messages:
-            asked = asked._replace(messages=given)
-        elif given and (back := _text_in(attributes, _VALUES[1], "assistant")):
-            return SpanContents(given, back, request, frozenset(_VALUES), is_agent_io=True)
-    said = answered.messages or []
-    if asks_for_tools(attributes) and not any(map(_holds_anything, said)):
-        said = []  # the tracer leaves its calls out
-    return SpanContents(asked.messages, said, request, frozenset((*asked.read, *answered.read)))
+    attributes, request = span.attributes, _request_fields(span.attributes)
+    input_found, output_found = _messages_in_attributes(attributes, _INPUT_ATTRIBUTES), _NOT_RECORDED
+    if input_found.messages or not span.tool:
+        input_found, output_found = _find_messages(span, input_found)
+    if input_found.messages is None and (output_found.messages or is_agent(span.kind)):
+        inputs = _text_in(attributes, _AGENT_IO[0], "user")
+        if output_found.messages:
+            input_found = input_found._replace(messages=inputs)
+        elif inputs and (outputs := _text_in(attributes, _AGENT_IO[1], "assistant")):
+            return SpanContents(inputs, outputs, request, frozenset(_AGENT_IO), is_agent_io=True)
+    output = output_found.messages or []
+    if asks_for_tools(attributes) and not any(map(_holds_anything, output)):
+        output = []  # the tracer omits the calls
+    return SpanContents(
+        input_found.messages, output, request, frozenset((*input_found.read, *output_found.read))
+    )
 
 
-def _answered(span: Span, asked: _Found) -> tuple[_Found, _Found]:
-    """What was asked, and what was answered: in attributes or, where neither is there, in events."""
-    answered = _messages(span.attributes, _ANSWERED)
-    if answered.messages is None and asked.read == _BEFORE_HALVES:
-        answered = _answer_of_halves(span.attributes)
-    is_recorded = asked.messages is not None or answered.messages is not None
-    return (asked, answered) if is_recorded else _messages_in_events(span)
+def _find_messages(span: Span, input_found: _FoundMessages) -> tuple[_FoundMessages, _FoundMessages]:
+    """Return the input and the output, from attributes or, if neither is there, from events."""
+    output_found = _messages_in_attributes(span.attributes, _OUTPUT_ATTRIBUTES)
+    if output_found.messages is None and input_found.read == _AI_SDK_INPUT:
+        output_found = _ai_sdk_answer(span.attributes)
+    is_recorded = input_found.messages is not None or output_found.messages is not None
+    return (input_found, output_found) if is_recorded else _messages_in_events(span)
 
 
-def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:
-    text = attributes.get(place)
-    kind = attributes.get(f"{place.partition('.')[0]}.mime_type", "text/plain")
+def _text_in(attributes: Mapping[str, Any], name: str, role: str) -> list[Any] | None:
+    text = attributes.get(name)
+    kind = attributes.get(f"{name.partition('.')[0]}.mime_type", "text/plain")
     if not isinstance(text, str) or kind != "text/plain":
         return None
     if is_truncated_json(text):
-        return [make_truncated_message(place, text)]
-    is_said = text.strip() and not isinstance(read_json(text), dict | list)
-    return [{"role": role, "content": text}] if is_said else None
+        return [make_truncated_message(name, text)]
+    is_prose = text.strip() and not isinstance(read_json(text), dict | list)
+    return [{"role": role, "content": text}] if is_prose else None
 
 
 # ── attributes ───────────────────────────────────────────────────────────────────────────────────
@@ -122,24 +133,24 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of these attributes that there is, with its name."""
+    """Return the first of these attributes that is present, with its name."""
     for name in names:
         found = find_value(attributes, name)
         if found is not MISSING and found is not None:
             return name, found
-        if spread := _spread(attributes, name):
+        if spread := _spread_values(attributes, name):
             return name, spread
     return "", None
 
 
-def _spread(attributes: Mapping[str, Any], name: str) -> Any:
-    """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
+def _spread_values(attributes: Mapping[str, Any], name: str) -> Any:
+    """Return a value that is spread over several attributes: ``name.0.role``, ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
     return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 
 
 def unflatten(fields: Mapping[str, Any]) -> Any:
-    """Fields with dots in their names as objects in one another, those with numbers as lists."""
+    """Convert fields with dotted names to nested objects; numbered ones become lists."""
     groups: dict[str, Any] = {}
     for key, value in fields.items():
         head, dot, rest = str(key).partition(".")
@@ -150,33 +161,33 @@ def unflatten(fields: Mapping[str, Any]) -> Any:
                 inner[rest] = value
         else:
             groups[head] = value
-    whole = {k: unflatten(v) if isinstance(v, dict) else v for k, v in groups.items()}
-    if whole and all(key.isdecimal() for key in whole):
-        return [whole[key] for key in sorted(whole, key=lambda key: (len(key), key))]
-    return whole
+    fields_by_name = {k: unflatten(v) if isinstance(v, dict) else v for k, v in groups.items()}
+    if fields_by_name and all(key.isdecimal() for key in fields_by_name):
+        return [fields_by_name[key] for key in sorted(fields_by_name, key=lambda key: (len(key), key))]
+    return fields_by_name
 
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> _Found:
-    role = "user" if names is _ASKED else "assistant"
+def _messages_in_attributes(attributes: Mapping[str, Any], names: tuple[str, ...]) -> _FoundMessages:
+    role = "user" if names is _INPUT_ATTRIBUTES else "assistant"
     name, written = _find_attribute(attributes, names)
     found = read_json(written)
-    found = _listed(found) if isinstance(found, dict) else found
+    found = _messages_in_object(found) if isinstance(found, dict) else found
     if messages := _listed_messages(found, role):
-        return _Found(messages, (name,))
-    if written in (None, "") or (name in _OF_ADK and not found):
+        return _FoundMessages(messages, (name,))
+    if written in (None, "") or (name in _ADK_ATTRIBUTES and not found):
         return _NOT_RECORDED
-    if is_truncated_json(written) or (name in _LISTS and isinstance(found, str)):
-        return _Found([make_truncated_message(name, written)], (name,))
-    if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
-        return _Found([], (name,))
-    return _Found([{"role": role, "content": as_text(written)}])
+    if is_truncated_json(written) or (name in _JSON_ATTRIBUTES and isinstance(found, str)):
+        return _FoundMessages([make_truncated_message(name, written)], (name,))
+    if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXT_ATTRIBUTES)) is not None:
+        return _FoundMessages([], (name,))
+    return _FoundMessages([{"role": role, "content": as_text(written)}])
 
 
-def _listed(found: Mapping[str, Any]) -> list[Any]:
-    """The messages of an object: of a request or, as Google's client has them, of a response."""
+def _messages_in_object(found: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of an object: a request, or a response in the form of Google's client."""
     for key in ("messages", "contents"):
         if isinstance(found.get(key), list):
             return list(found[key])
@@ -185,41 +196,42 @@ def _listed(found: Mapping[str, Any]) -> list[Any]:
 
 
 def _listed_messages(found: Any, role: str) -> list[Any]:
-    """The messages of a list; empty: it is none of messages. ``role``: of those that name none."""
+    """Return the messages of a list; empty if it holds other things. ``role`` is used for messages without
+    one."""
     if not isinstance(found, list) or not found:
         return []
     if all(map(_is_bare_call, found)):
         return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
     if not all(_is_message(each) or _is_item(each) for each in found):
         return []
-    return [{"role": role, **_message(each)} if _is_message(each) else each for each in found]
+    return [{"role": role, **_normalize_message(each)} if _is_message(each) else each for each in found]
 
 
-def _answer_of_halves(attributes: Mapping[str, Any]) -> _Found:
-    text, calls = attributes.get(_HALVES[0]), read_json(attributes.get(_HALVES[1]))
+def _ai_sdk_answer(attributes: Mapping[str, Any]) -> _FoundMessages:
+    text, calls = attributes.get(_AI_SDK_OUTPUT[0]), read_json(attributes.get(_AI_SDK_OUTPUT[1]))
     if not text and not calls:
         return _NOT_RECORDED
     message = {"role": "assistant", "content": text}
     if isinstance(calls, list):
-        return _Found([{**message, "tool_calls": calls}], _HALVES)
+        return _FoundMessages([{**message, "tool_calls": calls}], _AI_SDK_OUTPUT)
     if calls and isinstance(calls, str):
-        return _Found([message, make_truncated_message(_HALVES[1], calls)], _HALVES)
-    return _Found([message], _HALVES if calls is None else _HALVES[:1])
+        return _FoundMessages([message, make_truncated_message(_AI_SDK_OUTPUT[1], calls)], _AI_SDK_OUTPUT)
+    return _FoundMessages([message], _AI_SDK_OUTPUT if calls is None else _AI_SDK_OUTPUT[:1])
 
 
-def _messages_in_events(span: Span) -> tuple[_Found, _Found]:
-    """What was asked and what was answered, where the events of a span are messages."""
+def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
+    """Return the input and the output if the events of a span are messages."""
     events = [(name, fields) for name, fields in span.events if is_message_event(name)]
     if not events:
         return _NOT_RECORDED, _NOT_RECORDED
-    asked = [message_in_event(name, fields) for name, fields in events if name != CHOICE]
-    answered = [message_in_event(name, fields) for name, fields in events if name == CHOICE]
-    return _Found(asked, (EVENTS,)), _Found(answered, (EVENTS,))
+    input_messages = [message_in_event(name, fields) for name, fields in events if name != CHOICE]
+    output_messages = [message_in_event(name, fields) for name, fields in events if name == CHOICE]
+    return _FoundMessages(input_messages, (EVENTS,)), _FoundMessages(output_messages, (EVENTS,))
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event is; the event as it stands, which nobody can place, where that cannot be
-    read."""
+    """Return the message of an event. An event that cannot be read is returned as it is, so that it is
+    reported as unplaced."""
     found, role = dict(fields), ROLES_OF_EVENTS[name]
     is_cut = any(is_broken_json(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):
@@ -231,25 +243,25 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
     if is_cut or not (message or content is not None or asks_for_tools(fields)):
         return {"event": name, **fields}
-    message |= {"role": role, "content": _content(content, role)}
+    message |= {"role": role, "content": _parse_content_blocks(content, role)}
     if role == "tool":
         identity = first_nonempty(("id", "tool_call_id", "call_id"), found)
         message |= {"tool_call_id": identity, "name": found.get("name")}
-    return _message(message)
+    return _normalize_message(message)
 
 
 def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
-    """The fields of a message that is one value, or has its content so. ``is_text``: that may be any text,
-    also one that is JSON."""
+    """Return the fields of a message that is a single value or has its content in one. ``is_text`` means that
+    the value may be any text, even one that is JSON."""
     inner = read_json(value)
-    if isinstance(inner, dict) and not _OF_EVENTS.isdisjoint(inner):
+    if isinstance(inner, dict) and not _EVENT_MESSAGE_FIELDS.isdisjoint(inner):
         return inner
     is_content = isinstance(value, str) if is_text or not isinstance(inner, dict) else False
     return {"content": value} if value and (is_content or isinstance(inner, list)) else {}
 
 
-def _content(value: Any, role: str) -> Any:
-    """A text, or the blocks of one that are written as JSON."""
+def _parse_content_blocks(value: Any, role: str) -> Any:
+    """Return a text, or the blocks of one that is written as JSON."""
     found = list_of(read_json(value))
     blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
     is_in_blocks = not any(blocks.isdisjoint(object_of(each)) for each in found)
@@ -261,11 +273,12 @@ def _holds_anything(message: Mapping[str, Any]) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and not _OF_MESSAGES.isdisjoint(value)
+    return isinstance(value, dict) and not _MESSAGE_FIELDS.isdisjoint(value)
 
 
 def _is_item(value: Any) -> bool:
-    """Whether it is an item of a reply that names its kind, such as a ``function_call``, and no text."""
+    """Check whether a value is an item of a reply that names its type, such as a ``function_call``, and is
+    not a text."""
     return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
 
 
@@ -277,11 +290,11 @@ def _bare_call(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"name": value["tool.name"], "arguments": value.get("tool.args")}
 
 
-def _message(given: Mapping[str, Any]) -> dict[str, Any]:
-    message = unflatten(given) if any("." in key for key in given) else given
+def _normalize_message(fields: Mapping[str, Any]) -> dict[str, Any]:
+    message = unflatten(fields) if any("." in key for key in fields) else fields
     inner = message.get("message")
     message = dict(inner if isinstance(inner, dict) else message)
-    message |= _call_of_openinference(message)
+    message |= _openinference_call(message)
     for key, place, read in _LISTS_OF_MESSAGES:
         listed = message.get(key)
         if place != key:
@@ -291,59 +304,59 @@ def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _call_of_openinference(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The one call that a message may have in fields of its own, as in OpenAI's older API."""
-    name, given = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
-    if (name is None and given is None) or message.get("function_call"):
+def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the single call that a message may have in fields of its own, as in OpenAI's older API."""
+    name, arguments = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
+    if (name is None and arguments is None) or message.get("function_call"):
         return {}
-    return {"function_call": {"name": name, "arguments": given}}
+    return {"function_call": {"name": name, "arguments": arguments}}
 
 
-def _part(part: Any) -> Any:
-    """A part of a message in OpenTelemetry's words, in those of all others."""
+def _normalize_part(part: Any) -> Any:
+    """Convert a part of a message from OpenTelemetry's form to the common one."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and "content" in part:
         return {"type": "text", "text": part["content"]}
     if kind == "tool_call_response":
-        given = (part[key] for key in ("response", "result", "content") if key in part)
-        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(given, None)}
+        results = (part[key] for key in ("response", "result", "content") if key in part)
+        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(results, None)}
     return part
 
 
-def _call(value: Any) -> Any:
+def _unwrap_call(value: Any) -> Any:
     inner = object_of(value).get("tool_call")
     return inner if isinstance(inner, dict) else value
 
 
-def _openinference_part(value: Any) -> Any:
+def _unwrap_part(value: Any) -> Any:
     inner = object_of(value).get("message_content")
     return inner if isinstance(inner, dict) else value
 
 
 _LISTS_OF_MESSAGES = (
-    ("tool_calls", "tool_calls", _call),
-    ("contents", "content", _openinference_part),
-    ("parts", "content", _part),
+    ("tool_calls", "tool_calls", _unwrap_call),
+    ("contents", "content", _unwrap_part),
+    ("parts", "content", _normalize_part),
 )
-"""Where a message may have a list, where all others have it, and how its elements are read."""
+"""The key of a list in a message, its common key, and the function that reads its elements."""
 
 
-def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     system = read_json(_first(attributes, _SYSTEM))
     if isinstance(system, list):
-        system = [_part(each) for each in system]
+        system = [_normalize_part(each) for each in system]
     tools = read_json(_first(attributes, _TOOLS))
     if isinstance(tools, list):
-        tools = [_declaration(read_json(each)) for each in tools]
-    config = object_at(object_of(read_json(attributes.get(_OF_ADK[0]))), "config")
+        tools = [_parse_declaration(read_json(each)) for each in tools]
+    config = object_at(object_of(read_json(attributes.get(_ADK_ATTRIBUTES[0]))), "config")
     system, tools = system or config.get("system_instruction"), tools or config.get("tools")
     return drop_empty({"model": _first(attributes, _MODEL), "system": system, "tools": tools})
 
 
-def _declaration(given: Any) -> Any:
-    """OpenInference keeps the schema of a tool as a text."""
-    if not isinstance(given, dict):
-        return given
-    fields = unflatten({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
+def _parse_declaration(declared: Any) -> Any:
+    """Return the declaration of a tool. OpenInference keeps the schema as text."""
+    if not isinstance(declared, dict):
+        return declared
+    fields = unflatten({key: value for key, value in declared.items() if key.partition(".")[0] == "tool"})
     schema = object_at(fields, "tool").get("json_schema")
-    return read_json(schema) if schema else given
+    return read_json(schema) if schema else declared

@@ -1,8 +1,7 @@
-"""What a span of a trace is: a call of a tool, a model's answer, or something that is no call. Pure.
+"""Classifies the spans of a trace: calls of tools, answers of models, and other steps. Pure.
 
-Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
-be a call: it is unplaced (``agenteval.messages.unplaced_entries``).
-"""
+Many libraries write spans, each with its own names for their kinds. A span of an unknown kind may be a call,
+so it is unplaced (``agenteval.messages.unplaced_entries``)."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ _KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
     "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
 )  # fmt: skip
-"""Where a span says of which kind it is."""
-_OF_NO_KIND = frozenset(("", "span", "event", "unknown"))
+"""Attributes that hold the kind of a span."""
+_UNKNOWN_KINDS = frozenset(("", "span", "event", "unknown"))
 _TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
 _MODELS = frozenset((
     "chat", "generate_content", "text_completion", "responses", "llm", "chat_model", "generation",
@@ -26,154 +25,166 @@ _MODELS = frozenset((
     "ai.streamobject.dostream",
 ))  # fmt: skip
 _AGENTS = frozenset(("agent", "invoke_agent"))
-_APART = frozenset(
+_AUXILIARY = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
-"""Steps of which the models are asked about a conversation, and not in it."""
+"""Steps whose models are asked about a conversation rather than in it."""
 _CYCLE = "execute_event_loop_cycle"
-"""What Strands has around the spans of a model and its tools; some of its versions give no kind."""
-_WITHOUT_CALLS = frozenset((
-    *_AGENTS, *_APART, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt",
-    "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext", "ai.generateobject",
-    "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed",
+"""The span that Strands writes around those of a model and its tools; some versions give it no kind."""
+_KINDS_WITHOUT_CALLS = frozenset((
+    *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
+    "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
+    "ai.generateobject", "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed",
+    "ai.embedmany.doembed",
 ))  # fmt: skip
-"""Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
+"""Spans of a framework around those of its models and tools. Their content is still searched for calls."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
 )  # fmt: skip
-"""How the attributes begin of what OpenTelemetry and its like have a word for, and no call of a tool is."""
-_SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
-_RUNNING = re.compile(r"running (?:\d+ )?tools?")
-"""What Pydantic AI has around the spans of its tools."""
+"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool calls.
+"""
+_SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
+_RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
+"""The name of the span that Pydantic AI writes around those of its tools."""
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
 CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
-_GIVEN = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
+_OWN_ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
           "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
           "lk.function_tool.arguments")  # fmt: skip
-_GIVEN_BACK = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
+_OWN_RESULTS = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
                "gcp.vertex.agent.tool_response", "lk.function_tool.output")  # fmt: skip
-ARGUMENTS = (*_GIVEN, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
+ARGUMENTS = (*_OWN_ARGUMENTS, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
              "input.value")  # fmt: skip
-RESULTS = (*_GIVEN_BACK, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
+RESULTS = (*_OWN_RESULTS, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
            "gen_ai.output", "output.value")  # fmt: skip
 TOOL_ATTRIBUTES = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
-"""What the span of a tool tells of its call."""
-_BEFORE_NAMES = ("execute_tool ", "tools/call ")
-_FINISHED = (
+"""The attributes of a tool's span that describe its call."""
+_TOOL_NAME_PREFIXES = ("execute_tool ", "tools/call ")
+_FINISH_ATTRIBUTES = (
     "gen_ai.response.finish_reasons",
     "ai.response.finishReason",
     "finish_reason",
     "llm.finish_reason",
 )
-_ASKS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
-_EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
-"""How the events of spans begin that are known: of these, the attributes are read as those of the span."""
+_TOOL_FINISH_REASONS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
+_KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
+"""Prefixes of known events, whose attributes are read like those of the span."""
 
 
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
-"""Where a span that was another library's step keeps what is not seen of it: ``what``, ``unless`` all of some
-spans are in its trace (``None``: unless any is within it)."""
+"""The key under which a span converted from another library lists steps that are absent: ``what``, and
+``unless``, the ids of spans that make it obsolete if all are in the trace (``None``: any span within this one
+does)."""
 WHOLE_REQUEST = "whole"
-"""Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
-came back may be anything, such as a state."""
-_OF_SPANS = frozenset((
+"""The key that marks the outermost step of another library as a whole request: ``said``, or ``object`` if the
+output may be anything, such as a state."""
+_SPAN_FIELDS = frozenset((
     "attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope",
     "instrumentationScope", "instrumentation_scope",
 ))  # fmt: skip
-_OF_ATTRIBUTES = frozenset((
+_CONVENTION_PREFIXES = frozenset((
     "ai", "agent", "all_messages_events", "aws", "code", "error", "exception", "final_result", "gcp",
     "gen_ai", "graph", "input", "langfuse", "langsmith", "lk", "llm", "logfire", "metadata", "mlflow",
     "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
     "tags", "telemetry", "thread", "tool", "traceloop", "user",
 ))  # fmt: skip
-"""The first word of attributes whose objects are those of a convention."""
+"""The first part of attributes whose objects belong to a convention."""
 
 
 def kind_of(attributes: Mapping[str, Any]) -> str:
-    """The kind that a span says it is of, in lower case; empty: it says none."""
+    """Return the kind of a span in lower case; empty if it names none."""
     for key in _KINDS:
         kind = str(attributes.get(key) or "").strip('"').lower()
-        if kind not in _OF_NO_KIND:
+        if kind not in _UNKNOWN_KINDS:
             return kind
     return ""
 
 
 def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
-    """The tool that a span is a call of, whatever else it tells of the call; empty: it is something else. A
-    kind that nobody knows is no objection to a tool's name. ``name``: of the span."""
+    """Return the tool that a span is a call of; empty if it is something else. A tool's name counts even if
+    the kind is unknown. ``name`` is the name of the span."""
     kind = kind_of(attributes)
-    if kind in _MODELS or kind in _WITHOUT_CALLS:
+    if kind in _MODELS or kind in _KINDS_WITHOUT_CALLS:
         return ""
-    before = next((each for each in _BEFORE_NAMES if name.startswith(each)), "")
-    is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(before and not kind)
+    prefix = next((each for each in _TOOL_NAME_PREFIXES if name.startswith(each)), "")
+    is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(prefix and not kind)
     names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
-    named = first_nonempty(names, attributes)
-    if isinstance(named, str) or not is_tool:
-        return named if isinstance(named, str) else ""
-    name = name.removeprefix(before)
-    return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
+    tool = first_nonempty(names, attributes)
+    if isinstance(tool, str) or not is_tool:
+        return tool if isinstance(tool, str) else ""
+    name = name.removeprefix(prefix)
+    return "" if " " in name else name  # not the name of a tool but an action: "handoff to billing"
 
 
 def is_known_tool(attributes: Mapping[str, Any]) -> bool:
-    """Whether the span of a tool is there because the tool is, even if it failed. Frameworks of agents also
-    write one for a tool that they do not have."""
+    """Check whether the span of a tool proves that the tool exists, even if the call failed. Agent frameworks
+    also write one for a tool that does not exist."""
     return any(attributes.get(key) for key in ("langsmith.span.kind", "langfuse.observation.type"))
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The calls that something names that is itself of no tool: the attribute that names each, its tool and
-    its id, of which one or both may be missing."""
-    found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
+    """Yield the calls that a span or event names although it is not of a tool: the attribute that names each,
+    its tool and its id. The tool, the id or both may be missing."""
+    found = [
+        key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
+    ]
     if found:
         yield found[0], first_text(attributes, *_NAMES), str(first_nonempty(CALL_IDS, attributes) or "")
-    for tool in list_at(attributes, "tools") if _RUNNING.fullmatch(name) else ():
+    for tool in list_at(attributes, "tools") if _RUNNING_TOOLS.fullmatch(name) else ():
         yield "tools", str(tool), ""
 
 
 def is_model(kind: str) -> bool:
-    """Whether spans of that kind are of a model."""
+    """Check whether spans of that kind are of a model."""
     return kind in _MODELS
 
 
 def is_agent(kind: str) -> bool:
-    """Whether spans of that kind are of an agent's run."""
+    """Check whether spans of that kind are of an agent's run."""
     return kind in _AGENTS
 
 
 def is_auxiliary(kind: str) -> bool:
-    return kind in _APART
+    return kind in _AUXILIARY
 
 
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
-    """Whether a model ended its answer to have a tool called."""
-    ends = str([attributes.get(key) for key in _FINISHED])
-    return any(word in ends for word in _ASKS)
+    """Check whether a model ended its answer to have a tool called."""
+    ends = str([attributes.get(key) for key in _FINISH_ATTRIBUTES])
+    return any(word in ends for word in _TOOL_FINISH_REASONS)
 
 
 def unplaced_span(
     span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """What a span is that nobody knows; ``None``: it is of a known kind, and so are its events. ``is_known``:
-    it is otherwise: its messages are read, or all others of its trace are within it."""
+    """Return why a span could not be placed; ``None`` if its kind and its events are known. ``is_known``
+    means that it is accounted for otherwise: its messages are read, or all other spans of its trace are
+    within it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
             return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
-        of = f"the span '{name[:40]}'"
-        # Texts are searched for calls as JSON elsewhere, beside what was said before (``unread_calls``).
-        own = {
+        owner = f"the span '{name[:40]}'"
+        # ``unread_calls`` searches texts for calls, comparing them with earlier messages.
+        other_attributes = {
             key: value
             for key, value in attributes.items()
             if not isinstance(value, str) and not _is_of_convention(str(key))
         }
         return next(
-            iter((*unplaced_fields(span, _OF_SPANS, owner=of), *unplaced_fields(own, (), owner=of))), None
+            iter(
+                (
+                    *unplaced_fields(span, _SPAN_FIELDS, owner=owner),
+                    *unplaced_fields(other_attributes, (), owner=owner),
+                )
+            ),
+            None,
         )
-    of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
+    of_what = "of an unnamed tool" if kind in _TOOLS else "of no known kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
 
 
@@ -182,17 +193,17 @@ def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str)
     if tool_in(name, attributes):
         return True
     if kind:
-        return kind in _MODELS or kind in _WITHOUT_CALLS
-    is_known = name == _CYCLE or span.get("kind") in _SERVED or bool(_RUNNING.fullmatch(name))
+        return kind in _MODELS or kind in _KINDS_WITHOUT_CALLS
+    is_known = name == _CYCLE or span.get("kind") in _SERVER_KINDS or bool(_RUNNING_TOOLS.fullmatch(name))
     return is_known or any(str(key).startswith(_CONVENTIONS) for key in attributes)
 
 
 def _is_of_convention(key: str) -> bool:
-    return key.startswith(_CONVENTIONS) or key.partition(".")[0] in _OF_ATTRIBUTES
+    return key.startswith(_CONVENTIONS) or key.partition(".")[0] in _CONVENTION_PREFIXES
 
 
 def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
-    """Whether a span is of what agents do, and not of what lies below: of a server, a data base."""
+    """Check whether a span belongs to an agent rather than to a lower layer, such as a database."""
     return bool(kind) or any(str(key).startswith(("gen_ai.", "llm.")) for key in attributes) or not attributes
 
 
@@ -203,5 +214,5 @@ def name_of_event(event: Mapping[str, Any]) -> str:
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:
     for event in (event for key in EVENT_LISTS for event in span.get(key) or ()):
         name = name_of_event(event) if isinstance(event, dict) else str(event)
-        if not name.startswith(_EVENTS):
+        if not name.startswith(_KNOWN_EVENT_PREFIXES):
             yield name or "without a name"

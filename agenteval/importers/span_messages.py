@@ -1,21 +1,23 @@
-"""The messages of a trace, or of the traces of one session, each once and in its turn. Pure.
+"""Merges the messages of a trace, or of the traces of one session, so that each appears once and in its turn.
+Pure.
 
-A model's span holds what was said before it and its answer; an agent's, what its user asked and got. All of
-it is laid into one tree of messages: a span whose input is known walks along it, and adds what follows. So it
-does not matter in which order spans come, and a question that was asked twice has two answers in one turn.
+A model's span holds the messages before it and its answer; an agent's holds the user's request and the final
+answer. All of them form one tree of messages: a span whose input is known walks along the tree and adds what
+follows. So the order of spans does not matter, and a question that was asked twice has two answers in one
+turn.
 
-- A message is known again by the ids of its calls; where it has none, by its role, text and calls.
-- The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
-  are ``apart`` from it, unless they begin with all that was said so far: a handoff.
-- A span around others of its agent says again what they say; what it says besides is put among it. An agent's
-  answer that is but a text of its span counts where no span within holds one. A span that is a whole request
-  (``WHOLE``) says what its user asked: models that were asked other things are ``apart``.
-- An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
-  span holds is not fully seen there.
-- A span whose input does not begin with what was said before is put behind it, and what may be missing is
-  not fully seen. It is known to be the next turn if it is of another invocation, or another trace, and names
-  the same conversation, or if a span around them says all that users said.
-"""
+- A message is recognized by the ids of its calls or, if it has none, by its role, text and calls.
+- The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent
+  called are separate from it, unless they begin with all messages so far: a handoff.
+- A span around others of its agent repeats their messages; its further messages are inserted among them.
+  An agent's answer that is only a text of its span counts if no span within holds an answer. If a span is a
+  whole request (``WHOLE_REQUEST``), its input is the user's message, and models with other inputs are
+  separate.
+- An empty answer is in no history: it is inserted before the next message of a user, or at the end. If no
+  span holds the answer there, the turn is not fully seen.
+- A span whose input does not begin with the messages so far is appended, and the gap before it is not fully
+  seen. It is known to be the next turn if it belongs to another invocation or another trace and names the
+  same conversation, or if a span around them holds all messages of the users."""
 
 from __future__ import annotations
 
@@ -35,45 +37,47 @@ from agenteval.messages.unplaced_entries import Unplaced
 
 
 class SpanMessages(NamedTuple):
-    """``turns``: by span, how many messages users had written when it ended. ``apart``: the
-    spans whose messages are none of the user's conversation. ``request``: what else models were asked with;
-    ``error``: why the last of them failed."""
+    """The conversation in the spans of a trace."""
 
     messages: list[Any]
     turns: Mapping[Span, int]
+    """By span, how many user messages there were when it ended."""
     separate_spans: Sequence[Span]
+    """The spans whose messages are not part of the user's conversation."""
     request: Mapping[str, Any]
+    """Other parts of the models' requests, such as tools."""
     error: str
+    """Why the last span failed; empty if it did not."""
 
 
 def messages_of(tree: SpanTree) -> SpanMessages | None:
-    """``None``: no span holds a message."""
-    holding = [span for span in tree.ordered if tree.holds_messages(span)]
-    if not holding:
+    """Return the messages of a trace; ``None`` if no span holds one."""
+    with_messages = [span for span in tree.ordered if tree.holds_messages(span)]
+    if not with_messages:
         return None
-    own, others = _outermost(holding, tree)
+    outermost, others = _outermost(with_messages, tree)
     reader = _ItemReader()
-    around = _around(holding, own, tree, reader)
+    outer = _outer_spans(with_messages, outermost, tree, reader)
     conversation = _ConversationTree(tree, reader)
-    heard: list[Span] = []
-    apart: list[Span] = []
-    for span in (each for each in holding if each not in around):
-        is_heard = span in own or (span in others and conversation.hand_over(span))
-        if span in own:
-            conversation.hear(span)
-        (heard if is_heard else apart).append(span)
-    apart = [span for span in apart if not (span in others and conversation.take_over(span))]
+    included: list[Span] = []
+    separate: list[Span] = []
+    for span in (each for each in with_messages if each not in outer):
+        is_included = span in outermost or (span in others and conversation.hand_over(span))
+        if span in outermost:
+            conversation.add(span)
+        (included if is_included else separate).append(span)
+    separate = [span for span in separate if not (span in others and conversation.take_over(span))]
     conversation.put_in_turns()
-    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.ancestors(each)))
-    for span in outer:
-        conversation.hear_again(span)
-    request = _request_of([*reversed(outer), *heard], tree)
-    error = heard[-1].error if heard else ""
-    return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+    outer_first = sorted(outer, key=lambda each: -sum(1 for _ in tree.ancestors(each)))
+    for span in outer_first:
+        conversation.add_outer(span)
+    request = _request_of([*reversed(outer_first), *included], tree)
+    error = included[-1].error if included else ""
+    return SpanMessages(conversation.messages(), conversation.turns(), separate, request, error)
 
 
 def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
-    """The spans of the outermost agent, and those of other agents that no tool asked."""
+    """Return the spans of the outermost agent, and those of other agents that no tool called."""
     depth = {span: tree.depth(span) for span in spans}
     outermost = min(depth.values())
     level = {span for span in spans if depth[span][0] == outermost[0]}
@@ -82,7 +86,7 @@ def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Sp
 
 
 def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
-    """What else models were asked with, the last of these spans first."""
+    """Return other parts of the models' requests; later spans take precedence."""
     request: dict[str, Any] = {}
     for span in spans:
         request |= tree.contents_of(span).request
@@ -90,7 +94,7 @@ def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
 
 
 def _tools_in(tree: SpanTree) -> list[Any]:
-    """The tools that any span declares, and those that ran."""
+    """Return the tools that any span declares and those that ran."""
     tools: list[Any] = []
     for span in tree.ordered:
         tools += [each for each in list_at(tree.contents_of(span).request, "tools") if each not in tools]
@@ -99,27 +103,30 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     return [*sorted(ran), *tools] if tools else []
 
 
-def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
-    """The spans around others that say what these say; those that they hold and that say nothing of it are
-    taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
-    themselves."""
-    ordered = [span for span in holding if span in own]
+def _outer_spans(
+    with_messages: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader
+) -> list[Span]:
+    """Return the spans around others that repeat their messages.
+
+    Removed from ``own`` are the spans within an outer one that share no message with it, and an outer span
+    with only the texts of an agent whose models have answers of their own."""
+    ordered = [span for span in with_messages if span in own]
     inner = tree.nested_spans(ordered)
-    units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
+    units = {span: _user_units(reader.units(span, tree)) for span in ordered if inner}
     found = []
     for outer, spans in inner.items():
         if outer not in own:
-            continue  # taken out by a span around it
+            continue  # removed because of a span around it
         others = [span for span in spans if not _shares(units[span], units[outer])]
-        says_same = not units[outer] or len(others) < len(spans)
-        if says_same:
+        repeats_inner = not units[outer] or len(others) < len(spans)
+        if repeats_inner:
             found.append(outer)
         elif tree.contents_of(outer).is_agent_io and any(
             tree.contents_of(each).output_messages for each in spans
         ):
             own.remove(outer)
             continue
-        if units[outer] and (not says_same or outer.raw.get(WHOLE_REQUEST)):
+        if units[outer] and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
             own.difference_update(others)
     return [span for span in found if span in own]
 
@@ -128,8 +135,8 @@ def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
     return any(_is_same(one, other) for one in some for other in others)
 
 
-def _asked_by(units: list[_Unit]) -> list[_Unit]:
-    """The messages of users; where there are none, all."""
+def _user_units(units: list[_Unit]) -> list[_Unit]:
+    """Return the messages of users or, if there are none, all."""
     return [each for each in units if each.role == "user"] or units
 
 
@@ -137,51 +144,55 @@ def _asked_by(units: list[_Unit]) -> list[_Unit]:
 
 
 class _Unit(NamedTuple):
-    """What a user or an agent says in one message. ``ids``: of its calls; ``calls``: their names and
-    arguments."""
+    """One message of a user or an agent."""
 
     role: str
     text: str
     ids: frozenset[str]
+    """The ids of its calls."""
     calls: tuple[Any, ...]
+    """The names and arguments of its calls."""
 
 
 class _Item(NamedTuple):
-    """A message. ``unit``: ``None`` for instructions, results, what nobody can place, and answers that are
-    empty or whose calls are not recorded (``is_silent``): no history has them."""
+    """A message as it was written, with its comparable content."""
 
     unit: _Unit | None
+    """The comparable content; ``None`` for instructions, results, content that could not be placed, and
+    answers that are empty or whose calls are not recorded, because no history contains those."""
     message: Any
     is_system: bool = False
     is_silent: bool = False
+    """True for an answer that is empty or whose calls are not recorded."""
 
 
-def _item(message: Any) -> _Item:
-    said = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
-    if spoken := [each for each in said if each.calls or (each.role != "system" and each.has_text)]:
-        return _Item(_unit(spoken), message)
-    roles = [each.role for each in said]
+def _parse_item(message: Any) -> _Item:
+    parsed = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
+    if spoken := [each for each in parsed if each.calls or (each.role != "system" and each.has_text)]:
+        return _Item(_to_unit(spoken), message)
+    roles = [each.role for each in parsed]
     return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
 
 
-def _unit(spoken: Sequence[ParsedMessage]) -> _Unit:
+def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
     ids = frozenset(call.id for call in calls) - {""}
-    named = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
+    called = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
-    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
+    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), called)
 
 
 def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
-    """By the ids of the calls. What is said again may have others, and has the same content at the same
-    place; what is new (``is_new``) has ids of its own."""
+    """Compare two messages by the ids of their calls. A repeated message may have other ids and has the same
+    content at the same position; a new one (``is_new``) has ids of its own."""
     if one.ids and other.ids and (is_new or not one.ids.isdisjoint(other.ids)):
         return not one.ids.isdisjoint(other.ids)
     return (one.role, one.calls) == (other.role, other.calls) and one.text == other.text
 
 
 class _ItemReader:
-    """Spans repeat what was said before: what the one before said in the same words is not read again."""
+    """Parses messages. Because spans repeat earlier messages, those that begin exactly like the previous list
+    are not parsed again."""
 
     def __init__(self) -> None:
         self._last: list[_Item] = []
@@ -190,7 +201,7 @@ class _ItemReader:
         last, same = self._last, 0
         while same < min(len(last), len(messages)) and last[same].message == messages[same]:
             same += 1
-        self._last = [*last[:same], *map(_item, messages[same:])]
+        self._last = [*last[:same], *map(_parse_item, messages[same:])]
         return self._last
 
     def units(self, span: Span, tree: SpanTree) -> list[_Unit]:
@@ -207,33 +218,37 @@ class _ItemReader:
 
 @dataclass(slots=True, eq=False)
 class _MessageNode:
-    """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
-    nothing, or the mark of one that no span holds. ``is_end``: a span's messages end with it; ``is_open``:
-    its answer is not recorded. ``gap``: what may be missing before it."""
+    """A message in the tree."""
 
     unit: _Unit
     message: Any
     parent: _MessageNode | None
     turn: int
-    follows: list[_MessageNode] = field(default_factory=list)
+    next_nodes: list[_MessageNode] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
+    """The results of its calls, and content that could not be placed."""
     silent: list[Any] = field(default_factory=list)
+    """An empty answer, or the mark of an answer that no span holds."""
     is_end: bool = False
+    """True if the messages of a span end with it."""
     is_open: bool = False
+    """True if its answer is not recorded."""
     gap: Unplaced | None = None
+    """A note about messages that may be missing before it."""
 
     def next(self, unit: _Unit, *, is_new: bool = False) -> _MessageNode | None:
-        """The message that says this after it: some write the calls of one answer as several messages."""
+        """Return the node after this one with the same message. Some spans write the calls of one answer as
+        several messages."""
         if unit.ids and unit.ids <= self.unit.ids:
             return self
         found = next(
-            (each for each in reversed(self.follows) if _is_same(each.unit, unit, is_new=is_new)), None
+            (each for each in reversed(self.next_nodes) if _is_same(each.unit, unit, is_new=is_new)), None
         )
         left = frozenset[str]()
         if found and not found.unit.ids.isdisjoint(unit.ids):
             left = unit.ids - found.unit.ids
         while left and found:
-            found = next((each for each in found.follows if not left.isdisjoint(each.unit.ids)), None)
+            found = next((each for each in found.next_nodes if not left.isdisjoint(each.unit.ids)), None)
             left = left - found.unit.ids if found else left
         return found
 
@@ -248,93 +263,100 @@ class _MessageNode:
         return not is_silent and bool(self.unit.calls or self.unit.role == "user")
 
     def leave_unanswered(self, before: Span) -> None:
-        """The agent was to say something more, and a span goes on without it."""
+        """Mark that the agent's answer here is missing, because a span continues without it."""
         if self.is_unanswered:
-            what = f"the answer before the span '{before.name[:40]}', which no span holds"
+            what = f"the answer before the span '{before.name[:40]}', which no span contains"
             self.silent = [mark_unplaced(Unplaced(what))]
 
 
 class _ConversationTree:
-    """``_starts``: where spans began that do not say what was said before; ``_last_in``: what was said last
-    in the spans that stand in one."""
+    """The tree of messages, built span by span.
+
+    ``_start_nodes`` are the nodes after which spans began that do not repeat the earlier messages.
+    ``_last_node_in`` is the last node of the spans within another."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
         self._reader = reader
         self._root = _MessageNode(_Unit("", "", frozenset(), ()), None, None, 0)
-        self._starts = [self._root]
+        self._start_nodes = [self._root]
         self._systems: list[Any] = []
-        self._last = self._root
+        self._last_node = self._root
         self._nodes: list[_MessageNode] = []
-        self._ends: dict[Span, _MessageNode] = {}
-        self._last_in: dict[Span, _MessageNode] = {}
-        self._before: Span | None = None
+        self._end_nodes: dict[Span, _MessageNode] = {}
+        self._last_node_in: dict[Span, _MessageNode] = {}
+        self._previous_span: Span | None = None
 
-    def hear(self, span: Span) -> None:
-        asked = self._reader.items(self._tree.contents_of(span).input_messages or ())
-        start, gap = self._start_of([each.unit for each in asked if each.unit], span)
-        self._hear(span, asked, start, gap)
+    def add(self, span: Span) -> None:
+        input_items = self._reader.items(self._tree.contents_of(span).input_messages or ())
+        start, gap = self._start_of([each.unit for each in input_items if each.unit], span)
+        self._add(span, input_items, start, gap)
 
-    def _hear(self, span: Span, asked: Sequence[_Item], start: _MessageNode, gap: Unplaced | None) -> None:
+    def _add(
+        self, span: Span, input_items: Sequence[_Item], start: _MessageNode, gap: Unplaced | None
+    ) -> None:
         first = len(self._nodes)
         read = self._tree.contents_of(span)
-        answered = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
+        output_items = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
             len(read.input_messages or ()) :
         ]
-        asked_last = self._follow(start, asked)
-        end = self._follow(asked_last, answered, is_new=True)
-        end.is_end, end.is_open = True, end.is_open or end is asked_last
+        last_input = self._append(start, input_items)
+        end = self._append(last_input, output_items, is_new=True)
+        end.is_end, end.is_open = True, end.is_open or end is last_input
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
-        self._last, self._before = end, span
-        self._ends[span] = end
-        self._last_in.update(dict.fromkeys(self._tree.ancestors(span), end))
+        self._last_node, self._previous_span = end, span
+        self._end_nodes[span] = end
+        self._last_node_in.update(dict.fromkeys(self._tree.ancestors(span), end))
 
     def take_over(self, span: Span) -> bool:
-        """Whether another agent answers after all that was said, which its input puts in other words: the
-        outermost agent asked for a tool and said nothing more."""
-        is_open = bool(self._last.unit.calls) and not self._last.follows
-        goes_on = is_open and self._before is not None and self._before.is_before(span)
+        """Check whether another agent answers after all messages so far, which its input rephrases: the
+        outermost agent called a tool and did not go on. If so, add its span."""
+        is_open = bool(self._last_node.unit.calls) and not self._last_node.next_nodes
+        goes_on = is_open and self._previous_span is not None and self._previous_span.is_before(span)
         if goes_on:
-            self._hear(span, (), self._last, _missing(span))
+            self._add(span, (), self._last_node, _maybe_missing(span))
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
-        """Whether another agent goes on with all that was said."""
+        """Check whether another agent goes on after all messages so far. If so, add its span."""
         units = [
             each.unit
             for each in self._reader.items(self._tree.contents_of(span).input_messages or ())
             if each.unit
         ]
-        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
+        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last_node
         if goes_on:
-            self.hear(span)
+            self.add(span)
         return goes_on
 
     def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_MessageNode, Unplaced | None]:
-        """Where the messages of a span begin, and what may be missing before them."""
+        """Return the node where the messages of a span begin, and a note about what may be missing before
+        them."""
         if not self._nodes:
             return self._root, None
         if not units:
-            return self._last, None
-        start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
+            return self._last_node, None
+        start = max(reversed(self._start_nodes), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
-        if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
-            return start, None if self._goes_on(node, units[known:], span) else _missing(span)
-        for each in _path_to(self._last):
-            if self._reach(each, units)[0] is self._last:
-                return each, _missing(span)  # only the end of what was said is repeated
-        self._starts.append(self._last)
-        self._last.leave_unanswered(span)
-        return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
+        if known and not (
+            self._is_invoked_again(span) and len(self._start_nodes) > 1 and self._is_next(span)
+        ):
+            return start, None if self._is_continuous(node, units[known:], span) else _maybe_missing(span)
+        for each in _path_to(self._last_node):
+            if self._reach(each, units)[0] is self._last_node:
+                return each, _maybe_missing(span)  # only the last messages are repeated
+        self._start_nodes.append(self._last_node)
+        self._last_node.leave_unanswered(span)
+        return self._last_node, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
 
-    def _goes_on(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
-        """Whether nothing is missing between the last known message and those that are ``left`` of a span."""
+    def _is_continuous(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
+        """Check that nothing is missing between the last known message and the ``left`` ones of a span."""
         if not left:
-            return not self._is_asked_again(span)
+            return not self._is_invoked_again(span)
         return node.is_open or (node.is_end and all(each.role == "user" for each in left))
 
     def _reach(self, node: _MessageNode, units: Sequence[_Unit]) -> tuple[_MessageNode, int]:
-        """How far messages are known from here: the last of them, and how many."""
+        """Follow the known messages from a node. Return the last of them and their number."""
         for known, unit in enumerate(units):
             found = node.next(unit)
             if found is None:
@@ -342,8 +364,8 @@ class _ConversationTree:
             node = found
         return node, len(units)
 
-    def _follow(self, node: _MessageNode, items: Sequence[_Item], *, is_new: bool = False) -> _MessageNode:
-        self._instruct(items)
+    def _append(self, node: _MessageNode, items: Sequence[_Item], *, is_new: bool = False) -> _MessageNode:
+        self._add_instructions(items)
         between: list[_Item] = []
         for item in items:
             if item.unit is None:
@@ -354,26 +376,27 @@ class _ConversationTree:
             found = node.next(item.unit, is_new=is_new)
             if found is None:
                 found = _MessageNode(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
-                node.follows.append(found)
+                node.next_nodes.append(found)
                 self._nodes.append(found)
             node = found
         node.attach(between)
         return node
 
-    def _instruct(self, items: Iterable[_Item]) -> None:
-        """Models are given their instructions with each question; they are said once, before all else."""
+    def _add_instructions(self, items: Iterable[_Item]) -> None:
+        """Add the instructions, which models get with every request, once before everything else."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
-    def _is_asked_again(self, span: Span) -> bool:
-        """Whether an agent is invoked once more with what is known: users may say the same twice."""
-        before, tree = self._before, self._tree
+    def _is_invoked_again(self, span: Span) -> bool:
+        """Check whether an agent is invoked again with known messages, because users may write the same
+        twice."""
+        before, tree = self._previous_span, self._tree
         if before is None or tree.agent(before) != tree.agent(span):
             return False
         return before.trace != span.trace or tree.invocation(before) is not tree.invocation(span)
 
     def _is_next(self, span: Span) -> bool:
-        """Whether it is known to be the turn after what was said."""
-        before, tree = self._before, self._tree
+        """Check whether a span is known to be the next turn."""
+        before, tree = self._previous_span, self._tree
         if before is None or not tree.conversation(span) or not before.is_before(span):
             return False
         invocation = tree.invocation(span)
@@ -389,14 +412,14 @@ class _ConversationTree:
     def put_in_turns(self) -> None:
         self._nodes.sort(key=lambda node: node.turn)
 
-    def hear_again(self, span: Span) -> None:
-        """What a span around others says: known, or one more message at its place."""
-        last = self._last_in.get(span, self._root)
-        asked, items = self._items_again(span)
-        self._instruct(items)
-        at = self._begin_of([each.unit for each in items if each.unit], last)
+    def add_outer(self, span: Span) -> None:
+        """Add a span around others: each of its messages is known or is inserted at its position."""
+        last = self._last_node_in.get(span, self._root)
+        input_count, items = self._outer_items(span)
+        self._add_instructions(items)
+        at = self._start_of_outer([each.unit for each in items if each.unit], last)
         if self._tree.contents_of(span).is_agent_io and not last.is_unanswered:
-            items = items[:asked]
+            items = items[:input_count]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         node, known = self._root, list[_MessageNode]()
         for number, item in enumerate(items):
@@ -406,44 +429,46 @@ class _ConversationTree:
             if place is not None:
                 known.append(self._nodes[place])
             elif item.unit.ids and item.unit.ids <= ids:
-                continue  # one of several messages that are one answer
+                continue  # a part of an answer that was written as several messages
             else:
                 is_end = number == len(items) - 1 and not item.unit.calls
-                place = at if number < asked else self._place_of_answer(at, last, is_end=is_end)
+                place = at if number < input_count else self._place_of_answer(at, last, is_end=is_end)
                 self._nodes.insert(place, _MessageNode(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
-        self._ends[span] = node
+        self._end_nodes[span] = node
         self._close_gaps(known)
 
-    def _items_again(self, span: Span) -> tuple[int, list[_Item]]:
-        """How many messages a span around others was asked with, and these with its answers."""
+    def _outer_items(self, span: Span) -> tuple[int, list[_Item]]:
+        """Return the number of input messages of a span around others, and its input and output."""
         read = self._tree.contents_of(span)
-        asked, answered = (
+        input_messages, output_messages = (
             read.input_messages or [],
             [] if span.raw.get(WHOLE_REQUEST) == "object" else read.output_messages,
         )
-        return len(asked), self._reader.items([*asked, *answered])
+        return len(input_messages), self._reader.items([*input_messages, *output_messages])
 
     def _close_gaps(self, known: Sequence[_MessageNode]) -> None:
-        """Nothing is missing where one span says all that users said."""
+        """Remove the notes about gaps if one span holds all messages of the users."""
         if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
                 each.gap = None
 
     def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
-        """Where what is said stands from a place on. ``ids``: of all calls that are known: others are new."""
+        """Return the position of a known message from ``at`` on. ``ids`` are those of all known calls; a
+        message with other ids is new."""
         left = range(at, len(self._nodes)) if unit.ids <= ids else ()
         return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
 
     def _place_of_answer(self, at: int, last: _MessageNode, *, is_end: bool) -> int:
-        """Where an answer belongs that no other span holds. ``last``: what the spans within said last."""
+        """Return the position of an answer that no other span holds. ``last`` is the last message of the
+        spans within."""
         if last in self._nodes:
             return max(at, self._nodes.index(last) + 1)
         return self._end_of_turn(at) if is_end else at
 
-    def _begin_of(self, units: Sequence[_Unit], last: _MessageNode) -> int:
-        """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
-        may say the same in several turns."""
+    def _start_of_outer(self, units: Sequence[_Unit], last: _MessageNode) -> int:
+        """Return the position where the messages of a span around others begin, whose last message is
+        ``last``, because users may write the same in several turns."""
         if last not in self._nodes or [each.role for each in units].count("user") != 1:
             return 0
         at = self._nodes.index(last)
@@ -452,7 +477,7 @@ class _ConversationTree:
         return at if _is_same(self._nodes[at].unit, units[0]) else 0
 
     def _end_of_turn(self, at: int) -> int:
-        """The place before the next message of a user."""
+        """Return the position of the next user message, or the end."""
         left = range(at, len(self._nodes))
         return next((n for n in left if self._nodes[n].unit.role == "user"), len(self._nodes))
 
@@ -468,11 +493,11 @@ class _ConversationTree:
     def turns(self) -> dict[Span, int]:
         users = accumulate(node.unit.role == "user" for node in self._nodes)
         at = dict(zip(self._nodes, users, strict=True))
-        return {span: at.get(node, 0) for span, node in self._ends.items()}
+        return {span: at.get(node, 0) for span, node in self._end_nodes.items()}
 
 
 def _path_to(node: _MessageNode) -> list[_MessageNode]:
-    """The messages before it, from the first on."""
+    """Return the nodes before ``node``, from the first on."""
     path = []
     while node.parent:
         node = node.parent
@@ -480,11 +505,11 @@ def _path_to(node: _MessageNode) -> list[_MessageNode]:
     return path[::-1]
 
 
-_BY_AN_ID = " (gen_ai.conversation.id would join them)"
+_CONVERSATION_ID_HINT = " (gen_ai.conversation.id would join them)"
 
 
-def _missing(span: Span, hint: str = "") -> Unplaced:
+def _maybe_missing(span: Span, hint: str = "") -> Unplaced:
     name = span.name[:40]
     return Unplaced(
-        f"what may have been said before the span '{name}', whose input does not go on from it{hint}"
+        f"messages that may be missing before the span '{name}', whose input does not continue them{hint}"
     )

@@ -1,4 +1,4 @@
-"""The spans of a trace as a tree: which stands in which, and which are of models, tools, agents. Pure."""
+"""Arranges the spans of a trace as a tree and finds those of models, tools and agents. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _INVOKES = "invoke_agent "
 
 
 class SpanTree:
-    """Spans, each once by its id, in the order of time (where one has none: as they came); what a span holds
-    is read once."""
+    """Spans, each id once, in chronological order (in the given order if one has no time). The content of
+    each span is parsed once."""
 
     def __init__(self, raw: Sequence[RawSpan]) -> None:
         spans = map(Span, raw)
@@ -34,20 +34,20 @@ class SpanTree:
         self.ordered = [*self._by_id.values()]
         if all(span.start is not None for span in self.ordered):
             self.ordered.sort(key=lambda span: span.start or 0)
-        self._read: dict[Span, SpanContents] = {}
-        self._meanwhile: dict[Span, bool] = {}
+        self._contents: dict[Span, SpanContents] = {}
+        self._is_nested_by_time: dict[Span, bool] = {}
         self._agents = [span for span in self.ordered if is_agent(span.kind)]
         self._conversations: dict[str, set[str]] = {}
         for span in self.ordered:
             self._conversations.setdefault(span.trace, set()).update(conversations_in(span.attributes))
 
     def contents_of(self, span: Span) -> SpanContents:
-        if span not in self._read:
-            self._read[span] = contents_of(span)
-        return self._read[span]
+        if span not in self._contents:
+            self._contents[span] = contents_of(span)
+        return self._contents[span]
 
     def ancestors(self, span: Span) -> Iterator[Span]:
-        """The spans that it stands in, the innermost first."""
+        """Yield the spans around a span, innermost first."""
         trace, seen = span.trace, {span.id}
         while (parent := span.parent) and parent not in seen and (trace, parent) in self._by_id:
             seen.add(parent)
@@ -55,12 +55,12 @@ class SpanTree:
             yield span
 
     def self_and_ancestors(self, span: Span) -> Iterator[Span]:
-        """The span itself, and those that it stands in."""
+        """Yield the span and the spans around it, innermost first."""
         yield span
         yield from self.ancestors(span)
 
     def nested_spans(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
-        """Those of these spans that others of them stand in, with these others."""
+        """Return those of the spans that contain others of them, with these others."""
         found: dict[Span, list[Span]] = {}
         members = set(spans)
         for span in spans:
@@ -69,15 +69,15 @@ class SpanTree:
         return found
 
     def is_within_tool(self, span: Span, name: str) -> bool:
-        """Whether it is how a call of the same tool was carried out."""
+        """Check whether a span is within another call of the same tool, which it carries out."""
         return any(each.tool == name for each in self.ancestors(span))
 
     def models(self) -> list[Span]:
-        """The innermost spans of models."""
+        """Return the innermost spans of models."""
         return self._innermost([span for span in self.ordered if self._is_model(span)])
 
     def answers(self) -> list[Span]:
-        """The innermost spans that hold an answer."""
+        """Return the innermost spans that hold an answer."""
         return self._innermost([span for span in self.ordered if self.contents_of(span).output_messages])
 
     def _innermost(self, spans: Sequence[Span]) -> list[Span]:
@@ -85,8 +85,8 @@ class SpanTree:
         return [span for span in spans if span not in outer]
 
     def holds_messages(self, span: Span) -> bool:
-        read = self.contents_of(span)
-        return bool(read.input_messages or read.output_messages) and not span.tool
+        contents = self.contents_of(span)
+        return bool(contents.input_messages or contents.output_messages) and not span.tool
 
     def _is_model(self, span: Span) -> bool:
         if span.kind:
@@ -94,78 +94,82 @@ class SpanTree:
         return bool(self.contents_of(span).output_messages) or span.first_attribute(INPUT_TOKENS) is not None
 
     def unplaced(self) -> Iterator[tuple[Span, Unplaced]]:
-        """The spans that nobody knows, those that others name and are not there, and the answers of models
-        that asked for tools and are not recorded where no span of a tool is either."""
+        """Yield spans of unknown kind, absent spans that others refer to, and model answers that requested
+        tools but are not recorded, if no span of a tool is recorded either."""
         outermost = self._outermost()
         runs_tools = any(span.tool for span in self.ordered)
-        around = {(span.trace, span.parent) for span in self.ordered}
+        parents = {(span.trace, span.parent) for span in self.ordered}
         for span in self.ordered:
-            yield from ((span, Unplaced(what)) for what in self._unseen(span, around))
-            read = self.contents_of(span)
-            is_known = span is outermost or read.input_messages is not None or bool(read.output_messages)
+            yield from ((span, Unplaced(what)) for what in self._unseen(span, parents))
+            contents = self.contents_of(span)
+            is_known = (
+                span is outermost or contents.input_messages is not None or bool(contents.output_messages)
+            )
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
                 yield span, found
-            elif not runs_tools and not read.output_messages and asks_for_tools(span.attributes):
-                what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not hold"
+            elif not runs_tools and not contents.output_messages and asks_for_tools(span.attributes):
+                what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not contain"
                 yield span, Unplaced(what)
 
-    def _unseen(self, span: Span, around: Collection[tuple[str, str]]) -> Iterator[str]:
-        """What a step of another library names and is not there. ``around``: spans that others are in."""
+    def _unseen(self, span: Span, parents: Collection[tuple[str, str]]) -> Iterator[str]:
+        """Yield the absent steps that a step of another library refers to. ``around`` are the spans that
+        contain others."""
         for unseen in span.raw.get(UNSEEN) or ():
             ids = unseen["unless"]
-            seen = around if ids is None else self._by_id
+            seen = parents if ids is None else self._by_id
             if not all((span.trace, each) in seen for each in ([span.id] if ids is None else ids)):
                 yield unseen["what"]
 
     def _outermost(self) -> Span | None:
-        """The span that all others are in; ``None``: there is none."""
+        """Return the span around all others; ``None`` if there is none."""
         tops = [span for span in self.ordered if next(self.ancestors(span), None) is None]
         return tops[0] if len(tops) == 1 and len(self.ordered) > 1 else None
 
     def agent(self, span: Span) -> str:
-        """The agent that a span belongs to: the innermost that is named."""
+        """Return the innermost named agent that a span belongs to; empty if there is none."""
         return next(filter(None, map(self._own_agent, self.self_and_ancestors(span))), "")
 
     def _own_agent(self, span: Span) -> str:
-        named = span.first_attribute(_AGENTS)
-        if isinstance(named, str) and named:
-            return named
+        name = span.first_attribute(_AGENTS)
+        if isinstance(name, str) and name:
+            return name
         return span.name.removeprefix(_INVOKES) if is_agent(span.kind) else ""
 
     def invocation(self, span: Span) -> Span | None:
-        """The span of the agent that it is of, which may be itself."""
+        """Return the agent span that a span belongs to, which may be itself; ``None`` if there is none."""
         return next((each for each in self.self_and_ancestors(span) if is_agent(each.kind)), None)
 
     def depth(self, span: Span) -> tuple[int, int]:
-        """How many tools, guardrails and the like, and how many other agents it is carried out for."""
+        """Return how many tools, guardrails and the like, and how many other agents a span works for."""
         names = [*filter(None, map(self._own_agent, self.self_and_ancestors(span)))]
         others = sum(one != other for one, other in pairwise(names))
-        if (own := self.invocation(span)) and self._is_asked_meanwhile(own):
+        if (invocation := self.invocation(span)) and self._ran_within_another_agent(invocation):
             others += 1
         steps = sum(is_auxiliary(each.kind) for each in self.self_and_ancestors(span))
         return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
-    def _is_asked_meanwhile(self, own: Span) -> bool:
-        """Whether another agent's run went on around it, although it does not stand in that."""
-        if own not in self._meanwhile:
-            above, name = {*self.ancestors(own)}, self._own_agent(own)
-            self._meanwhile[own] = any(
-                own.is_during(each) and each not in above and self._own_agent(each) != name
+    def _ran_within_another_agent(self, invocation: Span) -> bool:
+        """Check whether another agent was running at the time, although its span is not an ancestor."""
+        if invocation not in self._is_nested_by_time:
+            above, name = {*self.ancestors(invocation)}, self._own_agent(invocation)
+            self._is_nested_by_time[invocation] = any(
+                invocation.is_during(each) and each not in above and self._own_agent(each) != name
                 for each in self._agents
-                if each.trace == own.trace
+                if each.trace == invocation.trace
             )
-        return self._meanwhile[own]
+        return self._is_nested_by_time[invocation]
 
     def conversation(self, span: Span) -> str:
-        """The id of the conversation that a span belongs to; empty: none, or its trace has several."""
+        """Return the id of the conversation that a span belongs to; empty if there is none or its trace has
+        several."""
         found = (each.first_attribute(_CONVERSATIONS) for each in self.self_and_ancestors(span))
-        if own := next((text for text in found if isinstance(text, str) and text), ""):
-            return own
+        if identity := next((text for text in found if isinstance(text, str) and text), ""):
+            return identity
         of_trace = self._conversations[span.trace]
         return next(iter(of_trace)) if len(of_trace) == 1 else ""
 
 
 def conversations_in(attributes: Mapping[str, Any]) -> set[str]:
-    """The ids of conversations that the attributes of a span give."""
+    """Return the ids of conversations in the attributes of a span."""
     values = map(attributes.get, _CONVERSATIONS)
     return {value for value in values if isinstance(value, str) and value}

@@ -1,4 +1,4 @@
-"""The turn of its conversation that a span of a trace is of: by the spans that it stands in, else by time."""
+"""Assigns spans to the turns of their conversation: by the spans around them, or else by time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from agenteval.importers.spans import Span
 
 
 class SpanTurns:
-    """Turns are counted by the messages of users before and in them. ``known``: the turn of each span that
-    holds messages; ``last``: the last turn of the conversation, which is what a trace is of
-    whose spans say nothing else."""
+    """The turns of the spans of a conversation, counted by the user messages up to and in them.
+
+    ``known`` is the turn of each span that holds messages. ``last`` is the last turn of the conversation,
+    which is used if no span holds messages."""
 
     def __init__(self, tree: SpanTree, known: Mapping[Span, int], last: int) -> None:
         self._tree = tree
@@ -24,7 +25,7 @@ class SpanTurns:
                 for each in tree.self_and_ancestors(span):
                     self._within.setdefault(each, set()).add(turn)
         self._all = set(known.values()) or {last}
-        # A span around those of several turns began with the first, and shows the last.
+        # A span around those of several turns started with the first turn and shows the last.
         self._inner = [span for span in tree.ordered if span in known and len(self._within[span]) == 1]
         self._known = known
 
@@ -33,14 +34,14 @@ class SpanTurns:
         return min(self._all)
 
     def turns_of(self, span: Span) -> list[int]:
-        """The turns that a span may be of, in order: mostly one."""
+        """Return the turns that a span may belong to, in order: usually one."""
         if within := self._within.get(span):
             return sorted(within)
-        around = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
-        if around and len(around) == 1:
-            return [*around]
-        own = self._of_trace.get(span.trace, self._all)
-        return [*own] if len(own) == 1 else self._by_time(span, own)
+        outer = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
+        if outer and len(outer) == 1:
+            return [*outer]
+        turns = self._of_trace.get(span.trace, self._all)
+        return [*turns] if len(turns) == 1 else self._by_time(span, turns)
 
     def _by_time(self, span: Span, turns: set[int]) -> list[int]:
         inner = [each for each in self._inner if self._known[each] in turns]

@@ -1,8 +1,7 @@
-"""One span of a trace, in whatever words its tracer writes it. Pure.
+"""Reads one span of a trace, whichever tracer wrote it. Pure.
 
-Exports differ in how they name ids and times, in how they write a value, and in where they keep events: all
-of that is read here, once. What a model was asked and answered in a span: ``span_contents``.
-"""
+Exports differ in the names of ids and times, in the form of values, and in where they keep events; only this
+module knows these forms. For the messages of a span see ``span_contents``."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ ROLES_OF_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool", CHOICE: "assistant",
 }  # fmt: skip
-"""Events that are messages, as OpenTelemetry had them before, and who speaks in them."""
+"""Events that are messages (an older convention of OpenTelemetry), with their roles."""
 EVENTS = "events"
 _NAME = "event.name"
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
@@ -27,14 +26,14 @@ _ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 _IDS = ("span_id", "spanId")
-_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
-_AROUND = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
+_SPAN_KEYS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+_CONTEXT_KEYS = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
 RawSpan: TypeAlias = Mapping[str, Any]
 
 
 def is_span(value: Any) -> bool:
-    """Whether a value is one span. OpenTelemetry leaves attributes out where there are none."""
-    if not isinstance(value, dict) or value.keys().isdisjoint(_OF_SPANS):
+    """Check whether a value is a span. OpenTelemetry omits ``attributes`` if there are none."""
+    if not isinstance(value, dict) or value.keys().isdisjoint(_SPAN_KEYS):
         return False
     if "attributes" not in value:
         return not any(value.keys().isdisjoint(keys) for keys in (_STARTS, _TRACES, _IDS, ("name",)))
@@ -50,29 +49,34 @@ def id_of(span: RawSpan) -> str:
 
 
 def parent_of(span: RawSpan) -> str:
-    """The id of the span that it stands in; empty: it names none."""
+    """Return the id of the span around a span; empty if it names none."""
     return str(object_at(span, "parent").get("span_id") or first_nonempty(_PARENTS, span) or "")
 
 
 class Span:
-    """A span, read once. ``start``, ``end``: in nanoseconds, or as the trace counts; ``None``: not known.
-    ``events``: the name and the fields of each. ``own``: the attributes of the span itself."""
+    """A span, parsed once.
+
+    ``start`` and ``end`` are in nanoseconds or in the unit of the trace; ``None`` if unknown. ``events`` are
+    pairs of name and fields. ``own`` are the attributes of the span without those of its events."""
 
     def __init__(self, raw: RawSpan) -> None:
         self.raw = raw
         self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
         self.name = str(raw.get("name") or "")
-        self.start, self.end = _moment(first_nonempty(_STARTS, raw)), _moment(first_nonempty(_ENDS, raw))
+        self.start, self.end = (
+            _parse_time(first_nonempty(_STARTS, raw)),
+            _parse_time(first_nonempty(_ENDS, raw)),
+        )
         self.own = dict(_pairs(raw.get("attributes")))
         self.events = [*_events_of(raw, self.own)]
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Those of the span and of its events: messages may be kept in either."""
+        """The attributes of the span and of its events, because messages may be kept in either."""
         found = dict(self.own)
         for name, fields in self.events:
             for key, value in fields.items():
-                if not is_message_event(name) or key == "finish_reason":  # all else is read as a message
+                if not is_message_event(name) or key == "finish_reason":  # the rest is read as a message
                     found.setdefault(key, value)
         return found
 
@@ -82,12 +86,12 @@ class Span:
 
     @cached_property
     def tool(self) -> str:
-        """The tool that it is a call of; empty: it is of something else."""
+        """The tool that the span is a call of; empty if it is something else."""
         return tool_in(self.name, self.attributes)
 
     @cached_property
     def error(self) -> str:
-        """Why it ended, if it failed."""
+        """Why the span failed; empty if it did not."""
         status = self.raw.get("status")
         fields = status if isinstance(status, dict) else {"code": self.raw.get("status_code", status)}
         code = str(fields.get("status_code", fields.get("code", "")))
@@ -98,29 +102,29 @@ class Span:
         return " ".join(str(reason).split())[:200]
 
     def first_attribute(self, names: tuple[str, ...]) -> Any:
-        """The first of these attributes that it has."""
+        """Return the first of these attributes that is present."""
         return first_present(names, self.attributes)
 
     def attributes_around(self) -> Iterator[dict[str, Any]]:
-        """Those of what it is of: a service, a library. One may be of several."""
-        for value in (self.raw.get(key) for key in _AROUND):
+        """Yield the attributes of its resources and scopes (service, library); it may have several."""
+        for value in (self.raw.get(key) for key in _CONTEXT_KEYS):
             for each in objects_of(value if isinstance(value, list) else [value]):
                 yield dict(_pairs(each.get("attributes")))
 
     def is_before(self, other: Span) -> bool:
-        """Whether it is known to have ended before another one began."""
+        """Check whether the span is known to have ended before another began."""
         if other.start is None or self.start is None:
             return False
         return self.start < other.start and (self.end is None or self.end <= other.start)
 
     def is_during(self, other: Span) -> bool:
-        """Whether it is known to have begun and ended while another one went on."""
+        """Check whether the span is known to have begun and ended while another was running."""
         if None in (other.start, self.start, self.end, other.end):
             return False
         return other.start < self.start and self.end < other.end  # type: ignore[operator]
 
 
-def _moment(value: Any) -> float | None:
+def _parse_time(value: Any) -> float | None:
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -132,10 +136,10 @@ def _moment(value: Any) -> float | None:
 
 
 def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The attributes of each event, and the body that records of a log have. Some libraries keep the events
-    in an attribute, each with its name among its own."""
+    """Yield the name and attributes of each event, with the body that log records have. Some libraries keep
+    the events in an attribute, with the name among the attributes of each."""
     for event in (event for key in EVENT_LISTS for event in objects_of(span.get(key))):
-        body = {"body": _value(event["body"])} if event.get("body") else {}
+        body = {"body": _parse_value(event["body"])} if event.get("body") else {}
         yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
     for event in objects_of(read_json(attributes.get(EVENTS))):
         if isinstance(event.get(_NAME), str):
@@ -146,25 +150,25 @@ def is_message_event(name: str) -> bool:
     return name in ROLES_OF_EVENTS
 
 
-def _pairs(given: Any) -> list[tuple[str, Any]]:
-    if isinstance(given, dict):
-        return list(given.items())
-    listed = given if isinstance(given, list) else []
-    return [(str(each["key"]), _value(each.get("value"))) for each in listed if _has_key(each)]
+def _pairs(attributes: Any) -> list[tuple[str, Any]]:
+    if isinstance(attributes, dict):
+        return list(attributes.items())
+    listed = attributes if isinstance(attributes, list) else []
+    return [(str(each["key"]), _parse_value(each.get("value"))) for each in listed if _has_key(each)]
 
 
 def _has_key(value: Any) -> bool:
     return isinstance(value, dict) and "key" in value
 
 
-def _value(given: Any) -> Any:
-    """A value as OpenTelemetry's JSON has it: ``{"stringValue": …}``."""
-    if not isinstance(given, dict) or len(given) != 1:
-        return given
-    ((kind, value),) = given.items()
+def _parse_value(written: Any) -> Any:
+    """Parse a value in OpenTelemetry's JSON: ``{"stringValue": …}``."""
+    if not isinstance(written, dict) or len(written) != 1:
+        return written
+    ((kind, value),) = written.items()
     inner = value.get("values") if isinstance(value, dict) else None
     if kind == "arrayValue":
-        return [_value(each) for each in inner or ()]
+        return [_parse_value(each) for each in inner or ()]
     if kind == "kvlistValue":
         return dict(_pairs(inner))
-    return value if kind.endswith("Value") else given
+    return value if kind.endswith("Value") else written

@@ -1,9 +1,8 @@
-"""The steps of a trace, as tracers write them that are not OpenTelemetry's, as spans. Pure.
+"""Converts the steps of tracers other than OpenTelemetry to spans. Pure.
 
-A run of LangSmith and an observation of Langfuse are spans in other words: here they get those of
-OpenTelemetry, so that one reader (``agenteval.importers.traces``) answers for all of them which steps are one
-conversation, which calls were made, and what was not seen.
-"""
+Runs of LangSmith and observations of Langfuse are spans under other names. They get OpenTelemetry's names
+here, so that one reader (``agenteval.importers.traces``) decides for all of them which steps form a
+conversation, which calls were made, and what was not seen."""
 
 from __future__ import annotations
 
@@ -32,42 +31,46 @@ from agenteval.messages.truncated_json import is_truncated_json, is_truncated_me
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORIES = ("chat_history", "history")
-"""Where a chain is given what was said before its question."""
+"""Keys under which a chain gets the messages before its question."""
 _GENERATIONS = "generations"
 _SYSTEM_ROLES = ("system", "developer")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions")
-_GIVEN = {"args", "kwargs"}
-"""What a traced function was given."""
+_FUNCTION_INPUTS = {"args", "kwargs"}
+"""The keys of a traced function's arguments."""
 
 
 class TracerStep(NamedTuple):
-    """``kind``: a word of ``span_kinds`` under the attribute ``kind_attribute``. ``asked``: ``None`` where it
-    is not recorded. ``unread``: what of it may hold calls, under the names that attributes have. ``unseen``:
-    see ``missing``; ``whole``: see ``WHOLE``."""
+    """A step of another tracer."""
 
     trace: str
     id: str
     parent: str
     name: str
     kind: str
+    """A kind that ``span_kinds`` knows under the attribute ``kind_attribute``."""
     kind_attribute: str
     start: Any
     end: Any
     error: str = ""
     session: str = ""
     input_messages: list[Any] | None = None
+    """The input; ``None`` if it is not recorded."""
     output_messages: Sequence[Any] = ()
     request: Mapping[str, Any] = {}
     call: Mapping[str, Any] = {}
     unread: Mapping[str, Any] = {}
+    """Content that may hold calls, by attribute name."""
     events: Sequence[Any] = ()
     unseen: Sequence[Mapping[str, Any]] = ()
+    """See ``unseen_steps``."""
     whole_request: str = ""
+    """See ``WHOLE_REQUEST``."""
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
-    """What was not seen, unless all of these steps are in the trace; ``None``: unless any is within it."""
+    """Describe steps that are absent, unless all of ``steps`` are in the trace; ``None`` means unless any
+    step is within this one."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
 
@@ -105,102 +108,110 @@ def to_span(step: TracerStep) -> dict[str, Any]:
 
 
 class StepMessages(NamedTuple):
-    """``asked``: ``None`` where nobody can say what of the input was. ``is_known``: the answer is one, and no
-    object that may be anything. ``whole``: see ``WHOLE``; empty for what does not say what a user asked."""
+    """The input and output of a step."""
 
     input_messages: list[Any] | None
+    """The input; ``None`` if it could not be determined."""
     output_messages: list[Any]
     is_known: bool
+    """True if the output is an answer rather than an object that may be anything."""
 
     @property
     def whole_request(self) -> str:
+        """The value for ``WHOLE_REQUEST``; empty if input or output are missing."""
         return ("said" if self.is_known else "object") if self.input_messages and self.output_messages else ""
 
     def for_model(self) -> StepMessages:
-        """Without an answer that may be anything."""
+        """Drop an answer that may be anything."""
         return self if self.is_known else self._replace(output_messages=[])
 
     def for_request(self) -> StepMessages:
-        """As far as it is a user's: of an answer alone nobody knows to whom it was given."""
+        """Drop the messages if there is no input, because it is then unknown to whom the answer was given."""
         return self if self.input_messages else StepMessages(None, [], True)
 
 
-def parse_step_messages(given: Any, back: Any) -> StepMessages:
-    """What a step was asked and answered."""
-    given, back = read_json(given), read_json(back)
-    asked = _messages(_asked(given), role="user")
+def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
+    """Return the input and output of a step as messages."""
+    inputs, outputs = read_json(inputs), read_json(outputs)
+    asked = _parse_messages(_find_input(inputs), role="user")
     known = asked or []
-    if not back:
+    if not outputs:
         return StepMessages(asked, [], True)
-    if is_truncated_json(back):
-        return StepMessages(asked, [make_truncated_message("output", back)], True)
-    listed = _messages(_listed(back))
+    if is_truncated_json(outputs):
+        return StepMessages(asked, [make_truncated_message("output", outputs)], True)
+    listed = _parse_messages(_find_output(outputs))
     if listed is not None:
-        at = _place_of(known[-1:], listed)
-        if at is not None:  # the state of a graph begins with what was said before
+        at = _place_after(known[-1:], listed)
+        if at is not None:  # the state of a graph begins with the earlier messages
             instructions = [
                 each for each in known if each.get("role") in _SYSTEM_ROLES and each not in listed
             ]
             return StepMessages([*instructions, *listed[:at]], listed[at:], True)
     is_answered = bool(known) and is_agent_message(known[-1])
     try:
-        reply = parse_response(known, listed) if listed else parse_answer(known, back)
+        reply = parse_response(known, listed) if listed else parse_answer(known, outputs)
     except AuthorError:
         return StepMessages(asked, [], False)
     is_known = reply.is_known or is_answered
     return StepMessages(
-        asked, _messages(reply.messages) or [], is_known and not _is_object(reply.messages, back)
+        asked, _parse_messages(reply.messages) or [], is_known and not _is_object(reply.messages, outputs)
     )
 
 
-def _is_object(messages: Sequence[Any], back: Any) -> bool:
-    """Whether an answer is but the JSON of an object."""
+def _is_object(messages: Sequence[Any], output: Any) -> bool:
+    """Check whether an answer is only the JSON of an object."""
     texts = (first_text(object_of(each), "content") for each in messages)
-    return not isinstance(back, str) and any(read_json(text) == back for text in texts)
+    return not isinstance(output, str) and any(read_json(text) == output for text in texts)
 
 
-def _place_of(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
-    """Where a list goes on after the message that was said last."""
+def _place_after(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
+    """Return the index at which a list goes on after the last message; ``None`` if the list does not contain
+    it."""
     for message in last:
-        said = (message.get("role"), message.get("content"))
+        role_and_content = (message.get("role"), message.get("content"))
         for at in range(len(listed), 0, -1):
-            if (listed[at - 1].get("role"), listed[at - 1].get("content")) == said and message.get("content"):
+            if (
+                listed[at - 1].get("role"),
+                listed[at - 1].get("content"),
+            ) == role_and_content and message.get("content"):
                 return at
     return None
 
 
-def _asked(given: Any) -> Any:
-    if is_truncated_json(given):
-        return [make_truncated_message("input", given)]
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}] if given.strip() else None
-    if not isinstance(given, dict):
-        return given
-    if given.keys() == _GIVEN and all(isinstance(given[key], list | dict) for key in _GIVEN):
-        args, named = given["args"], given["kwargs"]
-        return _asked(args[0] if len(args) == 1 and not named else named)
-    return [given] if "role" in given else _asked_in_fields(given)
+def _find_input(inputs: Any) -> Any:
+    if is_truncated_json(inputs):
+        return [make_truncated_message("input", inputs)]
+    if isinstance(inputs, str):
+        return [{"role": "user", "content": inputs}] if inputs.strip() else None
+    if not isinstance(inputs, dict):
+        return inputs
+    if inputs.keys() == _FUNCTION_INPUTS and all(
+        isinstance(inputs[key], list | dict) for key in _FUNCTION_INPUTS
+    ):
+        args, named = inputs["args"], inputs["kwargs"]
+        return _find_input(args[0] if len(args) == 1 and not named else named)
+    return [inputs] if "role" in inputs else _find_input_in_fields(inputs)
 
 
-def _asked_in_fields(given: Mapping[str, Any]) -> Any:
-    question = parse_question({key: value for key, value in given.items() if key not in _HISTORIES})
-    if question is not None and any(isinstance(given.get(key), list) for key in _HISTORIES):
-        return [*list_at(given, *_HISTORIES), *question]
-    prompts = list_at(given, "prompts")
-    return prompts if len(prompts) == 1 else request_messages(given) or question
+def _find_input_in_fields(inputs: Mapping[str, Any]) -> Any:
+    question = parse_question({key: value for key, value in inputs.items() if key not in _HISTORIES})
+    if question is not None and any(isinstance(inputs.get(key), list) for key in _HISTORIES):
+        return [*list_at(inputs, *_HISTORIES), *question]
+    prompts = list_at(inputs, "prompts")
+    return prompts if len(prompts) == 1 else request_messages(inputs) or question
 
 
-def _listed(back: Any) -> Any:
-    """The messages of a state, or the one message that is an output."""
-    if not isinstance(back, dict):
-        return back if isinstance(back, list) else None
-    generations = back.get(_GENERATIONS)
+def _find_output(output: Any) -> Any:
+    """Return the messages of a state, or the single message of an output."""
+    if not isinstance(output, dict):
+        return output if isinstance(output, list) else None
+    generations = output.get(_GENERATIONS)
     while isinstance(generations, list) and generations:
         generations = generations[0]
     if isinstance(generations, dict):
         message, text = generations.get("message"), generations.get("text")
         return [message] if isinstance(message, dict) else [{"role": "assistant", "content": text}]
-    found = back.get("messages", back.get("output"))
+    found = output.get("messages", output.get("output"))
     if isinstance(inner := object_of(found).get("message"), dict):
         found = inner
     if isinstance(found, dict):
@@ -208,17 +219,18 @@ def _listed(back: Any) -> Any:
     return found if isinstance(found, list) else None
 
 
-def _messages(listed: Any, role: str = "") -> list[Any] | None:
-    """``None``: it is no list of messages. ``role``: whose a bare text is; empty: it is no message."""
+def _parse_messages(listed: Any, role: str = "") -> list[Any] | None:
+    """Parse a list of messages; ``None`` if it is something else. ``role`` is used for a bare text; if empty,
+    a text is not a message."""
     if not isinstance(listed, list):
         return None
     if len(listed) == 1 and isinstance(listed[0], list) and not _is_pair(listed[0]):
         listed = listed[0]
-    found = [_message(each, role) for each in listed]
+    found = [_parse_message(each, role) for each in listed]
     return None if any(each is None for each in found) else found
 
 
-def _message(value: Any, role: str) -> Any:
+def _parse_message(value: Any, role: str) -> Any:
     if isinstance(value, str) and role:
         return {"role": role, "content": value}
     if _is_pair(value):
@@ -232,7 +244,7 @@ def _message(value: Any, role: str) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether LangChain would take it for a message: who speaks, and what."""
+    """Check whether LangChain would accept a value as a message: a pair of role and content."""
     return (
         isinstance(value, list)
         and len(value) == 2
@@ -242,9 +254,9 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def request_in(given: Any, *more: Any) -> dict[str, Any]:
-    """What else a model was asked with, as attributes: its tools and instructions."""
-    places = [place for place in (read_json(given), *more) if isinstance(place, dict)]
+def request_in(inputs: Any, *more: Any) -> dict[str, Any]:
+    """Return the tools and instructions of a model's request as attributes."""
+    places = [place for place in (read_json(inputs), *more) if isinstance(place, dict)]
     tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
     system = first_nonempty(_SYSTEM, *places)
     return {"gen_ai.tool.definitions": tools, "gen_ai.system_instructions": system}
@@ -259,39 +271,39 @@ class StepResult(NamedTuple):
     error: str = ""
 
 
-def result_in(back: Any) -> StepResult:
-    """What a tool gave back; LangChain wraps it in a message."""
-    message = as_message(back) if isinstance(back, dict) and _is_wrapped(back) else {}
+def result_in(output: Any) -> StepResult:
+    """Return the result of a tool, which LangChain wraps in a message."""
+    message = as_message(output) if isinstance(output, dict) and _is_wrapped(output) else {}
     if message.get("role") != "tool":
-        return StepResult(back)
+        return StepResult(output)
     value = message.get("content")
     error = str(value) if message.get("status") == "error" else ""
     return StepResult(value, str(message.get("tool_call_id") or ""), error)
 
 
-def _is_wrapped(back: Mapping[str, Any]) -> bool:
-    return "tool_call_id" in back or isinstance(back.get("kwargs"), dict)
+def _is_wrapped(output: Mapping[str, Any]) -> bool:
+    return "tool_call_id" in output or isinstance(output.get("kwargs"), dict)
 
 
-def call_attributes(given: Any, result: StepResult, call_id: str = "") -> dict[str, Any]:
-    """A call as the attributes of its span."""
+def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> dict[str, Any]:
+    """Return a call as attributes of its span."""
     return {
         "gen_ai.tool.call.id": call_id or result.call_id or None,
-        "gen_ai.tool.call.arguments": given,
+        "gen_ai.tool.call.arguments": arguments,
         "gen_ai.tool.call.result": result.value,
     }
 
 
-def call_arguments(given: Any) -> Any:
-    """The arguments of a call, also where they are one text under ``input``."""
-    if isinstance(given, dict) and given.keys() == {"input"} and isinstance(given["input"], str):
-        read = read_arguments(given["input"], lenient=True)[0]
-        return given if read is None else read
-    return given
+def call_arguments(inputs: Any) -> Any:
+    """Return the arguments of a call, parsing those that are a single text under ``input``."""
+    if isinstance(inputs, dict) and inputs.keys() == {"input"} and isinstance(inputs["input"], str):
+        read = read_arguments(inputs["input"], lenient=True)[0]
+        return inputs if read is None else read
+    return inputs
 
 
 def objects_in(fields: Mapping[str, Any], read: frozenset[str], within: str) -> dict[str, Any]:
-    """What else a step says that may hold calls, as attributes."""
+    """Return the other objects and lists of a step as attributes, because they may hold calls."""
     return {
         f"{within}.{key}": value
         for key, value in fields.items()

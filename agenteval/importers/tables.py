@@ -1,8 +1,7 @@
-"""The rows of a CSV file as records: its first line names the columns, each row is one conversation.
+"""Reads the rows of a CSV file as records: the first line names the columns, and each row is a conversation.
 
-A row that cannot be read is reported at its line, and the others go on, unless nobody knows where the next
-one begins.
-"""
+A row that cannot be read is reported with its line. Reading continues unless it is unknown where the next row
+begins."""
 
 from __future__ import annotations
 
@@ -50,37 +49,37 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
         where = f"{source.display_name}:{begins}"
         if header is None:
             header = [cell.strip() for cell in cells]
-            if why := _wrong_with(header):
+            if why := _header_problem(header):
                 yield UnreadableRecord(where, why)
                 return
         elif why := lines.why_not_text(since=begins):
             yield UnreadableRecord(where, why)
         elif any(cell.strip() for cell in cells):
-            yield _record(header, cells, where)
+            yield _row_record(header, cells, where)
 
 
-def _record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
+def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
-        return UnreadableRecord(
-            where, f"{why}: put a text with a comma or a line break between double quotes"
-        )
+        return UnreadableRecord(where, f"{why}: put texts with a comma or a line break in double quotes")
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
     columns = (
-        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)] if not _talk_in(header) else []
+        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
+        if not _conversation_column(header)
+        else []
     )
-    if empty := next((name for name in (*columns, _talk_in(header)) if name and name not in found), ""):
-        return UnreadableRecord(
-            where, f"the cell of the column '{empty}' is empty: what was said is not known"
-        )
+    if empty := next(
+        (name for name in (*columns, _conversation_column(header)) if name and name not in found), ""
+    ):
+        return UnreadableRecord(where, f"the cell in column '{empty}' is empty: the message is unknown")
     return Record(found, where)
 
 
-def _wrong_with(header: Sequence[str]) -> str:
-    """Why nothing can be read below a first line; empty if it can."""
+def _header_problem(header: Sequence[str]) -> str:
+    """Return why nothing below a first line can be read; empty if it can."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
-        return f"two columns are named '{twice}': which one is meant is unknown"
-    if _talk_in(header):
+        return f"two columns are named '{twice}': it is unknown which one is meant"
+    if _conversation_column(header):
         return ""
     missing = [names for names in (QUESTION_KEYS, ANSWER_KEYS) if not _column(header, names)]
     if not missing:
@@ -90,7 +89,7 @@ def _wrong_with(header: Sequence[str]) -> str:
         (near for name in header if (near := did_you_mean(name, sum(missing, ()))).startswith("did")), ""
     )
     there = ", ".join(name or "''" for name in header[:12])
-    return f"the first line names no columns that can be read: it needs {wanted}; there is {there}" + (
+    return f"the first line names no known columns: it needs {wanted}; it has {there}" + (
         f"; {near}" if near else "; write an importer (docs/importers.md)"
     )
 
@@ -103,8 +102,8 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
     return next((name for name in names if name in header), "")
 
 
-def _talk_in(header: Sequence[str]) -> str:
-    """The column with whole conversations, as JSON."""
+def _conversation_column(header: Sequence[str]) -> str:
+    """Return the column that holds whole conversations as JSON; empty if there is none."""
     return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
 
 
@@ -114,7 +113,7 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of a file as text, counted. ``broken``: why they end before the file does."""
+    """The lines of a file as text, with their number. ``broken`` is why they end before the file does."""
 
     def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
@@ -140,7 +139,7 @@ class _Lines:
         return text.removeprefix(_MARK) if line.number == 1 else text
 
     def why_not_text(self, since: int) -> str:
-        """What is wrong with the text of the lines from ``since`` on; empty if nothing."""
+        """Return what is wrong with the encoding from line ``since`` on; empty if nothing is."""
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 

@@ -1,10 +1,9 @@
-"""The traces of a log: one trace is one record, those that name one session are one, too. Pure.
+"""Groups the spans of a log by trace and by session, and reads each group as one conversation. Pure.
 
-A document or a line may hold any spans: those of one trace, of several, or a part of one (a batch). They are
-put together by the ids of their traces, whatever stands between them, and each trace is one conversation: of
-what its outermost agent was asked and said (``span_messages``), with the calls that any of its spans shows
-(``span_calls``), each in its turn (``span_turns``).
-"""
+A document or a line may hold the spans of one trace, of several, or a part of one (a batch). Spans are
+grouped by the ids of their traces, whatever is between them; traces that name the same session are joined.
+The conversation consists of the messages of the outermost agent (``span_messages``) and the calls that any
+span shows (``span_calls``), each in its turn (``span_turns``)."""
 
 from __future__ import annotations
 
@@ -35,54 +34,57 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _SPANS = "spans"
 _PAGES = ("data", "runs")
-"""Where the APIs of tracers have a page of traces, observations or runs."""
+"""Keys under which the APIs of tracers keep a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _SCOPES = ("scopeSpans", "scope_spans")
-_AROUND_SPANS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
-"""What an export holds around spans, and where a span has the same."""
+_SPAN_CONTEXT_KEYS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
+"""Fields that an export has around spans, with the key of the same field in a span."""
 _MOST_BETWEEN = 1_000
-"""How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
+"""How many spans of others may lie between two of a trace or session; longer gaps would take too much memory.
+"""
 
 
-class _Exported(NamedTuple):
-    """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
-    stands; ``around``: what stands around all that in its page."""
+class _ExportedSpans(NamedTuple):
+    """Steps of other tracers as spans."""
 
     spans: list[Any]
     documents: Mapping[str, Any]
+    """Whole traces as they were written, by id."""
     around: tuple[Unplaced, ...] = ()
+    """Other content of their page that could not be placed."""
 
 
-def _exported_by_others(value: Any) -> _Exported | None:
+def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
     if langsmith.is_langsmith_run(value):
-        return _Exported(langsmith.parse_langsmith_spans(value), langsmith.outermost_in(value))
+        return _ExportedSpans(langsmith.parse_langsmith_spans(value), langsmith.outermost_in(value))
     if langfuse.is_langfuse_record(value):
         spans = langfuse.parse_langfuse_spans(value)
-        return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
+        return _ExportedSpans(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
     key = next((key for key in _PAGES if key in object_of(value)), "")
     listed = list_of(value[key] if key else value)
     if not listed or not all(map(is_tracer_record, listed)):
         return None
-    found = [each for each in map(_exported_by_others, listed) if each]
+    found = [each for each in map(_parse_other_tracers, listed) if each]
     spans = [span for each in found for span in each.spans]
     documents = {trace: each.documents[trace] for each in found for trace in each.documents}
-    return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
+    return _ExportedSpans(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
 
 
 def is_tracer_record(value: Any) -> bool:
-    """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
+    """Check whether a value is a step or a trace of a tracer other than OpenTelemetry."""
     return langsmith.is_langsmith_run(value) or langfuse.is_langfuse_record(value)
 
 
 def find_spans(value: Any) -> list[Any] | None:
-    """The spans of a document: in a list, by themselves, or as OpenTelemetry exports them."""
+    """Return the spans of a document: a list of them, a single one, or an export of OpenTelemetry. ``None``
+    if it holds none."""
     if isinstance(value, dict):
         if is_span(value):
             return [value]
         groups = next((value[key] for key in _EXPORTED if key in value), None)
         if isinstance(groups, list):
             spans = (span for scope in _scopes_in(groups) for span in objects_of(scope.get(_SPANS)))
-            return _with_around([{"attributes": [], **span} for span in spans], groups) or None
+            return _with_context([{"attributes": [], **span} for span in spans], groups) or None
         value = value.get(_SPANS)
     return value if isinstance(value, list) and value and all(map(is_span, value)) else None
 
@@ -92,32 +94,33 @@ def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
         yield from (scope for key in _SCOPES for scope in objects_of(group.get(key)))
 
 
-def _with_around(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
-    """The spans, each with what an export holds around them: of which it is, nobody can say."""
-    around: dict[str, Any] = {}
+def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
+    """Add to each span everything that the export has around spans, because it is unknown which span it
+    belongs to."""
+    context: dict[str, Any] = {}
     for group in (*objects_of(groups), *_scopes_in(groups)):
         for key, value in group.items():
             if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
                 continue
-            place = _AROUND_SPANS.get(key, f"{key} around")
-            if value not in around.setdefault(place, []):
-                around[place].append(value)
-    return [{**around, **span} for span in spans]
+            place = _SPAN_CONTEXT_KEYS.get(key, f"{key} around")
+            if value not in context.setdefault(place, []):
+                context[place].append(value)
+    return [{**context, **span} for span in spans]
 
 
 # ── the records of a log ─────────────────────────────────────────────────────────────────────────
 
 
 TracePlaces: TypeAlias = dict[tuple[str, str], str]
-"""Where traces and sessions stand, by what they are ("trace", "session") and their ids."""
+"""The places of traces and sessions, by kind ("trace", "session") and id."""
 
 
 def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """Spans put together by their trace or by the session that they name; all else as it is. ``elsewhere``:
-    those of the files before, to which these are added: their spans are not put together with any here."""
+    """Group spans by their trace or session; other entries pass through unchanged. ``elsewhere`` are the
+    traces of earlier files, to which these are added; spans are not grouped across files."""
     groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
-        if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+        if isinstance(entry, Record) and (others := _parse_other_tracers(entry.value)):
             entry = entry._replace(around=(*entry.around, *others.around))
             yield from groups.add(entry, others.spans, others.documents)
             continue
@@ -131,17 +134,17 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
             yield entry
         elif _document_fields(entry.value) or not all(map(trace_of, spans)):
             yield from groups.close()
-            yield from _of_document(entry, spans)
+            yield from _records_in_document(entry, spans)
         else:
             yield from groups.add(entry, spans)
     yield from groups.close()
     groups.hand_on_places()
 
 
-def _of_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
-    """The traces of a document that says more of itself than its spans."""
-    own = _SpanGroups({}, most_between=len(spans))
-    found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
+def _records_in_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
+    """Split a document that has fields besides its spans into its traces."""
+    groups = _SpanGroups({}, most_between=len(spans))
+    found = [each for each in (*groups.add(record, spans), *groups.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
         yield each._replace(value={**_document_fields(record.value), _SPANS: find_spans(each.value)})
     if len(found) < 2:
@@ -153,7 +156,7 @@ def _has_messages(record: Any) -> bool:
 
 
 def _document_fields(value: Any) -> dict[str, Any]:
-    """What a document holds beside its spans."""
+    """Return the fields of a document other than its spans."""
     if not isinstance(value, dict) or is_span(value):
         return {}
     return {key: each for key, each in value.items() if key not in (_SPANS, *_EXPORTED)}
@@ -161,18 +164,20 @@ def _document_fields(value: Any) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class _SpanGroup:
-    """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
-    before it; ``last``: the same of the last. ``documents``: those of whole traces, by
-    their ids."""
+    """Spans of one trace or one session."""
 
     record: Record
+    """The record of the first span."""
     number: int
+    """How many spans preceded the first one."""
     last: int
+    """The number of the last span."""
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
     documents: dict[str, Any] = field(default_factory=dict)
+    """The documents of whole traces, by id."""
 
-    def whole(self) -> Record:
+    def to_record(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
             return self.record
         first = min(self.spans, key=lambda span: Span(span).start or 0)
@@ -180,24 +185,24 @@ class _SpanGroup:
         fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
-    def put_around(self, record: Record) -> None:
-        """With what stands around the document of some of its spans."""
+    def add_context(self, record: Record) -> None:
+        """Add the unplaced content around the document of some of its spans."""
         if record.around != self.record.around:
-            around = {each.phrase: each for each in (*self.record.around, *record.around)}
-            self.record = self.record._replace(around=(*around.values(),))
+            unplaced = {each.phrase: each for each in (*self.record.around, *record.around)}
+            self.record = self.record._replace(around=(*unplaced.values(),))
 
 
 class _SpanGroups:
-    """Those to which spans may still come, the latest last."""
+    """The groups that may still get spans, the most recently extended last."""
 
     def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
-        self._elsewhere = elsewhere
+        self._earlier_files = elsewhere
         self._most_between = most_between
         self._open: dict[int, _SpanGroup] = {}
-        self._of: dict[tuple[str, str], _SpanGroup] = {}
+        self._by_key: dict[tuple[str, str], _SpanGroup] = {}
         self._closed: TracePlaces = {}
-        self._late: set[tuple[str, str]] = set()
-        self._came = 0
+        self._reported_late: set[tuple[str, str]] = set()
+        self._span_count = 0
 
     def add(
         self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
@@ -206,85 +211,90 @@ class _SpanGroups:
         for span in spans:
             trace = ("trace", trace_of(span))
             keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
-            self._came += 1
+            self._span_count += 1
             if trace in self._closed:
-                if trace not in self._late:
+                if trace not in self._reported_late:
                     late[trace[1]] = self._closed[trace]
-                self._late.add(trace)
+                self._reported_late.add(trace)
                 continue
             group = self._group_of(keys, record)
             group.spans.append(span)
-            group.last = self._came
-            group.put_around(record)
+            group.last = self._span_count
+            group.add_context(record)
             if documents and trace[1] in documents:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
-            apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
-            yield UnreadableRecord(record.where, f"{apart}; sort the log by traces")
-        while self._open and self._came - next(iter(self._open.values())).last > self._most_between:
+            problem = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
+            yield UnreadableRecord(record.where, f"{problem}; sort the log by trace")
+        while self._open and self._span_count - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
 
     def _group_of(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
-        found = {id(group): group for key in keys if (group := self._of.get(key))}
+        found = {id(group): group for key in keys if (group := self._by_key.get(key))}
         first, *others = sorted(found.values(), key=lambda group: group.number) or [self._new(keys, record)]
         for other in others:
             first.spans += other.spans
             first.keys |= other.keys
             first.documents |= other.documents
-            first.put_around(other.record)
+            first.add_context(other.record)
             del self._open[id(other)]
         first.keys |= keys
-        self._of.update(dict.fromkeys(first.keys, first))
+        self._by_key.update(dict.fromkeys(first.keys, first))
         self._open.pop(id(first), None)
         self._open[id(first)] = first
         return first
 
     def _new(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
-        for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
-            for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
-                what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
+        for places, distance in (
+            (self._closed, "far from this trace"),
+            (self._earlier_files, "in another file"),
+        ):
+            for kind, name in sorted(keys & places.keys(), reverse=True)[
+                :1
+            ]:  # the trace rather than its session
+                what = f"the part of the {kind} {name[:40]} at {places[kind, name]}, {distance}"
                 record = record._replace(around=(*record.around, Unplaced(what)))
-        return _SpanGroup(record, self._came, self._came)
+        return _SpanGroup(record, self._span_count, self._span_count)
 
     def _close(self, group: _SpanGroup) -> Record:
         del self._open[id(group)]
         for key in group.keys:
-            del self._of[key]
+            del self._by_key[key]
             self._closed[key] = group.record.where
-        return group.whole()
+        return group.to_record()
 
     def close(self) -> Iterator[Record]:
         for group in sorted(self._open.values(), key=lambda group: group.number):
             yield self._close(group)
 
     def hand_on_places(self) -> None:
-        self._elsewhere.update(self._closed)
+        self._earlier_files.update(self._closed)
 
 
 # ── the conversation of one record ───────────────────────────────────────────────────────────────
 
 
 def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """The conversation of the traces in a record; ``None``: there is none. Raises ``AuthorError`` (without a
-    place) for one whose spans hold no message."""
+    """Return the conversation of the traces in a record; ``None`` if it has none. Raises ``AuthorError``
+    (without a place) if no span holds a message."""
     spans = find_spans(record)
     if spans is None:
         return None
     tree = SpanTree(langfuse.complete_spans(spans))
-    told = messages_of(tree)
-    if told is None:
+    trace_messages = messages_of(tree)
+    if trace_messages is None:
         raise AuthorError(_without_messages(tree))
-    is_lost = bool(told.error) and not is_agent_message(told.messages[-1])
-    lost = f"the trace reports an error: {told.error}" if is_lost else ""
-    around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = LoggedMessages([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
-    return _with_span_calls(logged, told, tree)
+    is_lost = bool(trace_messages.error) and not is_agent_message(trace_messages.messages[-1])
+    lost = f"the trace reports an error: {trace_messages.error}" if is_lost else ""
+    unplaced = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
+    logged = LoggedMessages([], (trace_messages.request,), {"id": tree.ordered[0].trace}, lost, (), unplaced)
+    return _with_span_calls(logged, trace_messages, tree)
 
 
 def _without_messages(tree: SpanTree) -> Problem:
     names = dict.fromkeys(span.name[:40] for span in tree.ordered)
     shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
-    what = f"a trace without messages: no span ({shown}) holds what was asked and answered"
+    what = f"a trace without messages: no span ({shown}) contains a request or an answer"
     remedy = (
         "let the tracer record them, as gen_ai.input.messages and gen_ai.output.messages "
         "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
@@ -292,34 +302,41 @@ def _without_messages(tree: SpanTree) -> Problem:
     return Problem(what, remedy)
 
 
-def _with_span_calls(logged: LoggedMessages, told: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
-    turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
-    turns are not fully seen."""
-    talk = _TraceMessages(told.messages)
-    turns = SpanTurns(tree, told.turns, talk.counts[-1])
-    begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
-    places = [at for at in range(begin, len(talk.parsed)) for each in talk.parsed[at] for _ in each.calls]
-    calls, before = [*_calls_of(talk.parsed[begin:])], [*_calls_of(talk.parsed[:begin])]
-    shown = find_span_only_content(tree, calls, before, told.separate_spans)
-    _add_unplaced(talk, shown, turns)
+def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
+    """Add the calls that only spans show, and the content that could not be placed, each in its turn. A call
+    that may belong to one of several turns is added to the last of them and marked; those turns are not fully
+    seen."""
+    conversation = _TraceMessages(trace_messages.messages)
+    turns = SpanTurns(tree, trace_messages.turns, conversation.counts[-1])
+    begin = next((at for at, count in enumerate(conversation.counts) if count >= turns.first), 0)
+    places = [
+        at
+        for at in range(begin, len(conversation.parsed))
+        for each in conversation.parsed[at]
+        for _ in each.calls
+    ]
+    calls, before = [*_calls_of(conversation.parsed[begin:])], [*_calls_of(conversation.parsed[:begin])]
+    shown = find_span_only_content(tree, calls, before, trace_messages.separate_spans)
+    _add_unplaced(conversation, shown, turns)
     unsure = set()
     for each in shown.calls:
         *others, turn = turns.turns_of(each.span)
-        end = talk.end_of(turn)
-        later = [at for at in (places[n] for n in each.later) if talk.counts[at] == turn and at < end]
-        talk.added[min(later, default=end)] += each.messages
+        end = conversation.end_of(turn)
+        later = [at for at in (places[n] for n in each.later) if conversation.counts[at] == turn and at < end]
+        conversation.added[min(later, default=end)] += each.messages
         if others:
             unsure.add(each.id)
             what = mark_unplaced(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
-            talk.add((*others, turn), what)
-    written = _with_results(talk, places, shown.results)
+            conversation.add((*others, turn), what)
+    written = _with_results(conversation, places, shown.results)
     return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))
 
 
 class _TraceMessages:
-    """The messages of a trace. ``said``: what each says; ``counts``: how many messages of users there are up
-    to each; ``added``: what spans show besides, by the place before which it belongs."""
+    """The messages of a trace.
+
+    ``parsed`` is the content of each message. ``counts`` is the number of user messages up to each. ``added``
+    is the content of spans to be inserted, by the position before which it belongs."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
@@ -332,7 +349,7 @@ class _TraceMessages:
             self.added[self.end_of(turn)].append(message)
 
     def end_of(self, turn: int) -> int:
-        """The place in a turn before its answer, or where none is, its end."""
+        """Return the position before the answer of a turn or, if it has none, the end of the turn."""
         end = bisect_right(self.counts, turn)
         spoken = (
             at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.parsed[at])
@@ -341,43 +358,49 @@ class _TraceMessages:
         return last if last >= 0 and self.counts[last] == turn and _is_answer(self.parsed[last]) else end
 
 
-def _add_unplaced(talk: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns) -> None:
-    met = {each.value.phrase for some in talk.parsed for each in some if each.role == UNPLACED}
+def _add_unplaced(conversation: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns) -> None:
+    known = {each.value.phrase for some in conversation.parsed for each in some if each.role == UNPLACED}
     unplaced = [(turns.turns_of(span), each) for span, each in shown.unplaced]
     unplaced += [([*range(turns.first, turns.turns_of(span)[-1])], each) for span, each in shown.earlier]
-    for of, each in unplaced:
-        if each.phrase not in met:
-            talk.add(of, mark_unplaced(each))
+    for in_turns, each in unplaced:
+        if each.phrase not in known:
+            conversation.add(in_turns, mark_unplaced(each))
 
 
-def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
-    """The messages with what was added, each with the results of its calls that no message has, by the ids of
-    the calls. One without an id gets that of the span's."""
-    said = talk.parsed
-    given = {each.id for some in said for each in some if each.role == "tool" and each.id}
-    written = [[message] for message in talk.messages]
+def _with_results(
+    conversation: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]
+) -> list[Any]:
+    """Return the messages with the additions. A result that no message contains is added after its call, by
+    id; a call without an id gets that of the span."""
+    parsed = conversation.parsed
+    answered_ids = {each.id for some in parsed for each in some if each.role == "tool" and each.id}
+    written = [[message] for message in conversation.messages]
     for number, result in results.items():
         at = places[number]
         place = number - bisect_left(places, at)
-        calls = [call for each in said[at] for call in each.calls]
+        calls = [call for each in parsed[at] for call in each.calls]
         own = calls[place].id
-        if own in given or _results_without_id(said[at + 1 :]) >= len(calls):
+        if own in answered_ids or _results_without_id(parsed[at + 1 :]) >= len(calls):
             continue
         identity = own or result["tool_call_id"] or f"span_result_{number}"
         if not own:
             written[at][:1] = _with_id(written[at][0], place, identity)
         written[at].append({**result, "tool_call_id": identity})
-    return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
+    return [
+        message
+        for at, own in enumerate([*written, []])
+        for message in (*conversation.added.get(at, ()), *own)
+    ]
 
 
-def _results_without_id(said: Iterable[Sequence[ParsedMessage]]) -> int:
-    """How many results follow that do not say of which calls they are."""
-    following = takewhile(lambda some: some and all(each.role == "tool" for each in some), said)
+def _results_without_id(following_messages: Iterable[Sequence[ParsedMessage]]) -> int:
+    """Count the results that follow and do not name their calls."""
+    following = takewhile(lambda some: some and all(each.role == "tool" for each in some), following_messages)
     return sum(not each.id for some in following for each in some)
 
 
 def _with_id(message: Any, number: int, identity: str) -> list[Any]:
-    """A message in OpenAI's words, with an id of one of its calls."""
+    """Convert a message to OpenAI's format and set the id of one of its calls."""
     *before, last = to_openai_messages_lenient([message])
     calls = [dict(call) for call in last.get("tool_calls") or ()]
     if number < len(calls):
@@ -385,13 +408,13 @@ def _with_id(message: Any, number: int, identity: str) -> list[Any]:
     return [*before, {**last, "tool_calls": calls}]
 
 
-def _calls_of(said: Iterable[Iterable[ParsedMessage]]) -> Iterator[ToolCall]:
-    for call in (call for some in said for each in some for call in each.calls):
+def _calls_of(messages: Iterable[Iterable[ParsedMessage]]) -> Iterator[ToolCall]:
+    for call in (call for some in messages for each in some for call in each.calls):
         yield ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
 
 
 _SPEAKERS = ("user", "assistant", "tool")
 
 
-def _is_answer(said: Sequence[ParsedMessage]) -> bool:
-    return any(each.role == "assistant" for each in said) and not any(each.calls for each in said)
+def _is_answer(messages: Sequence[ParsedMessage]) -> bool:
+    return any(each.role == "assistant" for each in messages) and not any(each.calls for each in messages)

@@ -1,4 +1,4 @@
-"""Recorded messages put together: turns with their steps, calls paired with results, the policy."""
+"""Assembles recorded messages into turns and steps, pairs calls with results, and collects the policy."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ from agenteval.messages.texts import join_texts
 from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
 _NO_TOOLS: Mapping[str, Tool] = {}
-_NOWHERE = CallFreeNames()
+_NO_NAMES = CallFreeNames()
 CUT_OFF = "the recording ends before an answer"
-READ_IT = f"{IMPORTER_REMEDY}; what holds neither calls nor answers, name with --no-calls-in"
+READ_IT = f"{IMPORTER_REMEDY}; if it contains neither calls nor answers, name it with --no-calls-in"
 _MOST_KEYS = 8
 
 
 class ParsedConversation(NamedTuple):
-    """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
-    results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
-    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
-    ``coverage``: how many of its messages were read. ``served``: the names of tools that the provider ran."""
+    """A conversation that has no name yet."""
 
     trajectory: Trajectory
     policy: str
+    """The system's and the developer's messages."""
     orphans: tuple[str, ...]
+    """Results whose calls are not in the record, as sentences."""
     is_partial: bool
+    """True if a turn in the middle ends in tool calls, so that it is unknown whether the agent said nothing
+    or the log omits it."""
     coverage: Coverage
     provider_tools: frozenset[str] = frozenset()
+    """The names of tools that the provider ran."""
 
 
 class Coverage(NamedTuple):
@@ -56,87 +58,92 @@ class Coverage(NamedTuple):
 
 def parse_conversation(
     logged: LoggedMessages,
-    tell: OnWarning,
+    warn: OnWarning,
     *,
     tools: Mapping[str, Tool] = _NO_TOOLS,
-    no_calls_in: CallFreeNames = _NOWHERE,
+    no_calls_in: CallFreeNames = _NO_NAMES,
 ) -> ParsedConversation:
-    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
-    those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
-    ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
+    """Parse recorded messages in any known form into turns. ``warn`` is called for whatever was skipped.
+
+    ``tools`` are the declared tools. ``no_calls_in`` names content that holds no calls although it cannot be
+    placed. Raises ``AuthorError`` (without a place) if most messages, or all of an agent's, could not be
+    read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
-    for said in mark_text_calls(parse_messages(messages, tell), tools):
-        draft.add(said)
+    for message in mark_text_calls(parse_messages(messages, warn), tools):
+        draft.add(message)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
     _require_read(draft, coverage, lost=lost)
     for remark in draft.remarks:
-        tell(remark)
+        warn(remark)
     if draft.orphans:
-        tell("a tool result without its call is kept as a fact")
-    done, unfinished = draft.turns, None
-    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
-    if done[-1].is_open and (len(done) > 1 or lost):
-        *done, last = done
-        unfinished = last.frozen(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
-    turns = tuple(turn.frozen(sees_all=bool(tools), of_unknown_turn=unsure) for turn in done)
+        warn("a tool result without its call is kept as a fact")
+    finished, unfinished = draft.turns, None
+    # A single turn that was cut off at a tool call is evaluated as it is, because there is no other.
+    if finished[-1].is_open and (len(finished) > 1 or lost):
+        *finished, last = finished
+        unfinished = last.to_turn(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
+    turns = tuple(turn.to_turn(sees_all=bool(tools), of_unknown_turn=unsure) for turn in finished)
     return ParsedConversation(
         Trajectory(turns=turns, unfinished=unfinished),
         "\n\n".join(draft.policy),
         tuple(draft.orphans),
-        any(turn.ends_in_calls for turn in done),
+        any(turn.ends_in_calls for turn in finished),
         coverage,
-        frozenset(draft.served),
+        frozenset(draft.provider_tools),
     )
 
 
 def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -> None:
-    """Raises ``AuthorError`` for a record of which too little was read to be judged."""
+    """Raise ``AuthorError`` if too little of the record was read to evaluate it."""
     if coverage.read * 2 < coverage.messages:
-        raise AuthorError(Problem(_unread_words(draft, coverage), READ_IT))
+        raise AuthorError(Problem(_describe_unread(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
-        what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
-        raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
+        what = "nothing that an agent wrote or did" if draft.turns else "no message of a user or an agent"
+        raise AuthorError(Problem(f"it contains {what}", "there is nothing to check"))
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
         parts = " ".join((unread.steps[-1].message.text or "").split())
-        what = f"no part of an answer of the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORTER_REMEDY}"))
+        what = f"no part of an answer by the agent could be read: {parts[:80]}"
+        raise AuthorError(Problem(what, f"its place is unknown: {IMPORTER_REMEDY}"))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(
             Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
         )
 
 
-def _unread_words(draft: _ConversationDraft, coverage: Coverage) -> str:
+def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
-    named = f"; their keys are {keys}" if keys else ""
-    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
+    key_list = f"; their keys are {keys}" if keys else ""
+    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{key_list}"
 
 
 @dataclass(slots=True, eq=False)
 class _StepDraft:
-    """``results``: of the calls that have one, by their place."""
+    """A step being assembled."""
 
     message: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
+    """The results of its calls, by the position of the call."""
 
-    def frozen(self) -> Step:
-        said = self.message
+    def to_step(self) -> Step:
+        message = self.message
         calls: tuple[ToolCall, ...] = ()
-        if said.calls:
-            calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
+        if message.calls:
+            calls = tuple(
+                [_to_tool_call(call, self.results.get(at)) for at, call in enumerate(message.calls)]
+            )
         step = assign_agent(
-            copy_with(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent
+            copy_with(_STEP, {"text": message.text, "tool_calls": calls, "extra": {}}), message.agent
         )
-        return attach_usage(step, said.usage)
+        return attach_usage(step, message.usage)
 
 
-def _tool_call(call: ParsedCall, result: ToolResult | None) -> ToolCall:
+def _to_tool_call(call: ParsedCall, result: ToolResult | None) -> ToolCall:
     name, args, raw_args, identity, _, attempted, approved = call
-    own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    return copy_with(_CALL, own | drop_empty({"attempted": attempted, "approved": approved}))
+    fields = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
+    return copy_with(_CALL, fields | drop_empty({"attempted": attempted, "approved": approved}))
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
@@ -152,48 +159,49 @@ class _TurnDraft:
 
     @property
     def ends_in_calls(self) -> bool:
-        """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
+        """True if no text follows the last calls: a widget may have answered for the agent, or the log is
+        incomplete."""
         last = self.steps[-1].message if self.steps else None
         return last is not None and bool(last.calls) and not blank_reasoning(last.text or "").strip()
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent has yet to answer."""
+        """True if the agent has yet to answer."""
         return not self.steps or self.ends_in_calls
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing that the agent said to the user could be read."""
+        """True if none of the agent's texts could be read."""
         spoken = [step.message for step in self.steps if (step.message.text or "").strip()]
-        return bool(spoken) and all(said.is_unread for said in spoken)
+        return bool(spoken) and all(message.is_unread for message in spoken)
 
     @property
     def has_answer(self) -> bool:
-        """Whether the agent said anything, be it nothing, but call tools."""
+        """True if the agent did anything other than call tools, even if its answer was empty."""
         return any(step.message.text or not step.message.calls for step in self.steps)
 
-    def frozen(
+    def to_turn(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
-        """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
-        the ids of calls that may be of another turn."""
-        steps = apply_handoffs([step.frozen() for step in self.steps])
+        """Return the finished turn. ``sees_all`` means that the record declares tools, so that it would
+        contain calls of them. ``of_unknown_turn`` are the ids of calls that may belong to another turn."""
+        steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
             evidence = CallEvidence.REPORTED
         if of_unknown_turn:
-            steps = tuple(_unsure(step, of_unknown_turn) for step in steps)
-        own = {
+            steps = tuple(_with_unknown_turn(step, of_unknown_turn) for step in steps)
+        fields = {
             "user": "\n".join(self.user),
             "steps": steps,
             "error": error,
             "evidence": evidence,
             "unplaced": tuple(self.unplaced),
         }
-        return copy_with(_TURN, own)
+        return copy_with(_TURN, fields)
 
 
-def _unsure(step: Step, ids: Collection[str]) -> Step:
+def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
     calls = [
         copy_with(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls
     ]
@@ -201,14 +209,17 @@ def _unsure(step: Step, ids: Collection[str]) -> Step:
 
 
 class _ConversationDraft:
-    """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
-    about it; ``unread``: of how many messages nothing was read, ``unread_keys``: the keys of these."""
+    """A conversation being assembled.
+
+    ``notes`` counts, by kind, the content that could not be placed; ``remarks`` are the same with what to do
+    about it. ``unread`` is the number of messages that could not be read at all, ``unread_keys`` are the keys
+    of those."""
 
     def __init__(self, no_calls_in: CallFreeNames) -> None:
         self.turns: list[_TurnDraft] = []
         self.policy: list[str] = []
         self.orphans: list[str] = []
-        self.served: set[str] = set()
+        self.provider_tools: set[str] = set()
         self.notes: Counter[str] = Counter()
         self.remarks: dict[str, None] = {}
         self.unread = 0
@@ -216,35 +227,36 @@ class _ConversationDraft:
         self._no_calls_in = no_calls_in
         self._waiting = WaitingCalls[_StepDraft]()
         self._ids: set[str] = set()
-        self._early: list[str] = []
+        self._unplaced_before: list[str] = []
 
-    def add(self, said: ParsedMessage) -> None:
-        match said.role:
+    def add(self, message: ParsedMessage) -> None:
+        match message.role:
             case "assistant":
-                self._assistant(said)
+                self._assistant(message)
             case "user":
-                self._user(said.text or "")
+                self._user(message.text or "")
             case "tool":
-                self._result(said)
+                self._result(message)
             case "system":
-                self.policy += [said.text] if said.text and said.has_text else []
+                self.policy += [message.text] if message.text and message.has_text else []
             case "unplaced":
-                self._unplaced(said.value, whole=said.is_unread)
+                self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
-        """What stands before all turns may be of the first, what stands ``around`` them of any."""
+        """Assign unplaced content: what precedes all turns to the first, what is ``around`` the messages to
+        every turn."""
         for turn in self.turns[:1]:
-            turn.unplaced |= dict.fromkeys(self._early)
+            turn.unplaced |= dict.fromkeys(self._unplaced_before)
         read = ReadCallIndex(
             call for turn in self.turns for step in turn.steps for call in step.message.calls
         )
-        left = [
+        unread = [
             each for each in around if not (is_already_read(each, read) or self._no_calls_in.accepts(each))
         ]
-        for each in left:
+        for each in unread:
             self._note(each)
         for turn in self.turns:
-            turn.unplaced |= dict.fromkeys([each.phrase for each in left])
+            turn.unplaced |= dict.fromkeys([each.phrase for each in unread])
 
     def coverage_of(self, messages: Sequence[Any]) -> Coverage:
         total = sum(unplaced_in(message) is None for message in messages)
@@ -254,55 +266,55 @@ class _ConversationDraft:
         self.notes[unplaced.note] += 1
         self.remarks.setdefault(unplaced.remark)
 
-    def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
+    def _unplaced(self, unplaced: Unplaced, *, is_whole_message: bool) -> None:
         if self._no_calls_in.accepts(unplaced):
             return
         self._note(unplaced)
-        if whole:
+        if is_whole_message:
             self.unread += 1
             self.unread_keys |= dict.fromkeys(str(key)[:40] for key in object_of(unplaced.entry))
         if self.turns:
             self.turns[-1].unplaced.setdefault(unplaced.phrase)
         else:
-            self._early.append(unplaced.phrase)
+            self._unplaced_before.append(unplaced.phrase)
 
     def _user(self, text: str) -> None:
-        """Messages in a row, before the agent has said anything, are one turn."""
+        """Add a user message. Consecutive messages before the agent answers are one turn."""
         if self.turns and not self.turns[-1].steps:
             self.turns[-1].user.append(text)
         else:
             self.turns.append(_TurnDraft([text]))
 
-    def _assistant(self, said: ParsedMessage) -> None:
+    def _assistant(self, message: ParsedMessage) -> None:
         if not self.turns:
             self.turns.append(_TurnDraft([""]))  # the agent greets first
-        if said.calls and (answer := find_final_answer(said.calls)):
-            said = said._replace(text=join_texts(filter(None, (said.text, answer))))
-        step = _StepDraft(said)
+        if message.calls and (answer := find_final_answer(message.calls)):
+            message = message._replace(text=join_texts(filter(None, (message.text, answer))))
+        step = _StepDraft(message)
         self.turns[-1].steps.append(step)
-        if said.calls:
-            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(said.calls)})
-            self._ids.update([call.id for call in said.calls])
-            self.served.update([call.name for call in said.calls if call.is_provider_executed])
+        if message.calls:
+            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(message.calls)})
+            self._ids.update([call.id for call in message.calls])
+            self.provider_tools.update([call.name for call in message.calls if call.is_provider_executed])
 
-    def _result(self, said: ParsedMessage) -> None:
-        found = self._waiting.take(said.id, said.name)
+    def _result(self, message: ParsedMessage) -> None:
+        found = self._waiting.take(message.id, message.name)
         if found is None:
-            self.orphans.append(_orphan(said))
-            if not (said.is_passage or (said.id and said.id in self._ids)):
-                self._unplaced(_without_call(said), whole=False)
+            self.orphans.append(_orphan(message))
+            if not (message.is_passage or (message.id and message.id in self._ids)):
+                self._unplaced(_without_call(message), is_whole_message=False)
             return
         step, at = found
-        step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
+        step.results[at] = ToolResult(value=message.value, is_error=message.is_error)
 
 
-def _without_call(said: ParsedMessage) -> Unplaced:
-    """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
-    nobody may say that there was none."""
-    of = f" of '{said.name[:40]}'" if said.name else ""
-    return Unplaced(f"the call of a tool's result{of}", () if said.name else ("tool",), said.value)
+def _without_call(result: ParsedMessage) -> Unplaced:
+    """Return the unplaced call of a result. The result shows that a call was made that is not in the record.
+    If it names the tool, the call is certain, so the author cannot declare that there was none."""
+    of = f" of '{result.name[:40]}'" if result.name else ""
+    return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
 
 
-def _orphan(said: ParsedMessage) -> str:
-    by = f"The tool {said.name}" if said.name else "A tool"
-    return f"{by} answered (its call is not in the record): {as_text(said.value)}"
+def _orphan(result: ParsedMessage) -> str:
+    by = f"The tool {result.name}" if result.name else "A tool"
+    return f"{by} answered (its call is not in the record): {as_text(result.value)}"

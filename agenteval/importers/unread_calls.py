@@ -1,9 +1,8 @@
-"""Calls in what of a span nobody reads. Pure.
+"""Finds calls in the unread content of spans. Pure.
 
-Spans hold the same messages many times over, each library under names of its own. Whatever of their
-attributes and events is not read is searched for calls in a known form, and for what tools gave back: a call
-that is not among those that were read was made, and nobody saw it.
-"""
+Spans hold the same messages many times, each library under names of its own. All attributes and events that
+are not read otherwise are searched for calls in a known form and for tool results. A call that is found there
+and not among those that were read was made without being seen."""
 
 from __future__ import annotations
 
@@ -25,19 +24,19 @@ from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
-_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""One of these is in every JSON text that holds a call."""
+_CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
+"""Every JSON text that holds a call contains one of these."""
 _MOST_TEXTS = 3
-"""How many JSON texts are read that stand in one another."""
+"""How many JSON texts nested in one another are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
-_RESULTS = frozenset((
+_RESULT_KINDS = frozenset((
     "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
     "custom_tool_call_output",
 ))  # fmt: skip
-_PROSE = frozenset(
+_PROSE_KEYS = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )
-"""Where texts of people and models stand in a message: what they write is no call."""
+"""Keys of texts by people and models in a message; calls quoted there were not made."""
 
 
 class CallLike(Protocol):
@@ -50,22 +49,26 @@ class CallLike(Protocol):
 
 
 class UnreadCall(NamedTuple):
-    """A call that stands in something unread of a span, or what the tool gave back (``is_result``). ``name``,
-    ``id``: empty where they are not given; ``args``: ``None`` where they are not known. ``within``: the
-    attribute that it stands in, or the event (``is_in_event``); ``lists``: the lists, with its place in
-    each."""
+    """A call in the unread content of a span, or the result of one."""
 
     name: str
+    """The tool; empty if it is not given."""
     args: Mapping[str, Any] | None
+    """The arguments; ``None`` if they are unknown."""
     id: str
+    """The id of the call; empty if it is not given."""
     is_result: bool = False
+    """True if this is the result of the call."""
     location: str = ""
+    """The attribute, or the event, that contains it."""
     is_in_event: bool = False
-    lists: tuple[tuple[_Members, int], ...] = ()
+    """True if ``location`` is an event."""
+    lists: tuple[tuple[_ListMembers, int], ...] = ()
+    """The lists that contain it, with its position in each."""
 
     @property
     def is_earlier(self) -> bool:
-        """Whether a user spoke after it: it belongs to what was before."""
+        """True if a user message follows it, so that it belongs to an earlier turn."""
         return any(members.last_of_user > at for members, at in self.lists)
 
     def unplaced(self, span: Span) -> Unplaced:
@@ -77,14 +80,14 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. The same call elsewhere has its id; where one of both has none, its name and,
-    as far as they are known, its arguments."""
+    """The calls that were read. The same call elsewhere has the same id or, if one of the two has none, the
+    same name and, as far as known, the same arguments."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
         self._ids = {call.id for call in calls if call.id}
-        self._all = _Pool(calls)
-        self._without_id = _Pool([call for call in calls if not call.id])
+        self._all = _CallPool(calls)
+        self._without_id = _CallPool([call for call in calls if not call.id])
 
     def holds(self, call: UnreadCall) -> bool:
         if call.id in self._ids:
@@ -92,12 +95,14 @@ class ReadCalls:
         pool = self._without_id if call.id else self._all
         is_known = pool.holds(call)
         if is_known and call.id and not call.is_result and not call.is_earlier:
-            self._ids.add(call.id)  # a call has one id: another one with the same arguments is another
+            self._ids.add(
+                call.id
+            )  # a call has one id, so the same arguments with another id are another call
             pool.take(call)
         return is_known
 
 
-class _Pool:
+class _CallPool:
     def __init__(self, calls: Iterable[CallLike]) -> None:
         self._calls: dict[str, list[Any]] = {}
         for call in calls:
@@ -114,9 +119,9 @@ class _Pool:
 
     def _place(self, call: UnreadCall) -> int | None:
         known, key = self._calls.get(call.name, ()), _key(call.args)
-        same = [at for at, each in enumerate(known) if each == key]
-        same = same or [at for at, each in enumerate(known) if each is None or key is None]
-        return same[0] if same else None
+        matches = [at for at, each in enumerate(known) if each == key]
+        matches = matches or [at for at, each in enumerate(known) if each is None or key is None]
+        return matches[0] if matches else None
 
 
 def _key(args: Mapping[str, Any] | None) -> Any:
@@ -126,17 +131,18 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 # ── a span ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
-    """A span of a tool is itself read as a call, with what it was given and gave back."""
+def unread_calls(span: Span, contents: SpanContents) -> Iterator[UnreadCall]:
+    """Yield the calls in the unread content of a span. The span of a tool is itself read as a call, including
+    its arguments and result."""
     if not span.tool:
         yield from _find_named_calls(span.name, span.own)
-    yield from _in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
-    for around in span.attributes_around():
-        yield from _in_attributes(around, frozenset())
+    yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else contents.source_keys)
+    for context in span.attributes_around():
+        yield from _find_in_attributes(context, frozenset())
     for name, fields in span.events:
         if not is_message_event(name):
-            found = _in_attributes(fields, frozenset())
-        elif EVENTS not in read.source_keys:
+            found = _find_in_attributes(fields, frozenset())
+        elif EVENTS not in contents.source_keys:
             found = _search(message_in_event(name, fields))
         else:
             continue
@@ -149,7 +155,7 @@ def _find_named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[Unre
         yield UnreadCall(tool, None, identity, location=key)
 
 
-def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
+def _find_in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
     below = tuple(f"{name}." for name in read)
     plain: list[tuple[str, Any]] = []
     spread: dict[str, dict[str, Any]] = {}
@@ -168,15 +174,15 @@ def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Itera
 # ── a value ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Members:
-    """A list that values stand in."""
+class _ListMembers:
+    """A list that contains values, with the position of its last user message."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
 
     @cached_property
     def last_of_user(self) -> int:
-        """The place of the last message of a user; -1: there is none."""
+        """The position of the last user message; -1 if there is none."""
         places = range(len(self._values) - 1, -1, -1)
         return next((at for at in places if _is_of_user(self._values[at])), -1)
 
@@ -185,72 +191,73 @@ def _is_of_user(value: Any) -> bool:
     return isinstance(value, dict) and any(each.is_of_user for each in parse_messages([value]))
 
 
-class _Inner(NamedTuple):
-    """A value below a ``key``. ``texts``: how many JSON texts may be within; ``lists``: those that it stands
-    in, with its place in each."""
+class _NestedValue(NamedTuple):
+    """A value under a ``key``."""
 
     value: Any
     key: str
     texts: int = _MOST_TEXTS
-    lists: tuple[tuple[_Members, int], ...] = ()
+    """How many more nested JSON texts may be parsed."""
+    lists: tuple[tuple[_ListMembers, int], ...] = ()
+    """The lists that contain the value, with its position in each."""
     depth: int = 0
 
 
 def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
-    """The calls in a value that stands below a key."""
-    left = [_Inner(value, key)]
+    """Yield the calls in a value under a key."""
+    left = [_NestedValue(value, key)]
     while left:
         inner = left.pop()
         if isinstance(inner.value, str):
-            if inner.texts and any(word in inner.value for word in _WORDS):
-                left.append(inner._replace(value=_parsed(inner.value), texts=inner.texts - 1))
+            if inner.texts and any(word in inner.value for word in _CALL_WORDS):
+                left.append(inner._replace(value=_parse_json_text(inner.value), texts=inner.texts - 1))
         elif inner.depth > MAX_DEPTH:
             yield UnreadCall("", None, "", lists=inner.lists)
         elif isinstance(inner.value, list | tuple):
             left += reversed([*_elements(inner)])
         elif isinstance(inner.value, dict):
             is_marked = inner.key in CALL_KEYS or not inner.value.keys().isdisjoint(_MARKS)
-            if is_marked and (call := _call_in(inner)):
+            if is_marked and (call := _find_call(inner)):
                 yield call
             else:
                 left += reversed([*_fields(inner, is_marked)])
 
 
-def _parsed(text: str) -> Any:
-    """What a JSON text holds; ``None``: it is none."""
+def _parse_json_text(text: str) -> Any:
+    """Return the value of a JSON text; ``None`` if it is not one."""
     return parse_or(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
-def _elements(inner: _Inner) -> Iterator[_Inner]:
-    members, depth = _Members(inner.value), inner.depth + 1
+def _elements(inner: _NestedValue) -> Iterator[_NestedValue]:
+    members, depth = _ListMembers(inner.value), inner.depth + 1
     for at, each in enumerate(inner.value):
         if isinstance(each, str | dict | list):
-            yield _Inner(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
+            yield _NestedValue(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
 
 
-def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
+def _fields(inner: _NestedValue, is_marked: bool) -> Iterator[_NestedValue]:
     is_declaration = is_marked and is_call(inner.value)
     if is_marked and str(inner.value.get("type")).lower() == "object" and "properties" in inner.value:
         return  # a schema
     for key, each in inner.value.items():
         if is_declaration and key in _OF_DECLARATIONS:
             continue
-        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE):
-            yield _Inner(each, key, inner.texts, inner.lists, inner.depth + 1)
+        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE_KEYS):
+            yield _NestedValue(each, key, inner.texts, inner.lists, inner.depth + 1)
 
 
 # ── an object ────────────────────────────────────────────────────────────────────────────────────
 
 _IDS = frozenset((*RESULT_IDS, "id"))
 _MARKS = frozenset((*TOOL_NAME_KEYS, *RESULT_IDS, "type", "part_kind", "function"))
-"""The keys by which calls, their results and the declarations of tools are known."""
+"""Keys that identify calls, their results and the declarations of tools."""
 _OF_DECLARATIONS = frozenset((*ARGUMENT_KEYS, "function"))
 _OF_CALLS_ALONE = frozenset(TOOL_NAME_KEYS) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
-"""Much else has a name and a text that it is given."""
+"""Keys that only calls have; many other objects have a name and an input."""
 
 
-def _call_in(inner: _Inner) -> UnreadCall | None:
-    """What an object says of a call; ``None``: nothing."""
+def _find_call(inner: _NestedValue) -> UnreadCall | None:
+    """Return the call or the result that an object describes; ``None`` if it describes neither."""
     value = inner.value
     kind = first_text(value, "type", "part_kind")
     if _is_call(value, kind, inner.key):
@@ -258,7 +265,7 @@ def _call_in(inner: _Inner) -> UnreadCall | None:
         name = call.name if call else first_text(value, "action")
         args, identity = (call.args, call.id) if call else (None, "")
         return UnreadCall(name, args, identity, lists=inner.lists)
-    if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
+    if kind in _RESULT_KINDS or any(map(value.get, RESULT_IDS)):
         identity = str(first_nonempty((*RESULT_IDS, "id"), value) or "")
         name = first_text(value, "name", "toolName", "tool_name")
         return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
@@ -277,15 +284,15 @@ def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
 
 
 def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
-    """Whether something with a name is a tool as it is declared, or chosen, and not as it is called."""
+    """Check whether a named object declares or selects a tool rather than calling it."""
     function = value.get("function")
     inner = function if isinstance(function, Mapping) else value
     if not _IDS.isdisjoint(value) or "arguments" in inner or "arguments" in value:
         return False
-    given = (inner[each] for each in ARGUMENT_KEYS if each in inner)
-    return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, given))
+    schemas = (inner[each] for each in ARGUMENT_KEYS if each in inner)
+    return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, schemas))
 
 
 def _is_schema(value: Any) -> bool:
-    found = _parsed(value) if isinstance(value, str) else value
+    found = _parse_json_text(value) if isinstance(value, str) else value
     return isinstance(found, Mapping) and ("properties" in found or "$schema" in found)

@@ -297,7 +297,7 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
          " parameters, python, reads, returns, sequence, writes"),
         ("tools: {t: {returns: 1, error: x}}",
-         "4:9: tools.t: says more than once how it answers: returns and error — keep one"),
+         "4:9: tools.t: defines its answer more than once: returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: tools.t.sequence: must not be empty"),
         ("tools: {t: {sequence: [{}]}}", "4:24: tools.t.sequence: needs either returns or error"),
         ("tools: {' ': {returns: 1}}", "4:9: a tool needs a name"),
@@ -498,7 +498,7 @@ def test_a_tool_that_only_reads_changes_nothing(suite: Suite, mark: str) -> None
         f"name: x\nturns: [a]\ntools: {{t: {{returns: 1, reads: true, {mark}: true}}}}\n"
     )
     assert complaint.startswith("s.yaml:3:")
-    assert "is marked `reads` and also as changing something — keep one" in complaint
+    assert "is marked both as reading and as changing something — keep one" in complaint
 
 
 @pytest.mark.parametrize("mark", ["reads", "writes", "destructive"])
@@ -526,7 +526,7 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("note: x", "3:1: 'note' is not supported yet — write it as a comment, # …"),
         ("user_prompt: x.md", "3:1: 'user_prompt' is not supported yet — write what the user is like into"
          " profile, and what it wants into goal"),
-        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — let the user say in a turn what it did"),
+        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — let the user state in a turn what it did"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — write the first messages as turns"),
         ("skip: x", "3:1: 'skip' is not supported yet — leave it out by a tag (--tag), or with exclude"),
         *((f"{key}: a.py:b",

@@ -87,7 +87,7 @@ def test_answers_of_one_resource_are_not_those_of_another(project: Project) -> N
 @pytest.mark.parametrize(
     ("entry", "what"),
     [
-        (f"{{model: {MODEL}, client: http}}", "azure is asked through the openai package only"),
+        (f"{{model: {MODEL}, client: http}}", "azure works only with the openai package"),
         ("{model: openai/m, client: curl}", "models.judge.client"),
         ("{model: scripted/replies.yaml, client: sdk}", "have no `client`"),
     ],

@@ -62,7 +62,7 @@ def test_a_form_that_is_not_built_in_is_refused_in_words(project: Project, path:
     said = words(done.all)
     assert KEYS[path.stem] in said
     is_named = "write an importer of its format (docs/importers.md)" in said
-    assert is_named or "write each conversation as a record of its own" in said
+    assert is_named or "write each conversation as a separate record" in said
     assert "PASSED" not in said
 
 
@@ -173,8 +173,8 @@ ASKED, TOLD = {"role": "user", "content": "Hi"}, {"role": "assistant", "content"
 @pytest.mark.parametrize(
     ("messages", "why"),
     [
-        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "of 2 conversations (chat_id: 1, 2)"),
-        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], "the latest message stands first"),
+        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "to 2 conversations (chat_id: 1, 2)"),
+        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], "the latest message comes first"),
     ],
 )
 def test_a_list_that_is_no_one_conversation_is_refused(project: Project, messages: Any, why: str) -> None:

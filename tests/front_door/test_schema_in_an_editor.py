@@ -113,10 +113,10 @@ def test_an_agent_at_an_address_is_offered_no_key_of_another(servers: dict[str, 
 
 def test_each_key_has_its_line(servers: dict[str, LanguageServer]) -> None:
     assert servers["scenario"].completions("¦")["goal"] == (
-        "What the simulated user wants to achieve; a judge decides whether it was reached."
+        "Goal of the simulated user; a judge decides whether it was reached."
     )
     shown = servers["config"].hover("on_unde¦cided: fail\n")
-    assert "Exit code of an undecided run: fail ends with 3, neutral with 0." in shown
+    assert "Exit code of an undecided run: fail is 3, neutral is 0." in shown
     assert "Names of the tools that must be called" in servers["scenario"].hover(
         "cases:\n- {id: x, input: Hi, expected_to¦ols: [a]}\n"
     )

@@ -153,7 +153,7 @@ def test_failed_beats_what_cannot_be_read_and_a_tolerance_allows_for_it(project:
         (["broken.jsonl"], 2, "broken.jsonl:1: not JSON"),
         (["empty.jsonl"], 5, "empty.jsonl: no conversation"),
         (["."], 0, ""),
-        (["folder"], 2, "holds no recorded conversations"),
+        (["folder"], 2, "contains no recorded conversations"),
         (["log.jsonl", "--outcome-from", "labels.rewrd"], 2, "did you mean 'labels.reward'?"),
         (["log.jsonl", "--scenario-from", "labels"], 2, "expected a plain value — there is reward"),
         (["log.jsonl", "-s", "zzz"], 5, "-s zzz selects no conversation"),
@@ -304,7 +304,7 @@ def test_an_outcome_that_is_missing_is_told_and_in_no_rate(project: Project) -> 
     log(project, *(conversation(f"c{n}", t=1, **({} if n == 2 else {"r": 1})) for n in range(3)))
     done = score(project, "log.jsonl", "--scenario-from", "t", "--outcome-from", "r")
     assert done.code == 0, done.all
-    assert "no outcome at r: whether it succeeded is unknown (log.jsonl:3)" in done.out
+    assert "no outcome at r: it is unknown whether the conversation succeeded (log.jsonl:3)" in done.out
     (scenario,) = project.results()["scenarios"]
     assert (scenario["statistics"]["successes"], scenario["statistics"]["decided"]) == (2, 2)
 
@@ -342,7 +342,7 @@ def test_what_is_expected_is_checked(project: Project) -> None:
     assert [c["name"] for c in project.sample("held")["turns"][0]["checks"]] == ["answer", "tool_calls"]
     assert 'missing "delivered"' in done.out
     assert "scenario unmet of --scenarios matched no conversation" in done.out
-    assert "scenario other of the conversations are not in --scenarios" in done.out
+    assert "--scenarios does not contain scenario other of the conversations" in done.out
 
 
 def test_a_scenario_that_no_conversation_met_leaves_the_score_undecided(project: Project) -> None:
@@ -418,7 +418,7 @@ def test_what_is_expected_of_a_turn_that_nobody_said_is_not_decided(
     project.write("suite.yaml", json.dumps({"scenarios": [{"id": "a", "turns": [turn]}]}))
     done = score(project, "log.jsonl", "--scenarios", "suite.yaml")
     assert done.code == code, done.all
-    assert ("what is expected of it was not checked" in done.out) is (code == 3)
+    assert ("its expectations were not checked" in done.out) is (code == 3)
 
 
 def test_a_limit_of_time_is_not_decided_where_no_times_were_recorded(project: Project) -> None:

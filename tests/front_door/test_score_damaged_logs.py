@@ -57,7 +57,7 @@ def test_a_text_in_place_of_declarations_declares_nothing(project: Project, decl
     done = project.call("score", "log.jsonl")
 
     assert done.code == 0, done.all
-    assert ("a declaration of a tool could not be read" in done.all) == bool(declared)
+    assert ("a tool declaration could not be read" in done.all) == bool(declared)
 
 
 def test_names_in_a_list_do_declare_tools(project: Project) -> None:

@@ -202,8 +202,8 @@ def test_a_text_over_several_lines_and_with_quotes(project: Project) -> None:
 BROKEN: Mapping[str, tuple[str, str]] = {
     "missing columns": (
         "q,a\n1,2\n",
-        "log.csv:1: the first line names no columns that can be read: it needs a column input, prompt, query"
-        " or question and a column output, completion, response or answer; there is q, a",
+        "log.csv:1: the first line names no known columns: it needs a column input, prompt, query"
+        " or question and a column output, completion, response or answer; it has q, a",
     ),
     "a column that is written otherwise": ("question,Answer\n1,2\n", "did you mean 'answer'?"),
     "a column that is there twice": ("input,input\n1,2\n", "log.csv:1: two columns are named 'input'"),
@@ -227,8 +227,8 @@ def test_a_table_that_cannot_be_read_says_why(project: Project, name: str) -> No
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (b"Hi,\n", "log.csv:3: the cell of the column 'answer' is empty"),
-        (b",Hello\n", "log.csv:3: the cell of the column 'question' is empty"),
+        (b"Hi,\n", "log.csv:3: the cell in column 'answer' is empty"),
+        (b",Hello\n", "log.csv:3: the cell in column 'question' is empty"),
         (b"Hi,there,Hello\n", "log.csv:3: the row has 3 cells, the first line names 2 columns"),
         (b"Hi\n", "log.csv:3: the row has 1 cells, the first line names 2 columns"),
         (b"H\xe9,Hello\n", "log.csv:3: not UTF-8 at byte 2 of line 3: save the file as UTF-8"),
@@ -337,7 +337,7 @@ def test_generations_that_do_not_go_on_from_each_other_are_not_fully_seen(projec
     project.write("log.json", json.dumps(trace))
     done = score(project, "log.json", FORBIDDEN, of="t-1")
     assert done.code == 3, done.all
-    assert "what may have been said before the span 'write'" in words(done.all)
+    assert "messages that may be missing before the span 'write'" in words(done.all)
     project.write("log.json", json.dumps({**TRACE, "observations": [CALLING, TOOL, other]}))
     assert score(project, "log.json", FORBIDDEN, of="t-1").code == 0
     assert turns(project) == {"t-1": [(Q, A)]}

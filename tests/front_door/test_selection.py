@@ -124,9 +124,9 @@ def test_whatever_selects_nothing_ends_with_5_and_the_reason(
     [
         (("-k", "order and"), "-k 'order and': something is missing at column 10"),
         (("-k", "(order"), "-k '(order': something is missing at column 7"),
-        (("-k", "order)"), "-k 'order)': ')' was not expected at column 6"),
-        (("-k", "order food"), "'food' was not expected at column 7"),
-        (("-k", "or order"), "'or' was not expected at column 1"),
+        (("-k", "order)"), "-k 'order)': unexpected ')' at column 6"),
+        (("-k", "order food"), "unexpected 'food' at column 7"),
+        (("-k", "or order"), "unexpected 'or' at column 1"),
         (("-k", " "), "-k is empty"),
         (("scenarios::cancel",), "scenarios::cancel: scenarios is a folder"),
         (("missing.yaml::cancel",), "missing.yaml: there is no such file or folder"),

@@ -380,7 +380,7 @@ def test_what_goes_on_from_nothing_that_was_said_is_not_fully_seen(project: Proj
     for rules in ((FORBIDDEN, ""), ("", FORBIDDEN)):
         done = score(project, lines(*spans), *rules)
         assert done.code == 3
-        assert "whose input does not go on from it" in " ".join(done.out.split())
+        assert "whose input does not continue them" in " ".join(done.out.split())
     # That both are of one session does not tell turns from steps within one trace.
     session = [{**each, "attributes": [*each["attributes"], NAMED]} for each in spans[1:]]
     assert score(project, lines(*session), FORBIDDEN, FORBIDDEN).code == 3
@@ -484,7 +484,7 @@ def test_a_trace_of_which_a_part_is_in_another_file_is_not_fully_seen(project: P
     project.write("other.json", json.dumps(exported(other_trace())))
     done = project.call("score", "a.json", "b.json", "--scenarios", "suite.yaml")
     assert done.code == 3
-    assert f"what the trace {T1} holds at a.json:1, in another file" in " ".join(done.all.split())
+    assert f"the part of the trace {T1} at a.json:1, in another file" in " ".join(done.all.split())
     done = project.call("score", "a.json", "other.json", "--no-judge")
     assert "in another file" not in done.all
 
@@ -499,11 +499,11 @@ def test_spans_that_come_too_late_and_traces_without_messages_are_refused_in_wor
         for each in project.results()["scenarios"]
         if each["samples"][0]["reason"]
     )
-    assert "log.jsonl:1, far from these; sort the log by traces" in late
+    assert "log.jsonl:1, far from these; sort the log by trace" in late
     project.write("log.jsonl", lines(first, ran("t", "r", 5, "cancel", "c1")))
     done = project.call("score", "log.jsonl", "--no-judge")
     assert done.code == 2
-    assert "no span ('session', 'execute_tool cancel') holds what was asked and answered" in done.all
+    assert "no span ('session', 'execute_tool cancel') contains a request or an answer" in done.all
     assert "gen_ai.input.messages" in done.all
 
 

@@ -254,10 +254,10 @@ def test_a_tool_that_failed_is_a_failed_call(project: Project) -> None:
 @pytest.mark.parametrize(
     ("left", "what"),
     [
-        (lambda runs: runs[1:], "the run that 'ChatOpenAI' stands in, which is not there"),
-        (lambda runs: [*runs[:3], *runs[4:]], "the run that 'look' stands in, which is not there"),
+        (lambda runs: runs[1:], "the parent run of 'ChatOpenAI', which is missing"),
+        (lambda runs: [*runs[:3], *runs[4:]], "the parent run of 'look', which is missing"),
         (lambda runs: [{**runs[0], "child_run_ids": [each["id"] for each in runs[1:]]}, *runs[1:4], runs[5]],
-         "a run within 'LangGraph' that is not there"),
+         "a run within 'LangGraph' that is missing"),
     ],
 )  # fmt: skip
 def test_a_run_that_is_missing_leaves_the_turn_not_fully_seen(
@@ -275,9 +275,9 @@ def test_outermost_runs_alone_do_not_show_what_was_called(project: Project) -> N
     """Lists of traces have these alone. A graph's messages have its calls."""
     done = score(project, lines(chain("cancel")[0]), FORBIDDEN)
     assert done.code == 3
-    assert "the runs within 'bot', which are not there" in words(done.all)
+    assert "the runs within 'bot', which are missing" in words(done.all)
     done = score(project, lines(chain("x", child_run_ids=[])[0]), FORBIDDEN)
-    assert "which are not there" not in words(done.all)
+    assert "which are missing" not in words(done.all)
     assert score(project, lines(graph(T1, 0, [], "Hello?", "look")[0]), FORBIDDEN).code == 0
     assert score(project, lines(graph(T1, 0, [], "Hello?", "cancel")[0]), FORBIDDEN).code == 1
 
@@ -427,7 +427,7 @@ def test_an_observation_whose_parent_is_missing_is_not_fully_seen(project: Proje
     assert score(project, lines(*inside), FORBIDDEN, of="t-1").code == 0
     done = score(project, lines(*inside[1:]), FORBIDDEN, of="t-1")
     assert done.code == 3
-    assert "the observation that 'chat' stands in, which is not there" in words(done.all)
+    assert "the parent observation of 'chat', which is missing" in words(done.all)
     assert said(project, "t-1") == [("Hello?", "Done 0.", ["look"])]
 
 

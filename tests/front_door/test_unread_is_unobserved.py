@@ -384,7 +384,7 @@ def test_a_record_of_which_most_was_not_read_is_unreadable(project: Project) -> 
     assert score(project, *[thought] * 60, DONE, options=named).code == 0
     done = score(project, thought, DONE)
     assert done.code == 3
-    assert "2 of 3 messages were read (66.7%); the fewest of log.jsonl:1 (67%)" in done.all
+    assert "2 of 3 messages were read (66.7%); the lowest shares: log.jsonl:1 (67%)" in done.all
 
 
 def test_a_name_that_nothing_has_is_told(project: Project) -> None:

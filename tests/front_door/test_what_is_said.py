@@ -256,7 +256,7 @@ REFUSED = {
     "output: {cites: ['\\_']}": "nothing is left to look for",
     "output: {not_contains: ['\\`']}": "nothing is left to look for",
     'output: {not_contains: ["**"]}': "nothing is left to look for",
-    "output: {not_contains: ['refund*']}": "not_contains takes no '*'",
+    "output: {not_contains: ['refund*']}": "not_contains accepts no '*'",
 }
 SOUND = [
     "output: {contains: ['refund*', '2\\*3']}",

@@ -8,7 +8,7 @@ from tests.support.kit import Project
 from tests.support.local_servers import LocalServer, respond
 
 AGAIN = "to decide:   agenteval run --last-failed (fault_tolerance)"
-MENDED = "to decide:   agenteval doctor says what is wrong; once that is mended, agenteval run --last-failed"
+MENDED = "to decide:   agenteval doctor shows what is wrong; once that is fixed, agenteval run --last-failed"
 
 
 @pytest.mark.parametrize(("status", "line"), [(401, MENDED), (403, MENDED), (503, AGAIN), (429, AGAIN)])

@@ -243,7 +243,7 @@ def test_an_importer_that_fails_is_reported_and_the_others_go_on(
     why = "log.json:2: the importer 'ferry' failed: ValueError: no such log"
     assert why in " ".join(done.out.split())
     assert "the importer 'ferry' failed: KeyError" in found["log.json:3"]["reason"]
-    assert "gave str, expected an object with a list of messages" in found["log.json:4"]["reason"]
+    assert "returned str, expected an object with a list of messages" in found["log.json:4"]["reason"]
 
 
 def test_a_record_in_which_an_importer_finds_nothing_is_not_lost(

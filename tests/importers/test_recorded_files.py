@@ -284,7 +284,7 @@ def test_content_that_is_no_text(content: Any, text: str) -> None:
 def test_a_record_without_an_agent_is_no_conversation(messages: list[Any]) -> None:
     with pytest.raises(AuthorError) as error:
         read({"messages": messages})
-    assert "is in it" in str(error.value)
+    assert "it contains no" in str(error.value)
 
 
 def test_usage_is_read_where_a_message_tells_it() -> None:
@@ -532,7 +532,7 @@ def test_a_query_and_its_response_may_be_texts() -> None:
 def test_a_declaration_that_is_none_is_told() -> None:
     read_ = read({"messages": [user("a"), agent("b")], "tools": [None, {"x": 1}, "g"]})
     assert set(read_.tools) == {"g"}
-    assert read_.notes == ("a declaration of a tool could not be read and is left out",)
+    assert read_.notes == ("a tool declaration could not be read and was left out",)
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
         ({"input": "Hi"}, "expected a list of them in 'input', there is a string", "did you"),
         (
             {"role": "user", "content": "Hi"},
-            "it is one message: write all of a conversation in one",
+            "this is a single message: write the whole conversation as one",
             "did you",
         ),
         ({"from": "human", "value": "Hi"}, "there is from, value; write an importer", "did you"),
@@ -572,7 +572,7 @@ def test_a_declaration_without_a_name_declares_nothing() -> None:
     for declared in ({"type": "function"}, {"type": "function", "function": None}, {"type": "custom"}):
         read_ = read({"messages": [user("a"), agent("b")], "tools": [declared, {"type": "web_search"}]})
         assert set(read_.tools) == {"web_search"}
-        assert read_.notes == ("a declaration of a tool could not be read and is left out",)
+        assert read_.notes == ("a tool declaration could not be read and was left out",)
 
 
 def test_a_slip_in_the_key_is_pointed_out() -> None:
@@ -893,7 +893,7 @@ def test_what_cannot_be_read_has_a_place_in_the_order(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"--outcome-from": "labels.rewrd"}, "did you mean 'labels.reward'?"),
-        ({"--scenario-from": "labels"}, "there is an object, expected a plain value"),
+        ({"--scenario-from": "labels"}, "found an object, expected a plain value"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(tmp_path: Path, options: dict[str, str], said: str) -> None:
@@ -929,7 +929,7 @@ def test_a_suite_adds_expectations_facts_and_marks(tmp_path: Path) -> None:
     assert second.scenario.tools == {}
     assert list(suite.unmatched_warnings()) == [
         "scenario unmet of --scenarios matched no conversation",
-        "scenario other of the conversations are not in --scenarios: nothing is expected of them",
+        "--scenarios does not contain scenario other of the conversations: nothing is expected of them",
     ]
 
 

@@ -124,8 +124,8 @@ def test_one_file_under_several_names_is_read_once_and_told(project: Project) ->
 
     assert done.code == 0, done.all
     assert verdicts(project) == {"a": "passed"}
-    assert "log.jsonl and sub/../log.jsonl are one file: it was read once" in told(done)
-    assert "log.jsonl and link.jsonl are one file: it was read once" in told(done)
+    assert "log.jsonl and sub/../log.jsonl are the same file: it was read once" in told(done)
+    assert "log.jsonl and link.jsonl are the same file: it was read once" in told(done)
     assert "log.jsonl is named twice: it was read once" in told(done)
 
 
@@ -138,9 +138,9 @@ def test_folders_in_a_folder_are_told(project: Project) -> None:
 
     assert done.code == 0, done.all
     assert verdicts(project) == {"logs/a.jsonl": "passed"}
-    assert "not read: 1 folder in the folder logs: name them too" in told(done)
+    assert "not read: 1 subfolder of logs: name them too" in told(done)
     (project.root / "logs/a.jsonl").unlink()
-    assert "holds no recorded conversations (not read: 1 folder)" in told(score(project, "logs"))
+    assert "contains no recorded conversations (not read: 1 subfolder)" in told(score(project, "logs"))
     assert "not read" not in told(score(project, "logs/sub"))
 
 
@@ -196,7 +196,7 @@ def test_a_journal_without_an_end_is_inconclusive(project: Project, journal: lis
     done = scored(project, "".join(rest))
     assert done.code == 3, done.all
     assert verdicts(project) == {"a": "passed", "b": "passed", f"cut.jsonl:{len(rest)}": "inconclusive"}
-    assert "the journal has no end: its run was cut off" in told(done)
+    assert "the journal is incomplete: its run was cut off" in told(done)
 
 
 def test_the_journal_of_a_score_that_was_cut_off_is_inconclusive(project: Project) -> None:

@@ -192,7 +192,7 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     path.write_text(f"{text}\n{other}\n", encoding="utf-8")
     first, second = entries_of(Source(path, "log.jsonl"))
     assert first == UnreadableRecord(
-        "log.jsonl:1", "'messages' is in one object twice: which one is meant is unknown"
+        "log.jsonl:1", "'messages' occurs twice in one object: it is unknown which one is meant"
     )
     assert isinstance(second, Record)
     assert second.value["id"] == "b"
@@ -203,10 +203,10 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     [
         (
             {"trial": "third"},
-            "trial is not a whole number from 0: counted in the order of the file",
+            "trial is not a whole number from 0: epochs were counted in the order of the file",
         ),
-        ({"trial": None}, "no epoch at trial: counted in the order of the file"),
-        ({}, "no epoch at trial: counted in the order of the file"),
+        ({"trial": None}, "no epoch at trial: epochs were counted in the order of the file"),
+        ({}, "no epoch at trial: epochs were counted in the order of the file"),
     ],
 )
 def test_an_epoch_that_is_none_is_told(record: dict[str, Any], note: str) -> None:

@@ -25,7 +25,7 @@ def test_messages_of_two_conversations_are_refused(key: str, order: Any, is_wrap
         {key: ROWS[at]["conversation_id"], "role": ROWS[at]["role"], "content": ROWS[at]["content"]}
         for at in order
     ]
-    with pytest.raises(AuthorError, match=rf"of 2 conversations \({key}: c1, c2\)"):
+    with pytest.raises(AuthorError, match=rf"to 2 conversations \({key}: c1, c2\)"):
         read({"messages": rows} if is_wrapped else rows)
 
 
@@ -43,7 +43,7 @@ def test_messages_of_one_conversation_are_read(rows: Any) -> None:
 
 
 def test_messages_of_two_conversations_and_of_none_are_refused() -> None:
-    with pytest.raises(AuthorError, match="of 2 conversations"):
+    with pytest.raises(AuthorError, match="to 2 conversations"):
         read([{"role": "system", "content": "Be brief."}, *ROWS])
 
 
@@ -63,7 +63,7 @@ def test_the_latest_message_first_is_refused(first: Any, last: Any, is_refused: 
     for key in ("created_at", "timestamp"):
         messages = [{**ANSWER, key: first}, {**ASKED, key: last}, {**ANSWER, key: 0}][:2]
         if is_refused:
-            with pytest.raises(AuthorError, match=rf"the latest message stands first \({key} runs backwards"):
+            with pytest.raises(AuthorError, match=rf"the latest message comes first \({key} runs backwards"):
                 read(messages)
         else:
             assert read(messages).parsed.trajectory.all_turns

@@ -101,12 +101,12 @@ def test_a_status_beside_the_response_counts_where_it_holds_no_message() -> None
 
 def test_a_request_alone_is_told_and_not_lost() -> None:
     found = read({"request": {"messages": HISTORY}})
-    assert found.notes == ("a request without a response: the conversation ends with it",)
+    assert found.notes == ("a request has no response: the conversation ends with it",)
     assert found.lost == ""
 
 
 def test_a_response_of_an_unknown_kind_is_no_answer() -> None:
-    with pytest.raises(AuthorError, match="holds no known message"):
+    with pytest.raises(AuthorError, match="contains no known message"):
         answered({"choices": []})
 
 
@@ -341,14 +341,14 @@ def test_one_beside_messages_that_have_it_is_told_if_it_is_another(name: str) ->
     messages = [*HISTORY, ANSWER]
     other = read({"messages": messages, name: "Something else."})
     assert last_of(other)[0] == ANSWER["content"]
-    assert other.notes == (f"'{name}' beside the messages is not an answer to them and was left out",)
+    assert other.notes == (f"'{name}' next to the messages is not an answer to them and was left out",)
     for same in (ANSWER["content"], None, ""):
         assert read({"messages": messages, name: same}).notes == ()
 
 
 def test_what_is_no_answer_is_told() -> None:
     found = read({"messages": HISTORY, "output": {"score": 3}})
-    assert found.notes == ("'output' beside the messages is not an answer to them and was left out",)
+    assert found.notes == ("'output' next to the messages is not an answer to them and was left out",)
 
 
 def test_a_key_in_an_answer_beside_the_messages_is_found(project: Project) -> None:
