@@ -1,8 +1,7 @@
 """Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
 
-A criterion whose condition never arose holds; a goal that was ruled out, withdrawn or is not clear has no
-value: neither may turn a run red, nor be all that a green run is based on.
-"""
+A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is not clear has
+no value. Neither may turn a run red, nor be all that a green run is based on."""
 
 from __future__ import annotations
 
@@ -22,14 +21,15 @@ from agenteval.verdict.skipped_judges import skipped_judges
 from agenteval.verdict.thresholds import KEPT_UP
 
 DECIDED = "something decides"
-"""The gate of a scenario in which judges only abstained."""
+"""The gate of a scenario in which the judges only abstained."""
 NOT_ASKED_FOR = ("no_error", "answer")
-"""Checks that nobody asks for."""
+"""Checks that run without being configured."""
 _MOST_NAMED, _LONGEST = 3, 100
 
 
 def unexercised_criteria(scenario: ScenarioReport) -> tuple[str, ...]:
-    """The criteria whose condition arose in none of the scenario's conversations, in the author's words."""
+    """Return the criteria whose condition arose in none of the scenario's conversations, in the author's
+    words."""
     arose: dict[tuple[str, str], bool] = {}
     for check in _criteria(scenario.samples):
         name = (check.where, criterion_of(check, scenario.scenario))
@@ -42,7 +42,8 @@ def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
 
 
 def is_any_decided(sample: SampleReport) -> bool:
-    """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
+    """Check whether a rule of the author's, a label or a goal was decided. That the agent answered is not
+    enough."""
     return (
         any(
             check.passed is not None and check.arose and check.name not in NOT_ASKED_FOR
@@ -54,8 +55,8 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
-    """A row for each scenario × agent in which judges abstained or were skipped, and nothing else was
-    decided. What only its lost conversations could have told is the matter of ``fault_tolerance``."""
+    """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
+    decided. What only errored conversations could have shown is left to ``fault_tolerance``."""
     held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
         why = _abstained(scenario, report.plan)
@@ -75,7 +76,7 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
 
 
 def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
-    """Who counted neither way, and what would make it decide; empty if nobody did."""
+    """Describe what counted neither way and what would make it decide; empty if nothing abstained."""
     told = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
         told.append(
@@ -100,5 +101,5 @@ def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
 
 
 def quote_names(criteria: Sequence[str]) -> str:
-    """The first few, in quotation marks."""
+    """Quote the first few criteria."""
     return join_first([f"“{one_line(text, _LONGEST)}”" for text in criteria], _MOST_NAMED)

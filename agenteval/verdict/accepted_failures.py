@@ -1,4 +1,4 @@
-"""Accepted failures: known ones that fail nothing until their last day. Pure."""
+"""Accepted failures: known failures that do not fail a run until they expire. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from agenteval.core.score import Verdict
 from agenteval.verdict.report import Report
 
 SHOWN_ID = 120
-"""So many characters of a scenario's id stand in the entries that are printed."""
+"""The maximum length of a scenario id in the entries that are printed, in characters."""
 
 _NEVER = "9999-12-31"
 
 
 class WaivedViolations(NamedTuple):
-    """``kept`` count, ``accepted`` do not."""
+    """Violations, split by the accept list."""
 
     remaining: tuple[Violation, ...]
+    """The violations that still count."""
     accepted: tuple[Violation, ...]
+    """The violations that do not count."""
 
 
 def accepted_fingerprints(run: RunStarted, scenario: str) -> frozenset[str]:
-    """The fingerprints that are accepted in the scenario on the day on which the run began."""
+    """Return the fingerprints that are accepted in the scenario on the day the run began."""
     return frozenset(e.fingerprint for e in _valid(run) if _speaks_of(e, scenario))
 
 
@@ -37,21 +39,22 @@ def _valid(run: RunStarted) -> Iterator[AcceptedFailure]:
 
 
 def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
-    """An entry may name the one scenario that it is for, as it is printed to be pasted."""
+    """Check whether an entry applies to the scenario. It may name the one scenario that it is for, in the
+    form in which the id is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
 
 
 def apply_accept_list(report: Report, run: RunStarted) -> Report:
-    """``report`` with the accept list that is in force for ``run``: two runs are compared under one, or a
-    failure that was accepted in between would look fixed."""
+    """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under one
+    list; otherwise a failure that was accepted in between would look fixed."""
     entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid(run))
     plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
 
 
 def waive_violations(violations: Iterable[Violation], names: Collection[str]) -> WaivedViolations:
-    """Broken rules are accepted if every failure that they tell of is: one that is not known breaks
-    through. What could not be decided is not a failure."""
+    """Split violations by whether they are accepted. A violation is accepted only if every failure in it is
+    known. A check that could not be decided is not a failure, so it is never accepted."""
     kept: list[Violation] = []
     accepted: list[Violation] = []
     for violation in violations:
@@ -61,8 +64,10 @@ def waive_violations(violations: Iterable[Violation], names: Collection[str]) ->
 
 
 def accepted_uses(run: RunStarted, met: Sequence[tuple[str, Collection[str]]]) -> tuple[AcceptedUse, ...]:
-    """What became of each entry. ``met``: of each sample that is not lost its scenario and the fingerprints.
-    Of an entry whose scenario was not run nothing is said, unless its failure was met in another one."""
+    """Return what became of each entry.
+
+    ``met`` pairs the scenario of each sample that did not error with the fingerprints found there. An entry
+    whose scenario was not run is left out, unless its failure occurred in another scenario."""
     day = run.started_at[:10]
     uses = (_use(entry, day, met) for entry in run.plan.suite.accepted)
     return tuple(use for use in uses if use.elsewhere or _was_run(use.entry, run))
@@ -83,7 +88,8 @@ def _use(entry: AcceptedFailure, day: str, met: Sequence[tuple[str, Collection[s
 
 
 def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
-    """What to paste into the accept list, to be filled in: by fingerprint, scenario and what it is."""
+    """Format entries to paste into the accept list, with blanks to fill in. ``failures`` maps a fingerprint
+    to its scenario and description."""
     lines = []
     for fingerprint, (scenario, what) in failures.items():
         lines += [
@@ -98,6 +104,6 @@ def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of one line as a scalar in single quotes, in which nothing but these means anything."""
+    """Write a one-line text as a YAML scalar in single quotes, in which only the quotes need escaping."""
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

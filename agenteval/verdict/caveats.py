@@ -1,4 +1,4 @@
-"""What did not gate a run, and what somebody who reads only its last line would want to know. Pure."""
+"""What did not gate a run, but a reader of only its last line would want to know. Pure."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Caveat:
-    """``kind`` is for programs, ``text`` for people; ``count``: of what (1 where nothing is counted).
-    ``below_gate``: it is a failure that was found, and ``fail_on_severity`` is above it."""
+    """A remark about something that decided nothing."""
 
     kind: str
+    """A key for programs."""
     count: int
+    """How many there are; 1 if nothing is counted."""
     text: str
+    """The remark for people."""
     below_gate: bool = False
+    """True if it is a failure that was found and is below ``fail_on_severity``."""
 
 
 def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
-    that failed there, tools whose mark might have decided, what of a log is not known, judgements that count
-    neither way, criteria that never arose, judges that were skipped, conversations that were lost and played
-    again, samples that were lost and tolerated, accepted failures, a replay, judges that were not asked,
-    agents of which no call was seen, claims of actions that nobody looked for, agents that are taken at their
-    word, empty lists of test cases, logs in which nothing could have been found, scenarios that the baseline
-    has and the suite has no longer.
-    """
+    """Return everything that decided nothing, in a fixed order.
+
+    The order is: findings below the gate, goals missed or not refused, and judges that failed there; tools
+    whose mark might have decided; what is unknown in a log; judgements that count neither way; criteria that
+    never arose; skipped judges; errored conversations that were repeated; errored samples that were
+    tolerated; accepted failures; a replay; judges that were not called; agents whose calls were never seen;
+    claims of actions that nothing checked; agents that are taken at their word; empty lists in test cases;
+    logs in which nothing could have been found; scenarios of the baseline that the suite no longer has."""
     found = (
         ()
         if decision.is_reported
@@ -85,7 +88,7 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
 
 
 def _gone(report: Report) -> Iterator[Caveat]:
-    """A suite that shrank passes more easily."""
+    """Warn about removed scenarios, because a suite that shrinks passes more easily."""
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
         names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
@@ -94,8 +97,8 @@ def _gone(report: Report) -> Iterator[Caveat]:
 
 
 def format_caveats(report: Report, decision: Decision) -> str:
-    """``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty if there is
-    nothing to tell."""
+    """Format as ``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty
+    if there are no caveats."""
     told = list_caveats(report, decision)
     below = [aside.text for aside in told if aside.below_gate]
     first = [f"{join_names(below)} below the gate"] if below else []
@@ -103,7 +106,8 @@ def format_caveats(report: Report, decision: Decision) -> str:
 
 
 def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Accepted ones are reported as such, and those of lost samples with their samples."""
+    """Yield findings below the gate. Accepted ones are reported as accepted, and those of errored samples
+    with their samples."""
     plan = report.plan
     below = [
         (key, each) for key, _, each in found if not is_severe(each, plan) and not is_open_question(each)
@@ -130,7 +134,8 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Tools that nobody knows to write, where a finding that cites a call of one would fail if it did."""
+    """Yield a caveat about tools that are not known to write, if a finding that cites a call of one would
+    fail if the tool did."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
@@ -150,7 +155,7 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
 
 
 def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
-    """The finding as it would be with these tools; of code alone, as far as a detector goes."""
+    """Rate the finding as if the scenario had these tools, as far as code alone can."""
     confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
@@ -160,7 +165,8 @@ def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool]
 
 
 def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Those of lost samples are reported with their samples."""
+    """Yield judgements that count neither way, without those of errored samples: they are reported with their
+    samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
     open_ = Counter(
         (score.metric, score.label)
@@ -183,11 +189,11 @@ _OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
         lambda n: f"{POLICY_ADHERENCE} not clear in {plural(n, 'conversation')}",
     ),
 }
-"""Judgements that count neither way, by metric and label: the kind of aside, and its text."""
+"""The kind and text of the caveat, by metric and label, for judgements that count neither way."""
 
 
 def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Of the samples that passed: elsewhere it is among the reasons."""
+    """Yield unclear criteria of the samples that passed. In other samples they are among the reasons."""
     if count := sum(
         check.name == CRITERIA and check.passed is None and bool(check.by)
         for sample in report.samples
@@ -207,13 +213,14 @@ def _never_arose(report: Report) -> Iterator[Caveat]:
 
 
 def _skipped(report: Report) -> Iterator[Caveat]:
-    """Judges that were not asked are told as such."""
+    """Yield skipped judges. Judges that were not called are reported separately."""
     if count := sum(not failure.refused for failure in all_skipped_judges(report)):
         yield Caveat("judges_skipped", count, f"{plural(count, 'failed judge')} skipped")
 
 
 def _played_again(report: Report) -> Iterator[Caveat]:
-    """Those whose second conversation was not lost; else it is told as lost."""
+    """Yield the samples whose repeated conversation did not error. If it did, the sample is reported as
+    errored."""
     again = [
         sample
         for sample in report.samples
@@ -243,7 +250,8 @@ def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
 
 
 def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Of a log without scenarios: what could not be read, and what is not known of what could."""
+    """Yield, for a log without scenarios, the records that could not be read and the conversations that are
+    not decided."""
     if not decision.without_scenarios:
         return
     if places := unreadable_places(report):
@@ -283,7 +291,7 @@ def _not_judged(report: Report) -> Iterator[Caveat]:
 
 
 def _code_only(report: Report) -> str:
-    """What a green of code checks alone does not speak of."""
+    """Describe what a pass of code checks alone leaves out."""
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
     thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
     told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
@@ -294,7 +302,8 @@ def _code_only(report: Report) -> str:
 
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
-    """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
+    """Yield agents that declare tools but whose calls were never seen. They may reach their tools in another
+    way, and then none of their calls are known."""
     declaring: dict[str, None] = {}
     calling = set()
     for each in report.scenarios:
@@ -310,7 +319,8 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
 
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Where calls may be made that nobody sees, only a judge can say whether the agent claims one."""
+    """Yield conversations that are not checked for claims of actions. If an agent may make calls that are not
+    seen, only a judge can tell whether it claims one."""
     if asks_judge(report.plan.suite):
         return
     count = sum(
@@ -325,7 +335,7 @@ def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
 
 
 def _on_their_word(report: Report) -> Iterator[Caveat]:
-    """Goals of agents that the author takes at their word (``calls: unseen``)."""
+    """Yield the goals of agents that the author takes at their word (``calls: unseen``)."""
     count = sum(
         goal.label == REACHED
         for sample in report.samples
@@ -338,7 +348,8 @@ def _on_their_word(report: Report) -> Iterator[Caveat]:
 
 
 def _empty_lists(report: Report) -> Iterator[Caveat]:
-    """Of test cases: whoever writes ``expected_tools: []`` may think that no tool is allowed."""
+    """Yield test cases with an empty list. An author who writes ``expected_tools: []`` may expect it to
+    forbid every tool."""
     cases = {each.scenario.id: each.scenario.case for each in report.scenarios}
     found = [
         f"{' and '.join(case.empty_lists)} of {one_line(name, 60)}"
@@ -351,8 +362,10 @@ def _empty_lists(report: Report) -> Iterator[Caveat]:
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
-    """Recorded conversations without a call, of which nothing was expected or judged, can hardly fail: that
-    they passed says nothing of the agent, or its calls are not where they were looked for."""
+    """Yield a caveat if no recorded conversation has a call, and nothing was expected or judged.
+
+    Such conversations can hardly fail, so a pass is no evidence about the agent; or the calls are in a place
+    that the reader does not know."""
     samples = report.samples
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made

@@ -1,4 +1,4 @@
-"""Whether two runs can be compared, and if not, why: they must have measured the same thing. Pure."""
+"""Check whether two runs can be compared: they must have measured the same thing. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ _AGAIN = "repeat the baseline with the settings of the current run"
 
 
 class UnmatchedScenario(NamedTuple):
-    """A scenario that cannot be compared: it is in one run alone (``before`` or ``after`` is ``None``), or
-    the two differ in ``parts``."""
+    """A scenario that cannot be compared: it is in only one run, or it differs between the two."""
 
     scenario: str
     before: ScenarioSummary | None
+    """The scenario in the first run; ``None`` if it is not there."""
     after: ScenarioSummary | None
+    """The scenario in the second run; ``None`` if it is not there."""
     parts: tuple[str, ...] = ()
+    """The parts in which the two differ."""
 
     @property
     def sentence(self) -> str:
@@ -36,19 +38,22 @@ class UnmatchedScenario(NamedTuple):
 
 
 class MatchedAgents(NamedTuple):
-    """One agent of each run and their scenarios that are in both and equal; ``apart``: the others."""
+    """One agent of each run, and the scenarios of the two."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
+    """The scenarios that are in both runs and equal."""
     unmatched_scenarios: tuple[UnmatchedScenario, ...]
+    """All other scenarios."""
 
 
 class LostAgent(NamedTuple):
-    """An agent that is not compared: the run ``only_in`` (``first`` or ``second``) alone has it."""
+    """An agent that is not compared because only one run has it."""
 
     name: str
     only_in: str
+    """The run that has it, ``first`` or ``second``."""
 
     @property
     def sentence(self) -> str:
@@ -58,8 +63,8 @@ class LostAgent(NamedTuple):
 def match_agents(
     before: RunSummary, after: RunSummary
 ) -> tuple[tuple[MatchedAgents, ...], tuple[LostAgent, ...]]:
-    """The agents of both runs side by side, and the others. Two runs of one agent each are
-    compared, whatever the agents are called."""
+    """Pair the agents of both runs, and return the rest separately. Two runs of one agent each are compared,
+    whatever the agents are called."""
     if len(before.agents) == len(after.agents) == 1:
         named = [(before.agents[0], after.agents[0])]
     else:
@@ -90,8 +95,8 @@ def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 
 def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
-    """All that forbids it: another measure, or no scenario that is the same in both. That some are in one run
-    alone, or have changed, does not: those are listed."""
+    """Return every problem that forbids a comparison: another measure, or no scenario that is the same in
+    both. Scenarios that are in only one run or have changed do not forbid it; they are listed."""
     agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
@@ -108,7 +113,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
 
 
 def _instruments(before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]) -> Iterator[str]:
-    """What both runs were measured with, as far as it matters for these scenarios."""
+    """Yield the differences in how the runs were measured, as far as they matter for these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))
@@ -139,7 +144,8 @@ def _models(
     named_before: Iterable[str],
     named_after: Iterable[str],
 ) -> Iterator[str]:
-    """As configured; and as they called themselves, since a variable may stand for the model."""
+    """Yield the difference between the models: as configured, and as the models named themselves, because a
+    variable may stand for the model."""
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
         told = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))

@@ -1,4 +1,4 @@
-"""Two runs, scenario by scenario: regressed, improved, unchanged, not decided. Pure."""
+"""Compare two runs scenario by scenario: regressed, improved, unchanged or not decided. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics import (
 from agenteval.verdict.statistics.distributions import student_t_quantile
 
 MARGIN = 0.05
-"""A mean drop that is still taken for no regression, unless the author says otherwise."""
+"""The default for the largest mean drop that does not count as a regression."""
 CONFIDENCE = 0.95
 _VERDICTS = {StatisticalOutcome.ACCEPT: Verdict.PASSED, StatisticalOutcome.REJECT: Verdict.FAILED}
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
@@ -37,74 +37,87 @@ _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
 
 class ScenarioChange(Value):
-    """``low`` and ``high`` bound the change of the success rate (after minus before), missing epochs in the
-    worst case. ``p_drop`` and ``p_rise``: Fisher's exact tests, corrected over scenarios by Holm.
-    ``epochs_to_decide``: of each run, about, at the rates seen; ``None``: decided, or no number would."""
+    """The change of one scenario between two runs."""
 
     id: str
     change: Change
     before: Tally
     after: Tally
     low: float
+    """The lower bound of the change of the success rate (after minus before), with missing epochs in the
+    worst case."""
     high: float
+    """The upper bound of the same change."""
     p_drop: float
+    """The p-value of Fisher's exact test for a drop, corrected over scenarios by Holm."""
     p_rise: float
+    """The p-value of the same test for a rise."""
     epochs_to_decide: int | None = None
+    """About how many epochs each run needs at the observed rates; ``None`` if it is decided or no number
+    would decide it."""
 
 
 class ScenarioState(StrEnum):
-    """``NOT_SELECTED``: one run has it, and the command line of the other chose what it ran."""
+    """Why a scenario is not compared."""
 
     CHANGED = "changed"
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
+    """One run has it, and the command line of the other selected scenarios."""
 
 
 class UncomparedScenario(Value):
-    """A scenario that is not compared, since it is not the same in both runs: ``parts`` of it differ, or one
-    run does not have it. ``before`` and ``after`` are its verdicts; each run decided its own."""
+    """A scenario that is not compared because it is not the same in both runs, or one run does not have it.
+    """
 
     id: str
     agent: str
     state: ScenarioState
     parts: tuple[str, ...] = ()
+    """The parts that differ."""
     before: Verdict | None
+    """The verdict of the first run about its own version."""
     after: Verdict | None
+    """The verdict of the second run about its own version."""
 
     @property
     def got_worse(self) -> bool:
-        """Whether it passed before and does not now: by its edit or by the agent, which nobody knows."""
+        """True if it passed before and no longer does. Whether the edit or the agent is the cause is unknown.
+        """
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
 class MeanChange(Value):
-    """A mean over ``scenarios`` that have it in both runs. ``low`` and ``high``: the t interval of the change
-    over scenarios, each a cluster of its epochs; ``None`` where there are fewer than two or no spread."""
+    """The change of a mean over the scenarios that have a value in both runs."""
 
     name: str
     before: float
     after: float
     change: float
     low: float | None = None
+    """The lower bound of the t interval of the change over scenarios, each a cluster of its epochs; ``None``
+    if there are fewer than two scenarios or no spread."""
     high: float | None = None
+    """The upper bound of the same interval."""
     scenarios: int
+    """How many scenarios have a value in both runs."""
 
 
 class FailureState(StrEnum):
-    """``FIXED``: met before, and in no known epoch since; ``UNKNOWN``: no epoch since is known."""
+    """What happened to a failure between two runs."""
 
     NEW = "new"
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
+    """It occurred before, and in no known epoch since."""
     UNKNOWN = "not decided"
+    """It occurred before, and no epoch since is known."""
 
 
 class FailureChange(Value):
-    """A failure by its fingerprint. ``met_before`` of ``known_before`` epochs, and since. ``sure``: Fisher's
-    exact test at 5 % says that its frequency changed; else a new one may have been there, and a fixed one may
-    be. ``seen_in``: the run that had it before the baseline, where it is back again."""
+    """A failure, identified by its fingerprint, in two runs."""
 
     fingerprint: str
     state: FailureState
@@ -112,34 +125,47 @@ class FailureChange(Value):
     what: str
     severity: Severity | None
     met_before: int
+    """The number of epochs of the first run in which it occurred."""
     known_before: int
+    """The number of epochs of the first run that are known."""
     met_after: int
     known_after: int
     sure: bool
+    """True if Fisher's exact test at 5 % shows that its frequency changed. Otherwise a new failure may have
+    been there before, and a fixed one may still be there."""
     seen_in: str = ""
+    """The run before the baseline that had it, if it is back again."""
 
 
 class AgentComparison(Value):
-    """``before`` and ``after`` name the agent. ``change`` is that of the mean success rate over scenarios,
-    ``low`` and ``high`` bound it. ``drop_above`` and ``drop_below``: what the fall surely exceeds, and surely
-    stays below. ``perhaps_dropped``: scenarios whose drop was large and is not sure. ``further_low`` and
-    ``further_high``: for scenarios like these, by the cluster bootstrap. ``p_changed``: sign-flip test over
-    scenarios; ``p_mcnemar`` where each has one epoch in each run."""
+    """One agent of each run, compared."""
 
     before: str
+    """The name of the agent in the first run."""
     after: str
+    """The name of the agent in the second run."""
     verdict: Verdict
     change: float | None
+    """The change of the mean success rate over scenarios."""
     low: float
+    """The lower bound of that change."""
     high: float
+    """The upper bound of that change."""
     drop_above: float
+    """A value that the drop exceeds at the stated confidence."""
     drop_below: float
+    """A value that the drop stays below at the stated confidence."""
     further_low: float | None
+    """The lower bound for scenarios like these, by the cluster bootstrap."""
     further_high: float | None
+    """The upper bound for scenarios like these."""
     p_changed: float | None
+    """The p-value of the sign-flip test over scenarios."""
     p_mcnemar: float | None
+    """The p-value of McNemar's test, if each scenario has one epoch in each run."""
     dropped: tuple[str, ...]
     perhaps_dropped: tuple[str, ...]
+    """Scenarios whose drop was large but is not certain."""
     epochs_to_decide: int | None
     scenarios: tuple[ScenarioChange, ...]
     scores: tuple[MeanChange, ...]
@@ -148,10 +174,7 @@ class AgentComparison(Value):
 
 
 class RunComparison(Value):
-    """``verdict``: passed if the mean drop is surely below ``margin`` and no scenario surely dropped, failed
-    if it surely exceeds it or one surely dropped, else inconclusive; the worst of all agents. A changed
-    scenario that no longer passes leaves it inconclusive. ``apart``: scenarios that are not compared;
-    ``left_out``: agents that one run alone has, in words."""
+    """The comparison of two runs."""
 
     schema_version: Literal[2] = 2
     before: str
@@ -159,19 +182,24 @@ class RunComparison(Value):
     margin: float
     confidence: float
     verdict: Verdict
+    """Passed if the mean drop is certainly below ``margin`` and no scenario certainly dropped; failed if the
+    mean drop certainly exceeds it or a scenario certainly dropped; otherwise inconclusive. The worst of all
+    agents. A changed scenario that no longer passes leaves it inconclusive."""
     exit_code: int
     agents: tuple[AgentComparison, ...]
     apart: tuple[UncomparedScenario, ...] = ()
+    """Scenarios that are not compared."""
     left_out: tuple[str, ...] = ()
+    """Agents that only one run has, in words."""
 
     @property
     def worsened(self) -> tuple[str, ...]:
-        """Changed scenarios that passed before and do not now."""
+        """Changed scenarios that passed before and no longer do."""
         return tuple(dict.fromkeys(each.id for each in self.apart if each.got_worse))
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """Agents of two names that were compared because each run has no other."""
+        """Pairs of differently named agents that were compared because each run has no other."""
         return tuple((agent.before, agent.after) for agent in self.agents if agent.before != agent.after)
 
 
@@ -182,9 +210,11 @@ def compare_runs(
     margin: float = MARGIN,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """``after`` against the baseline ``before``: the scenarios that are in both and equal. ``earlier``:
-    failures of runs older than the baseline, by fingerprint the run. The order of samples and scenarios does
-    not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
+    """Compare ``after`` with the baseline ``before``, in the scenarios that are in both and equal.
+
+    ``earlier`` maps the fingerprints of failures of runs older than the baseline to the run. The order of
+    samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two cannot be
+    compared."""
     if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
     agents, lost = match_agents(before, after)
@@ -297,8 +327,10 @@ def _means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange, ...]:
 def _mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
-    """Each scenario counts once, however many epochs it had. The interval: Miller, E. (2024), "Adding error
-    bars to evals", arXiv 2411.00640, paired differences of clusters."""
+    """Compare the means of one value; each scenario counts once, however many epochs it had.
+
+    The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, paired differences
+    of clusters."""
     both = [(fsum(old) / len(old), fsum(new) / len(new)) for old, new in values if old and new]
     if not both:
         return None

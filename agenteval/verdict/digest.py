@@ -1,4 +1,4 @@
-"""A report in short: what a later run needs of it to be compared with. Pure."""
+"""Summarize a report: what a later run needs to be compared with it. Pure."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
     "max_turns",
 )  # fmt: skip
-"""What the agent, the user or a judge meets of a scenario: its name, tags, epochs and thresholds are not."""
+"""The fields of a scenario that the agent, the user or a judge sees. Its name, tags, epochs and thresholds
+are not among them."""
 
 _SETTINGS = (
     "fail_on_severity", "severities", "severity_from", "detectors", "unmocked_tools", "now", "max_turns",
 )  # fmt: skip
-"""What decides whether a sample fails, and how its conversation goes."""
+"""Settings that decide whether a sample fails and how its conversation goes."""
 
 
 def summary_of(report: Report, decision: Decision | None) -> RunSummary:
-    """The run in short. Of one that has only begun, with no event but its first and no ``decision``, it holds
-    what the run may be compared with."""
+    """Summarize the run. For a run that has only begun (no event but the first, no ``decision``), the summary
+    holds what it may be compared with."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,
@@ -61,7 +62,8 @@ def _decisive(plan: Plan) -> tuple[str, ...]:
 
 
 def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
-    """A model without what only concerns how it is reached. A scripted one is what its file says."""
+    """Describe a model without the settings that only concern how it is reached. A scripted model is
+    identified by the content of its file."""
     if chosen is None:
         return {}
     told = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
@@ -84,7 +86,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 
 def hash_content(scenario: Scenario) -> dict[str, str]:
-    """A hash of each part of the scenario that is not empty, whatever file it is in."""
+    """Hash each part of the scenario that is not empty, independent of the file that holds it."""
     made = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (made.get("tools") or {}).values():
         tool.pop("base", None)
@@ -125,14 +127,15 @@ def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -
 def _known_measures(
     name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan
 ) -> tuple[float, ...]:
-    """What each conversation took; nothing, where one of them does not tell: the others might be the cheap
-    ones."""
+    """Return the value of a measure for each conversation; empty if one of them is unknown, because the known
+    ones might be the cheap ones."""
     values = [known_measure(name, sample, scenario, plan) for sample in samples]
     return () if None in values else tuple(value for value in values if value is not None)
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
-    """Each failure of these samples of one scenario, and in how many of them it was met."""
+    """Return each failure of these samples of one scenario, and the number of samples in which it occurred.
+    """
     found: dict[str, FingerprintedFailure] = {}
     met: Counter[str] = Counter()
     for sample in samples:

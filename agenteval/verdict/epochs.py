@@ -12,9 +12,10 @@ from agenteval.verdict.statistics import Tally, in_epoch_order
 
 
 def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
-    """Whether a sample counts as a success: it passed and its goal, where judged, was completed. ``None``
-    where that is not known: it is inconclusive, its goal was ruled out or is not clear, or the judge of it
-    broke. Of a recorded conversation that did not fail, the known outcome decides."""
+    """Return whether a sample counts as a success: it passed, and its goal, if judged, was completed.
+
+    Return ``None`` if that is unknown: the sample is inconclusive, its goal was ruled out or is not clear, or
+    the judge of the goal failed. For a recorded conversation that did not fail, the known outcome decides."""
     if verdict is Verdict.FAILED:
         return False
     for check in sample.checks:
@@ -32,29 +33,33 @@ def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
 
 @dataclass(frozen=True)
 class EpochOutcomes:
-    """The epochs of one scenario × agent. ``outcomes``: in epoch order, a lost one replaced where it was;
-    ``replaced``: which were. ``wanted``: how many there were to be at least; ``most``: at most."""
+    """The epochs of one scenario × agent."""
 
     outcomes: tuple[bool | None, ...]
+    """The outcomes in epoch order, with an errored epoch replaced in its place."""
     wanted: int
+    """The minimum number of epochs that were planned."""
     most: int
+    """The maximum number of epochs that were planned."""
     replaced: frozenset[int] = frozenset()
+    """The epochs that were replaced."""
 
     @property
     def tally(self) -> Tally:
-        """All of them, for display: where success decided how many there are, no estimate may rest on it."""
+        """All epochs, for display. If success decided how many there are, no estimate may be based on it."""
         unfinished = max(0, self.wanted - len(self.outcomes))
         return Tally.of([*self.outcomes, *[None] * unfinished])
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The first ones, whose number was settled beforehand: what estimates are based on."""
+        """The first epochs, whose number was fixed beforehand. Estimates are based on these."""
         known = self.outcomes[: self.wanted]
         return (*known, *[None] * (self.wanted - len(known)))
 
 
 def epoch_outcomes(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> EpochOutcomes:
-    """``outcomes``: of ``scenario.samples``, one each."""
+    """Arrange the outcomes of a scenario by epoch. ``outcomes`` has one entry for each of
+    ``scenario.samples``."""
     ranged = scenario.rules.range
     if ranged is None:
         wanted = len(outcomes) + len(scenario.missing)

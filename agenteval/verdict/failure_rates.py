@@ -19,36 +19,41 @@ from agenteval.verdict.statistics import Interval, wilson
 from agenteval.verdict.thresholds import is_lost
 
 QUOTATIONS = 3
-"""Of each row, in the order of the file."""
+"""The maximum number of quotations of a row, in the order of the file."""
 _JUDGE, _CHECK = "judge", "check"
 _LABELS = {"answer": "empty answer", "no_error": "the agent broke"}
 
 
 @dataclass(frozen=True)
 class Quotation:
-    """Of one conversation: its ``where`` (file and line of the log) and ``turn`` (from 0; ``None``: the whole
-    of it)."""
+    """A quotation from one conversation."""
 
     key: SampleKey
     where: str
+    """The file and line of the log."""
     turn: int | None
+    """The index of the turn, from 0; ``None`` for the conversation as a whole."""
     evidence: str
     explanation: str
 
 
 @dataclass(frozen=True)
 class FailureRate:
-    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``). ``conversations``: in how
-    many; ``of``: of how many it is known; ``unknown``: of how many more it is not. ``severities``: how many
-    conversations by the worst severity there; empty for a check, which fails its conversation."""
+    """How often a label was found, and by what."""
 
     label: str
     found_by: str
+    """A detector, ``judge of METRIC`` or ``check NAME``."""
     metric: str
     conversations: int
+    """The number of conversations with the label."""
     of: int
+    """The number of conversations for which it is known."""
     unknown: int
+    """The number of further conversations for which it is not known."""
     severities: Mapping[Severity, int]
+    """The number of conversations by the worst severity there; empty for a check, which fails its
+    conversation."""
     quotations: tuple[Quotation, ...]
 
     @property
@@ -57,37 +62,41 @@ class FailureRate:
 
     @property
     def interval(self) -> Interval:
-        """At 95 %."""
+        """The interval at 95 %."""
         return wilson(self.conversations, self.of)
 
     @property
     def severity(self) -> Severity | None:
-        """The worst; ``None`` of a check."""
+        """The worst severity; ``None`` for a check."""
         return max(self.severities, key=lambda each: each.rank, default=None)
 
 
 @dataclass(frozen=True)
 class FailureRates:
-    """``records``: all of them; ``unreadable``: the places of those that could not be read. ``undecided``:
-    how many could, and are not decided; ``unplaced``: how many hold something that no reader could place.
-    ``rows``: the worst severity first, then the most frequent."""
+    """The failures of a log without scenarios."""
 
     records: int
+    """The number of all records."""
     unreadable: tuple[str, ...]
+    """The places of the records that could not be read."""
     undecided: int
+    """The number of conversations that could be read but are not decided."""
     unplaced: int
+    """The number of conversations that contain something that no reader could place."""
     rows: tuple[FailureRate, ...]
+    """The rows, by the worst severity, then by frequency."""
     by_severity: Mapping[Severity, int] = field(default_factory=dict)
-    """How many conversations by the worst severity of what was found there."""
+    """The number of conversations by the worst severity found there."""
 
     @property
     def conversations(self) -> int:
-        """Those that could be read."""
+        """The number of conversations that could be read."""
         return self.records - len(self.unreadable)
 
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
-    """``None`` where scenarios say what is expected: then conversations pass or fail."""
+    """Count what goes wrong in a log; ``None`` if scenarios state what is expected, because then
+    conversations pass or fail."""
     if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}
@@ -118,10 +127,11 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
 
 @dataclass(frozen=True)
 class _Met:
-    """Something found in a conversation; ``severity`` is ``None`` for a check."""
+    """Something found in a conversation."""
 
     name: str
     severity: Severity | None
+    """The severity; ``None`` for a check."""
     quotation: Quotation
 
 
@@ -149,7 +159,7 @@ def _of_checks(sample: SampleReport, decided: SampleDecision) -> Iterator[_Met]:
 
 
 def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
-    """By conversation, the worst severity of what was met there."""
+    """Return the worst severity found in each conversation."""
     worst: dict[SampleKey, Severity | None] = {}
     for each in met:
         key, severity = each.quotation.key, each.severity
@@ -191,7 +201,7 @@ def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[Sa
 
 
 def _is_unknown(sample: SampleReport, metric: str) -> bool:
-    """Whether it is not known if the row's label is in a conversation in which it was not found."""
+    """Check whether it is unknown if the row's label applies to a conversation in which it was not found."""
     if is_lost(sample):
         return True
     failed = any(failure.metric == metric for failure in sample.all_failures)
@@ -203,6 +213,7 @@ def _is_judged(sample: SampleReport, metric: str) -> bool:
 
 
 def _worst_first(row: FailureRate) -> tuple[int, float, str, str]:
-    """A check fails its conversation, as the worst finding does."""
+    """Sort by severity, then by rate. A check ranks above the worst finding because it fails its
+    conversation."""
     rank = len(Severity) if row.severity is None else row.severity.rank
     return -rank, -row.rate, row.label, row.found_by

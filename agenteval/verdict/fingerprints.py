@@ -1,15 +1,14 @@
-"""Failures have an identity that the next run gives again: a hash of what a report prints beside it, never of
-a judge's prose. Who accepts a failure accepts what is printed, and no more.
+"""Give failures an identity that the next run reproduces: a hash of what a report prints next to it, never of
+a judge's prose. Accepting a failure accepts exactly what is printed.
 
-A finding of code is its scenario, label, detector, place and values: the call with its arguments, or the
-text that it quotes. A judge's finding is its scenario, metric, label and what it refers to: the criterion,
-else a call with its arguments, the tool that was not called or the rule. A critical one that refers to none
-of these (and is no goal, of which a scenario has one) is its quotation, too: who accepts one unsafe act in
-words accepts no other. A broken check is its scenario, the written turn that it belongs to, its name and
-what of the rule did not hold (``Check.parts``). Each part is a failure of its own: who knows of one missing
-call does not know of a second. The agent and the epoch are no part of it: the same failure of another agent
-is the same.
-"""
+A finding of code is identified by its scenario, label, detector, place and values: the call with its
+arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and what
+it refers to: the criterion, else a call with its arguments, the tool that was not called or the rule. A
+critical finding that refers to none of these (and is not a goal, of which a scenario has one) includes its
+quotation: accepting one unsafe statement accepts no other. A broken check is identified by its scenario, the
+scripted turn that it belongs to, its name and the part of the rule that failed (``Check.parts``). Each part
+is a failure of its own: knowing about one missing call does not cover a second. The agent and the epoch are
+not included: the same failure of another agent is the same failure."""
 
 from __future__ import annotations
 
@@ -33,49 +32,56 @@ from agenteval.scoring.findings import LocatedFinding, locate_findings
 from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
-"""Hexadecimal digits: among 10,000 failures two collide with a chance of about one in 5 million."""
+"""The number of hexadecimal digits. Among 10,000 failures two collide with a probability of about one in 5
+million."""
 SHOWN = 320
-"""So many characters of what a fingerprint covers are printed; a digest stands for the rest."""
+"""The number of characters that are printed of what a fingerprint covers; a digest stands for the rest."""
 
 
 class FingerprintedFailure(NamedTuple):
-    """``what`` says what it covers: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None``
-    for a broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
-    finding would have if it was critical."""
+    """A failure with its identity."""
 
     fingerprint: str
     what: str
+    """A description of what the fingerprint covers: ``tool_calls: missing book(…)``."""
     metric: str
+    """The metric of a finding, or the name of the check."""
     severity: Severity | None = None
+    """The severity of a finding; ``None`` for a broken check."""
     quoted: str = ""
+    """The fingerprint that a judge's finding would have if it were critical."""
 
     def name_in(self, names: Collection[str]) -> str:
-        """Its fingerprint, or the narrower name if ``names`` holds that: who accepts it as critical accepts
-        it where it is less."""
+        """Return the fingerprint, or the narrower one if ``names`` contains it: accepting a critical finding
+        also accepts it at a lower severity."""
         return self.quoted if self.quoted in names else self.fingerprint
 
 
 @dataclass(frozen=True)
 class SampleFailures:
-    """``findings`` are in the order of the sample's; ``checks`` by turn (``None``: the whole) and place."""
+    """The failures of one sample."""
 
     findings: tuple[FingerprintedFailure, ...]
+    """The failures of the findings, in the sample's order."""
     checks: Mapping[tuple[int | None, int], tuple[FingerprintedFailure, ...]]
+    """The failures of the checks, by turn (``None``: the whole conversation) and index."""
 
     @property
     def all(self) -> tuple[FingerprintedFailure, ...]:
-        """Each once. What both a check and a finding tell is the check's: it fails the sample."""
+        """Each failure once. If both a check and a finding report it, it is the check's: the check fails the
+        sample."""
         told = [failure for failures in self.checks.values() for failure in failures]
         return tuple({failure.fingerprint: failure for failure in (*self.findings, *told)}.values())
 
     @property
     def names(self) -> frozenset[str]:
-        """Whatever an entry may know them by."""
+        """Every fingerprint that an entry of the accept list may use."""
         told = [*self.findings, *self.all]
         return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
 
     def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
-        """The first of those that are called the same gets the first name, and so on."""
+        """Return the failures under other names. Of several with the same name, the first gets the first new
+        name, and so on."""
         met: Counter[str] = Counter()
 
         def now(name: str) -> str:
@@ -97,9 +103,11 @@ class SampleFailures:
 def names_between(
     before: SampleReport, shown: SampleReport, scenario: Scenario
 ) -> dict[str, tuple[str, ...]]:
-    """By the name of each failure of a sample as it is ``shown``, those that it had ``before``, in the order
-    in which they are told; without those that are the same. Where what is shown makes one failure of two, it
-    is not known which is which: these keep the names that they are shown by."""
+    """Map the name of each failure of a sample as ``shown`` to the names that it had ``before``, in report
+    order, without those that did not change.
+
+    If two failures look the same as shown, it is unknown which is which: they keep the names that they are
+    shown by."""
     there, here = _failures_as_shown(before, scenario), _failures_as_shown(shown, scenario)
     ends = (_end_as_shown(before, scenario),), (_end_as_shown(shown, scenario),)
     checks = [(there.checks.get(place, ()), failures) for place, failures in here.checks.items()]
@@ -121,10 +129,10 @@ def _hash(*names: str) -> str:
 
 
 def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    """Every failure of a sample, whether or not it gates anything; its name depends on nothing masked.
+    """Return every failure of a sample, whether or not it gates anything. Names do not depend on masked text.
 
-    A check that findings tell more of (an unknown tool, a criterion) has their identity. A turn's check
-    belongs to the written turn: where the simulated user speaks, its number says nothing."""
+    A check that findings describe in more detail (an unknown tool, a criterion) has their identity. A turn's
+    check belongs to the scripted turn: if the user is simulated, the number of the turn means nothing."""
     failures = _failures_as_shown(sample, scenario)
     return failures.renamed(sample.names) if sample.names else failures
 
@@ -186,7 +194,7 @@ def _of_code(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailur
 
 
 def _refers_to(found: LocatedFinding, sample: SampleReport) -> str:
-    """What a judge's finding is about, by its references: the first of these that there is."""
+    """Return what a judge's finding is about: the first reference that it has."""
     finding = found.finding
     if finding.criterion:
         return finding.criterion
@@ -252,7 +260,7 @@ def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool
 
 
 def criterion_of(check: Check, scenario: Scenario) -> str:
-    """The author's sentence that a check of criteria is about: what follows it is the judge's."""
+    """Return the author's sentence that a check of criteria is about. The text after it is the judge's."""
     if check.name != CRITERIA:
         return ""
     said = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
@@ -270,15 +278,15 @@ def _written(turn: Turn) -> str:
 
 
 def _broken_place(sample: SampleReport) -> str:
-    """Where the agent broke; nowhere, if that was before the first message or by a call after the last
-    answer."""
+    """Return the turn in which the agent failed; empty if that was before the first message or in a call
+    after the last answer."""
     turns, at = sample.trajectory.all_turns, sample.trajectory.broken_turn
     turn = turns[at] if at < len(turns) else None
     return _written(turn) if turn and turn.user else ""
 
 
 def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
-    """The failure of a sample whose agent broke before any check could say so."""
+    """Return the failure of a sample whose agent failed before any check could report it."""
     end = _end_as_shown(sample, scenario)
     return end._replace(fingerprint=sample.names.get(end.fingerprint, (end.fingerprint,))[-1])
 

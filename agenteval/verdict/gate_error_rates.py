@@ -1,4 +1,4 @@
-"""How often the gates of a run will be wrong, told before it: pure arithmetic over its epochs."""
+"""Estimate before a run how often its gates will be wrong. Pure arithmetic over its epochs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from agenteval.verdict.statistics import CountRule, share_rule
 
 
 def gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
-    """A row for each gate of the run whose verdict is a matter of chance and whose chances can be known:
-    not for thresholds on means, whose spread nobody knows beforehand."""
+    """Return a row for each gate of the run whose verdict depends on chance and whose error rates can be
+    known. Thresholds on means are left out, because their spread is unknown beforehand."""
     return tuple(_rows(plan, _all_that_apply(plan)))
 
 
 def configured_gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
-    """Those of the gates that the configuration asks for: rules of chance, whose error rates were the reason
-    to write them."""
+    """Return the rows of the configured gates: statistical rules that were chosen for their error rates."""
     return tuple(run_gate_error_rates(plan, _epochs(_all_that_apply(plan))))
 
 
@@ -34,7 +33,8 @@ def _epochs(applies: Sequence[ScenarioRules]) -> list[EpochRange]:
 
 
 def every_sample_error_rates(epochs: Sequence[int]) -> GateErrorRates:
-    """What "every sample passes" is worth in a run; ``epochs``: of each scenario × agent."""
+    """Return the error rates of "every sample passes". ``epochs`` has the number of epochs of each scenario ×
+    agent."""
     advice = "gates: {pass_rate: …} tolerates a failure now and then, with known error rates"
     return count_error_rates(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
 
@@ -48,7 +48,7 @@ def _rows(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateErrorRat
 
 
 def _goal_thresholds(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
-    """A share of conversations is a count, so its chances are known."""
+    """Yield the thresholds on goals: a share of conversations is a count, so its error rates are known."""
     designs = []
     for each in applies:
         held = each.thresholds.get(GOAL)
@@ -61,5 +61,5 @@ def _goal_thresholds(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[G
 
 
 def describe_error_rates(rows: Sequence[GateErrorRates]) -> tuple[str, ...]:
-    """Each gate in words, coins marked."""
+    """Describe each gate in words, and mark uninformative ones."""
     return tuple(row.sentence for row in rows)

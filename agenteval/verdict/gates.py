@@ -1,5 +1,5 @@
-"""Who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``. What is decided of a
-sample and of a scenario, and the rows of a run, have modules of their own; this one puts them together."""
+"""Decide who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``. Decisions about
+samples and scenarios, and the rows of a run, have their own modules; this one combines them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from agenteval.verdict.thresholds import threshold_gates
 
 
 def decide(report: Report) -> Decision:
-    """The verdict of a report under the configuration that the run was made with."""
+    """Return the verdict of a report under the configuration that the run was made with."""
     samples = decide_samples(report)
     lost = mostly_lost_scenarios(report, samples)
     left_to_shares = frozenset(_counted_by_gates(report, samples))
@@ -79,17 +79,21 @@ def decide(report: Report) -> Decision:
 
 
 class _Rows(NamedTuple):
-    """The rows of a run by their kind: of gates over repeated runs, of lost samples, of scenarios in which
-    nothing was decided, of thresholds, and of recorded conversations."""
+    """The rows of a run by kind."""
 
     over_runs: tuple[GateRow, ...]
+    """Rows of gates over repeated runs."""
     tolerance: tuple[GateRow, ...]
+    """Rows about errored samples."""
     undecided: tuple[GateRow, ...]
+    """Rows of scenarios in which nothing was decided."""
     thresholds: tuple[GateRow, ...]
+    """Rows of thresholds."""
     of_log: tuple[GateRow, ...]
+    """Rows about recorded conversations."""
 
     def by_pairing(self) -> dict[Pairing, list[GateRow]]:
-        """Those that decide scenarios, by the scenario and agent that they look at."""
+        """Group the rows that decide scenarios by the scenario and agent that they look at."""
         found: dict[Pairing, list[GateRow]] = {}
         for row in (*self.over_runs, *self.tolerance, *self.undecided, *self.thresholds):
             found.setdefault((row.scenario, row.agent), []).append(row)
@@ -128,8 +132,8 @@ def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
 
 
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
-    """The failed samples whose failures the shares alone decide of; with a gate in the place of "every sample
-    passes" that decides."""
+    """Yield the failed samples whose failures are decided by the share gates alone. If a gate replaces "every
+    sample passes", that gate decides, and there are none."""
     if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
@@ -149,8 +153,8 @@ def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
-    """What was judged and can fail nothing: numbers without a threshold, labels where no severity fails,
-    and gates that do not apply."""
+    """Return what was judged but can fail nothing: numbers without a threshold, labels if no severity fails a
+    sample, and gates that do not apply."""
     held = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
@@ -167,8 +171,7 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
-    """The findings that fail the run, by sample and place among its own. There are none in a run that has
-    passed."""
+    """Return the findings that fail the run, by sample and index. A run that passed has none."""
     plan = report.plan
     found = locate_counted_findings(report.scenarios, decision.samples, report)
     if decision.is_reported:
@@ -184,7 +187,8 @@ def _is_broken(severity: Severity, decision: Decision) -> bool:
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:
-    """Mistakes of the author that showed only while running, each once, with where it was met."""
+    """Return the author's mistakes that showed only at run time, each once, with the sample in which it
+    occurred."""
     met: dict[str, str] = {}
     for sample in report.samples:
         told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
@@ -209,5 +213,5 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
 
 
 def is_neutral(report: Report) -> bool:
-    """Whether an undecided run ends as one that has passed does."""
+    """Check whether an undecided run exits like a passed one."""
     return report.plan.suite.on_undecided == "neutral"

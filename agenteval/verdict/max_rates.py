@@ -1,5 +1,5 @@
-"""``score --max-rate high=1%``: the share of conversations with a finding at or above a severity, as
-observed. Pure. What is not known of a conversation is taken at its worst and at its best."""
+"""``score --max-rate high=1%``: the observed share of conversations with a finding at or above a severity.
+Pure. Whatever is unknown about a conversation is taken at its worst and at its best."""
 
 from __future__ import annotations
 
@@ -26,21 +26,25 @@ _MOST_NAMED = 3
 
 
 class Shares(NamedTuple):
-    """Of so many ``conversations``: in which something at or above a severity was found (``by_checks``: in
-    how many of these a check alone did not hold), and of which that is not known, with what would tell
-    (a remedy; how many conversations it would tell of)."""
+    """The conversations with something at or above a severity."""
 
     conversations: int
+    """The number of all conversations."""
     bad: tuple[SampleReport, ...]
+    """The conversations in which something at or above the severity was found."""
     unknown: tuple[SampleReport, ...]
+    """The conversations for which that is unknown."""
     by_checks: int
+    """The number of ``bad`` conversations in which only a check failed."""
     remedies: Mapping[str, int]
+    """What would settle the unknown ones: the remedy, and the number of conversations that it would settle.
+    """
 
 
 def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
-    """A row for each ``--max-rate``. ``again``: the command that asks the judges once more."""
+    """Yield a row for each ``--max-rate``. ``again`` is the command that calls the judges once more."""
     for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
@@ -82,7 +86,7 @@ def _places(samples: Sequence[SampleReport]) -> str:
 def shares_of(
     report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
 ) -> Shares:
-    """Over the records that could be read; of the others ``readable records`` speaks."""
+    """Count over the records that could be read; the others are the matter of ``readable records``."""
     plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key
@@ -108,13 +112,13 @@ def shares_of(
 
 
 def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
-    """A check that does not hold fails a conversation whatever its severity; what a detector found has its
-    own."""
+    """Check whether a conversation counts against the limit. A check that does not pass fails a conversation
+    whatever its severity; what a detector found has its own."""
     return key in found or any(failed_checks(samples[key]))
 
 
 def failed_checks(decided: SampleDecision) -> Iterator[str]:
-    """The names of the rules that a conversation broke, without those that are findings, too."""
+    """Yield the names of the rules that a conversation broke, without those that are findings as well."""
     for violation in decided.violations:
         if violation.verdict is Verdict.FAILED and violation.name not in (SEVERE, *DETECTORS):
             yield violation.name
@@ -123,7 +127,8 @@ def failed_checks(decided: SampleDecision) -> Iterator[str]:
 def _unknown(
     sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
 ) -> str:
-    """What would tell whether something so bad is in the conversation; empty if that is known."""
+    """Return what would settle whether the conversation contains something this bad; empty if that is known.
+    """
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
             return "conversations in which the user is not at fault"

@@ -1,5 +1,5 @@
-"""The agents of one run beside each other: which succeeds more, costs less, is faster, or that it cannot be
-told. Pure; it decides nothing, since each agent's samples gate the run."""
+"""Compare the agents of one run: which succeeds more often, costs less or is faster, or whether that cannot
+be determined. Pure. It decides nothing, because each agent's samples gate the run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ class ReferenceVerdict(StrEnum):
 
 
 class ComparedNumber(Value):
-    """What a conversation takes on average, and how many times as much as with the reference; without an
-    interval where that has none: a scenario in which one side does not tell, or one scenario alone."""
+    """The average of a measure over conversations, and its ratio to the reference agent."""
 
     name: str
     value: float
     reference: float
     ratio: float | None = None
+    """The ratio to the reference; ``None`` if it cannot be computed."""
     low: float | None = None
+    """The lower bound of the ratio; ``None`` if there is no interval: one side has no value in some scenario,
+    or there is only one scenario."""
     high: float | None = None
+    """The upper bound of the ratio."""
 
     @property
     def reference_verdict(self) -> ReferenceVerdict:
@@ -52,22 +55,26 @@ class ComparedNumber(Value):
 
 
 class ComparedAgent(Value):
-    """One agent beside the reference, on the scenarios that both have. ``success``: the mean rate over
-    scenarios (``None``: not known), ``change`` its difference, of which ``low`` and ``high`` hold, missing
-    epochs in the worst case. ``better_in`` and ``worse_in``: single scenarios, by Fisher's exact test with
-    Holm's correction. ``epochs_to_decide``: about, of each agent, at the rates seen."""
+    """One agent compared with the reference, on the scenarios that both have."""
 
     agent: str
     scenarios: int
     epochs: int
     success: float | None
+    """The mean success rate over scenarios; ``None`` if it is unknown."""
     reference: float | None
     change: float | None
+    """The difference between the two success rates."""
     low: float
+    """The lower bound of the difference, with missing epochs in the worst case."""
     high: float
+    """The upper bound of the difference."""
     better_in: tuple[str, ...] = ()
+    """Scenarios with a higher success rate, by Fisher's exact test with Holm's correction."""
     worse_in: tuple[str, ...] = ()
+    """Scenarios with a lower success rate, by the same test."""
     epochs_to_decide: int | None = None
+    """About how many epochs of each agent would decide, at the observed rates."""
     numbers: tuple[ComparedNumber, ...] = ()
 
     @property
@@ -83,17 +90,20 @@ class ComparedAgent(Value):
 
 
 class ReferenceComparison(Value):
-    """``reference``: the first agent. Every interval of ``comparisons`` in all holds together with the others
-    with ``confidence`` (Bonferroni)."""
+    """The agents of a run compared with the first one."""
 
     reference: str
+    """The first agent."""
     comparisons: int
+    """The number of intervals in all."""
     confidence: float
+    """The confidence with which all intervals hold together (Bonferroni)."""
     agents: tuple[ComparedAgent, ...]
 
 
 def compare_with_reference(report: Report, decision: Decision) -> ReferenceComparison | None:
-    """``None`` for a run of one agent, or of agents that have no scenario in common."""
+    """Compare the other agents with the first one; ``None`` for a run of one agent, or of agents that have no
+    scenario in common."""
     if len({scenario.agent for scenario in report.scenarios}) < 2:
         return None
     of_agents: dict[str, dict[str, ScenarioSummary]] = {}
@@ -121,7 +131,7 @@ _Pairs = Sequence[tuple[ScenarioSummary, ScenarioSummary]]
 
 
 def _known(pairs: _Pairs) -> list[str]:
-    """The numbers that every scenario tells, of both agents."""
+    """Return the measures that are known in every scenario for both agents."""
     told = [(old.effort, new.effort) for old, new in pairs]
     names = [name for name in _NUMBERS if all(old.get(name) and new.get(name) for old, new in told)]
     succeeded = any(old.successes for old, _ in pairs) and any(new.successes for _, new in pairs)
@@ -160,7 +170,7 @@ def _mean_rate(tallies: Sequence[Tally]) -> float | None:
 
 
 def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pairs) -> int | None:
-    """An interval shrinks with the root of the epochs."""
+    """Estimate the epochs that would decide: an interval shrinks with the square root of the epochs."""
     if not change or low > 0 or high < 0:
         return None
     reach = change - low if change > 0 else high - change
@@ -170,7 +180,7 @@ def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pai
 
 
 def _number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """A bound on each side of an interval has half of what it may err."""
+    """Compare one measure. Each side of an interval gets half of the permitted error."""
     if name == COST_PER_SUCCESS:
         return _cost_per_success(pairs, alpha)
     sides = [RatioPair(old.id, Side(old.effort[name]), Side(new.effort[name])) for old, new in pairs]
@@ -190,7 +200,7 @@ def _number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
 
 
 def _cost_per_success(pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """What all conversations cost, those that failed too, by those that succeeded."""
+    """Compare the cost of all conversations, failed ones included, per successful one."""
 
     def side(scenario: ScenarioSummary) -> Quotient:
         costs = scenario.effort["cost"]

@@ -1,4 +1,4 @@
-"""Events in, a report out. Pure, and independent of the order of events between samples."""
+"""Build a report from events. Pure, and independent of the order of events between samples."""
 
 from __future__ import annotations
 
@@ -55,37 +55,38 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is known of a run. ``finished`` is ``None`` for one that was cut off."""
+    """Everything that is known about a run."""
 
     run: RunStarted
     scenarios: tuple[ScenarioReport, ...]
     dimensions: Mapping[str, tuple[Dimension, ...]]
-    """By agent."""
+    """The dimensions, by agent."""
     usage: Mapping[str, Usage]
-    """By role: agent, user, judge, dedup."""
+    """The usage by role: agent, user, judge, dedup."""
     ledger: tuple[LedgerLine, ...] = ()
-    """By role and model."""
+    """The usage by role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     findings_not_asked: int = 0
-    """Findings that were more than a model is asked to group: code grouped them."""
+    """The number of findings that exceeded what a model is asked to group; code grouped them."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
-    """By agent: what its turns have shown of how its calls are seen."""
+    """The evidence, by agent, of how its turns showed that its calls are seen."""
     finished: RunFinished | None = None
+    """How the run ended; ``None`` if it was cut off."""
 
     @cached_property
     def plan(self) -> Plan:
-        """What applied."""
+        """The plan that the run followed."""
         return self.run.plan
 
     def visibility_of(self, agent: str) -> ToolVisibility:
-        """How much of an agent's tool calls the run has seen."""
+        """Return how much of an agent's tool calls the run has seen."""
         return _visibility(self.run.plan, agent, self.evidence)
 
     @cached_property
     def scripted(self) -> bool:
-        """Whether any reply came from the scripted model: no language model judged that."""
+        """True if any reply came from the scripted model, so that no language model judged it."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @cached_property
@@ -103,7 +104,7 @@ def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEv
 
 
 def build_report(events: Iterable[Event]) -> Report:
-    """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
+    """Build the report of a run. Raise ``ValueError`` if the events contain no ``RunStarted``."""
     tape = RunAccumulator()
     for event in events:
         tape.apply(event)
@@ -192,7 +193,8 @@ def _turn_report(turn: Turn, items: Sequence[ScoreItem]) -> TurnReport:
 
 
 def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Turn, ...]:
-    """The turns; a finished one that is charged with the fault says so, as one that broke off does."""
+    """Return the turns, with the error in the finished turn that is charged with the fault, as in a turn that
+    broke off."""
     if stop is None or stop.turn is None:
         return turns
     at = stop.turn
@@ -214,7 +216,7 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
 
 
 def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
-    """The share of the expected tools that were called; where none may be called, whether none was."""
+    """Return the share of the expected tools that were called; if none may be called, whether none was."""
     if not trajectory.all_calls_seen:
         return None
     if case.allows_no_call:
@@ -260,8 +262,8 @@ def _scenarios(
 def _with_proposed_severities(
     scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue], overrides: Mapping[str, Severity]
 ) -> tuple[ScenarioReport, ...]:
-    """``severity_from: model``: a finding counts one level more than by the table where its issue was rated
-    above it."""
+    """Apply ``severity_from: model``: raise a finding by one level above the table if its issue was rated
+    higher."""
     from agenteval.scoring.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
@@ -277,7 +279,8 @@ def _with_proposed_severities(
 
 
 _NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
-"""No agent answers with nothing, or at once: a zero is an agent that does not tell, or a recording."""
+"""Measures that are never zero in a real answer: a zero is an agent that does not report the value, or a
+recording."""
 _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
     "tool_calls": lambda s: s.right_calls,
     "output": lambda s: s.right_output,

@@ -1,5 +1,4 @@
-"""The rows of a run that are about all of its samples, about those that were lost, and about how it ended.
-Pure."""
+"""The rows of a run about all of its samples, about errored samples and about how the run ended. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +39,8 @@ def run_rows(
     tolerance: Sequence[GateRow],
     counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
-    """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
+    """Yield the rows of a run. ``counted`` has the failed samples that share gates decide, ``tolerance`` the
+    rows about errored samples."""
     if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample(report, samples, counted, tolerated=tolerated)
@@ -102,11 +102,13 @@ def tolerance_rows(
     replaced: int,
     unreadable_apart: bool,
 ) -> Iterable[GateRow]:
-    """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
-    ``lost``: the scenarios that lost more; ``replaced``: how many samples have a further one in their place.
-    These count as lost: an agent whose failures look like faults of the network would else be measured by its
-    successes alone. What was never begun is not a share of anything, and tolerated by nothing.
-    ``unreadable_apart``: of what could not be read a row of its own speaks."""
+    """Yield the rows about errored samples: a share of all samples is tolerated, and at most half of each
+    scenario's.
+
+    ``lost`` has the scenarios that exceed this half, ``replaced`` the number of samples that were replaced by
+    a further one. Replaced samples count as errored; otherwise an agent whose failures look like network
+    faults would be measured by its successes alone. Samples that never began are not part of the share and
+    are never tolerated. With ``unreadable_apart``, records that could not be read have a row of their own."""
     begun = report.samples
     never = len(samples) - len(begun)
     if unreadable_apart:
@@ -161,9 +163,10 @@ def _row_of_scenario(
 
 
 def mostly_lost_scenarios(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
-    """The scenarios (id and agent) of which more than half of the samples that began are inconclusive: too
-    little is known of them, whatever is tolerated. A recorded conversation that stands for itself alone is no
-    scenario: of those the share of all is bounded."""
+    """Return the scenarios (id and agent) in which more than half of the started samples are inconclusive.
+
+    Too little is known about them, whatever is tolerated. A recorded conversation that stands for itself
+    alone is not a scenario; for these the share of all is bounded."""
     written = {scenario.id for scenario in report.run.scenarios}
     return frozenset(
         (scenario.scenario.id, scenario.agent)
@@ -179,7 +182,8 @@ def _count_lost(begun: Iterable[SampleReport], samples: Mapping[SampleKey, Sampl
 
 
 def is_tolerated(lost: int, begun: int, bound: float) -> bool:
-    """Whether so many losses decide nothing. Of a run that is all losses nothing is known."""
+    """Check whether this many errored samples are tolerated. If all samples errored, nothing is known about
+    the run."""
     return lost < begun and lost / begun <= bound
 
 
@@ -187,7 +191,7 @@ def is_tolerated(lost: int, begun: int, bound: float) -> bool:
 
 
 def end_rows(report: Report) -> Iterable[GateRow]:
-    """Of how the run ended."""
+    """Yield the rows about how the run ended."""
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
@@ -197,7 +201,8 @@ def end_rows(report: Report) -> Iterable[GateRow]:
 
 
 def _cut_off(report: Report) -> GateRow:
-    """A run that was killed is never green, whatever is tolerated: what it would have found is not known."""
+    """Return the row of a run that was killed. It never passes, whatever is tolerated, because what it would
+    have found is unknown."""
     done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
     return GateRow(
         name="complete run",
@@ -211,7 +216,8 @@ def _cut_off(report: Report) -> GateRow:
 
 
 def _unmet(unmet: Mapping[str, str]) -> GateRow:
-    """Expectations that were held against nothing are not met, whatever is tolerated."""
+    """Return the row of scenarios without a conversation. Expectations that were not evaluated are not met,
+    whatever is tolerated."""
     return GateRow(
         name="every scenario met",
         value=f"{len(unmet):,} without one",
@@ -226,8 +232,8 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
 
 
 def _what_decides(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """What would decide the samples that are not: to play them again, unless each lacks what no repetition
-    brings; then what the first one lacks."""
+    """Return what would decide the open samples: repeating them, unless repeating cannot add what each is
+    missing; then what the first one is missing."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:
@@ -243,14 +249,14 @@ def _is_open(decided: SampleDecision | Violation) -> bool:
 
 
 def command_of(report: Report) -> str:
-    """The command line of the run, to be given once more."""
+    """Return the command line of the run, to run again."""
     return shlex.join(["agenteval", *report.run.command])
 
 
 def resolve_with_next_steps(
     rows: Iterable[GateRow], report: Report, samples: Mapping[SampleKey, SampleDecision]
 ) -> tuple[GateRow, ...]:
-    """The rows with resolutions that this run can go on by."""
+    """Return the rows with resolutions that are possible for this run."""
     if report.run.command[:1] == ("score",):
         return tuple(replace(row, resolution=_of_records(row, report, samples)) for row in rows)
     if report.finished and report.finished.outcome == "fail_fast":  # which nothing goes on with
@@ -260,8 +266,8 @@ def resolve_with_next_steps(
 
 
 def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """The resolution of a row for recorded conversations: nothing can be played again. Judges are asked
-    again by the same command; what a record lacks only another record brings."""
+    """Return the resolution of a row for recorded conversations. They cannot be repeated: the same command
+    calls the judges again, and what a record is missing only another record can add."""
     if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
         return _unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
@@ -271,7 +277,8 @@ def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, Sample
 
 
 def _unread_records(scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """What to have in place of the records that broke; empty if none did. ``scenario``: empty for all."""
+    """Return what to provide in place of the records that could not be read; empty if there are none.
+    ``scenario`` is empty for all scenarios."""
     lost = [
         (each, decided.fault)
         for each in report.samples

@@ -1,4 +1,4 @@
-"""What is decided of one sample: a list of rules, and what its end makes of their violations. Pure."""
+"""Decide one sample: a list of rules, and how the end of the sample affects their violations. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 
 def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
-    """Those of all samples of a run, the ones that were never run last."""
+    """Decide all samples of a run. Samples that were never run come last."""
     decided = {
         sample.key: decide_sample(sample, scenario, report)
         for scenario in report.scenarios
@@ -47,9 +47,11 @@ def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
-    """Failed: an expectation does not hold, the agent broke, or a finding is severe. Inconclusive: a
-    fault that is not the agent's, or a check that could not be decided. What the turns before such a fault
-    prove stands: a sample that has failed by then is not lost."""
+    """Decide a sample.
+
+    It is failed if an expectation is not met, the agent failed, or a finding is severe. It is inconclusive if
+    a fault is not the agent's, or a check could not be decided. What the turns before such a fault prove
+    still counts: a sample that has failed by then is not errored."""
     evidence = _SampleEvidence(
         sample=sample,
         scenario=scenario,
@@ -68,15 +70,16 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
 
 @dataclass(frozen=True)
 class _SampleEvidence:
-    """What the rules read. ``accepted``: the names of the failures that are accepted in its scenario;
-    ``skipped``: the judges that failed and are of no account."""
+    """What the rules read."""
 
     sample: SampleReport
     scenario: ScenarioReport
     plan: Plan
     failures: SampleFailures
     accepted: Set[str]
+    """The fingerprints of the failures that are accepted in its scenario."""
     skipped: tuple[ScoreFailure, ...]
+    """The judges that failed and are ignored."""
 
     @property
     def fault(self) -> str | None:
@@ -88,14 +91,13 @@ class _SampleEvidence:
 
     @cached_property
     def is_answer_missing(self) -> bool:
-        """Whether a check of the whole says that an answer is empty."""
+        """True if a check of the whole conversation reports an empty answer."""
         return any(check.name == "answer" and check.passed is False for check in self.sample.checks)
 
     @cached_property
     def ignores_unjudged(self) -> bool:
-        """Whether criteria without a judgement gate nothing: with ``code_only``, if anything else of the
-        sample was decided; where their judges failed and are skipped. Of what nothing is known, nothing is
-        green."""
+        """True if criteria without a judgement gate nothing: with ``code_only``, if anything else in the
+        sample was decided; or if their judges failed and are skipped. If nothing is known, nothing passes."""
         is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
 
@@ -109,7 +111,8 @@ class _SampleEvidence:
         turn: int | None = None,
         failures: Sequence[FingerprintedFailure] = (),
     ) -> Violation:
-        """One that tells of ``failures``; ``where``: of a rule that has a place of its own."""
+        """Return a violation that reports ``failures``. ``where`` is set for a rule that has a place of its
+        own."""
         return Violation(
             name,
             detail,
@@ -141,7 +144,7 @@ def _broken_checks(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _parts(sample: SampleReport) -> Iterator[tuple[int | None, SampleReport | TurnReport]]:
-    """What checks and judges spoke of: the whole, then each turn with its number."""
+    """Yield what checks and judges can refer to: the whole conversation, then each turn with its index."""
     yield None, sample
     yield from enumerate(sample.turns)
 
@@ -164,10 +167,12 @@ def _severe_findings(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """A judge that failed hides what it would have found, and so does a detector; skipped ones are of
-    no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
-    where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
-    always."""
+    """Yield judges and detectors that failed, because they hide what they would have found. Skipped ones are
+    ignored.
+
+    A label gates through its severity, if its worst value could fail the sample. A missed goal gates if it is
+    severe or would be the last of all epochs. A failure that the author caused, and one of a check in code,
+    always gates."""
     judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
     for turn, part in _parts(evidence.sample):
         for failure in part.score_failures:
@@ -186,7 +191,8 @@ def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:
 
 
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """A goal that is not clear gates nothing by itself."""
+    """Yield a goal that is not clear, if it decides the scenario's other conversations. By itself it gates
+    nothing."""
     unclear = [goal for goal in goals_of(evidence.sample) if goal.label == NOT_CLEAR]
     if unclear and decides_all_others(evidence.scenario.samples, evidence.plan.suite):
         detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
@@ -219,8 +225,8 @@ def _decide_lost(evidence: _SampleEvidence, violations: Iterable[Violation]) -> 
 
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:
-    """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
-    conversation that was lost scorers tell no others, and of the lost turn only the recorded calls."""
+    """Check whether it is a failure that a finished turn proves, or that no later turn could have undone. In
+    an errored conversation scorers report no others, and in the errored turn only the recorded calls."""
     turn, finished = violation.turn, len(sample.trajectory.turns)
     is_proven = turn is None or turn < finished or violation.name == "tool_calls"
     return violation.verdict is Verdict.FAILED and is_proven
@@ -237,7 +243,7 @@ def _loss(evidence: _SampleEvidence) -> Violation:
 
 
 def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -> Iterator[Violation]:
-    """That the agent broke, where no check says so."""
+    """Yield that the agent failed, if no check reports it."""
     sample = evidence.sample
     if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
         detail = sample.stop.detail if sample.stop else ""
@@ -259,7 +265,7 @@ def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidenc
 
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
-    """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
+    """Check whether a finding fails its sample. An open question leaves it undecided."""
     return (
         plan.suite.fail_on is not None
         and finding.severity.rank >= plan.suite.fail_on.rank
@@ -268,14 +274,14 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
-    """Whether a finding fails the run: a gate over repeated runs tolerates failed samples, but nothing
-    critical."""
+    """Check whether a finding fails the run. A gate over repeated runs tolerates failed samples, but no
+    critical finding."""
     tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
-    """Whether a sample is likely to fail the run, from what its scorers said alone."""
+    """Check whether a sample is likely to fail the run, based only on what its scorers found."""
     findings = [item for item in items if isinstance(item, Finding)]
     if any(is_never_tolerated(finding, plan) for finding in findings):
         return True
@@ -288,8 +294,8 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
 
 
 def fails_alone(report: Report) -> bool:
-    """Whether the only sample of a report is sure to fail its run. With a gate over repeated runs, that is by
-    a critical finding alone."""
+    """Check whether the only sample of a report is certain to fail its run. With a gate over repeated runs,
+    only a critical finding does."""
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)

@@ -1,4 +1,4 @@
-"""What is decided of one scenario × agent: by its samples, and by the rows of gates that look at it. Pure."""
+"""Decide one scenario × agent, by its samples and by the gate rows that look at it. Pure."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from agenteval.verdict.sample_decisions import is_never_tolerated
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known of the run when its scenarios are decided."""
+    """What is known about the run when its scenarios are decided."""
 
     report: Report
     samples: Mapping[SampleKey, SampleDecision]
     rows: Mapping[Pairing, Sequence[GateRow]]
-    """Of gates, by the scenario and agent that they look at."""
+    """The gate rows, by the scenario and agent that they look at."""
     counted: Set[SampleKey]
     """The samples whose failures are decided by the shares that they lower."""
     lost: Set[Pairing]
-    """The scenarios of which most samples are lost."""
+    """The scenarios in which most samples errored."""
     tolerates_losses: bool
-    """Whether so many losses are tolerated, in all of the run."""
+    """True if the errored samples of the whole run are tolerated."""
     is_open_for_all: bool
-    """Whether a gate over all scenarios is not decided."""
+    """True if a gate over all scenarios is not decided."""
 
 
 def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecision:
-    """With gates over repeated runs a sample may fail, unless critically; what its own rows say counts,
-    and that all of it was run."""
+    """Decide a scenario. With gates over repeated runs a sample may fail, unless critically; what counts then
+    are the scenario's own rows, and that all of it was run."""
     rows = run.rows.get((scenario.scenario.id, scenario.agent), ())
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
@@ -67,7 +67,7 @@ def _of_repeated_runs(
 def _is_known(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> bool:
-    """Whether enough of the scenario was run to say that it passes, but for its own rows."""
+    """Check whether enough of the scenario was run to pass it, apart from its own rows."""
     is_undecided = all(verdict is Verdict.INCONCLUSIVE for verdict in verdicts)
     if is_undecided or _is_lost(scenario, run) or _is_half_run(scenario):
         return False
@@ -78,7 +78,7 @@ def _is_known(
 
 
 def _is_half_run(scenario: ScenarioReport) -> bool:
-    """Whether samples were planned and not run to their end."""
+    """Check whether samples were planned but not run to their end."""
     return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
 
 

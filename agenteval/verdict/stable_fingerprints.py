@@ -1,4 +1,4 @@
-"""Fingerprints that are the same on a laptop and in CI, which do not mask the same."""
+"""Keep fingerprints the same on a laptop and in CI, although the two mask different texts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agenteval.verdict.single_samples import SingleSamples, surely_passes
 
 
 class StableFingerprints:
-    """Called with each event as it was and as it leaves: returns the latter, and at the end of a sample of
-    which something was masked what its failures were called before (``SampleFinished.names``).
+    """A callable that receives each event before and after masking and returns the latter. At the end of a
+    sample in which something was masked, it adds the names that its failures had before
+    (``SampleFinished.names``).
 
-    ``differing``: the secrets that may have another value in each environment, on which no name depends. The
-    others are words that are the same everywhere, and that some environments mask.
-    """
+    ``differing`` has the secrets that may have another value in each environment; no name depends on them.
+    All other masked words are the same everywhere, but only some environments mask them."""
 
     def __init__(self, differing: Iterable[str]) -> None:
         self._without = event_masker(differing) or (lambda event: event)

@@ -1,9 +1,8 @@
-"""Gates over repeated runs, each one object. Pure; the arithmetic is ``agenteval.verdict.statistics``. What
-each promises is written in ``docs/gates.md``.
+"""Gates over repeated runs, each one an object. Pure; the arithmetic is in ``agenteval.verdict.statistics``.
+``docs/gates.md`` describes what each one guarantees.
 
-To add one: its settings and its ``RunGate`` in a module here, a line in ``RUN_GATES``, its test. What it has
-to say of itself is listed in ``agenteval.verdict.run_gates.gate``.
-"""
+To add a gate, write its settings and its ``RunGate`` in a module here, a line in ``RUN_GATES``, and its test.
+``agenteval.verdict.run_gates.gate`` lists what a gate defines."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from agenteval.verdict.run_gates.shares import SHARES
 from agenteval.verdict.thresholds import KEPT_UP, REFUSED
 
 RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
-"""All of them, in the order in which results list them."""
+"""All gates, in the order in which results list them."""
 
 
 def _asked(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
@@ -41,8 +40,8 @@ def _asked(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
 def gates_over_runs(
     report: Report, epochs: Mapping[Pairing, EpochOutcomes], samples: Mapping[SampleKey, SampleDecision]
 ) -> Iterable[GateRow]:
-    """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
-    decided of each."""
+    """Yield a row for each gate, and for each scenario × agent that it looks at separately. ``samples`` has
+    the decision about each sample."""
     asked = _asked(report.plan.suite.gates)
     deciding = [gate for gate, settings in asked if gate.decides_each(settings)]
     for gate, settings in asked:
@@ -53,7 +52,8 @@ def gates_over_runs(
 
 
 def _naming_excused(row: GateRow, report: Report) -> GateRow:
-    """Where goals were ruled out or withdrawn, epochs are missing that no further run would bring."""
+    """Add to the row that goals were ruled out or withdrawn: these epochs are missing, and no further run
+    would add them."""
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
@@ -70,19 +70,19 @@ _ARE = ("is", "are")
 
 
 def replaces_every_sample(gates: GatesConfig) -> bool:
-    """Whether a gate says how many samples may fail, in the place of "every sample passes"."""
+    """Check whether a gate sets how many samples may fail, in place of "every sample passes"."""
     # Asked for every finding: what is written under the names does not matter.
     return any(gate.replaces_every_sample and gate.name in gates.configured_gates for gate in RUN_GATES)
 
 
 def reads_baseline(gates: GatesConfig) -> bool:
-    """Whether a gate compares with ``--baseline``."""
+    """Check whether a gate compares with ``--baseline``."""
     return any(gate.reads_baseline(settings) for gate, settings in _asked(gates))
 
 
 def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision, gates: GatesConfig) -> bool:
-    """Whether all that a failed sample broke is held against the agent by gates that count just that: what
-    tools it called, what it answered."""
+    """Check whether every rule that a failed sample broke is counted by a gate that measures just that: which
+    tools the agent called, what it answered."""
     counting = [gate for gate, _ in _asked(gates) if not gate.replaces_every_sample]
     return decided.verdict is Verdict.FAILED and all(
         any(gate.counts(sample, scenario, violation) for gate in counting) for violation in decided.violations
@@ -92,20 +92,20 @@ def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision
 def without_concern(
     gates: GatesConfig, selected: Sequence[Scenario], suite: Sequence[Scenario] | None
 ) -> list[str]:
-    """The gates that look at nothing that was selected, and may at something else of the suite (``None``:
-    which is not known)."""
+    """Return the gates that apply to nothing that was selected, but may apply to another part of the suite
+    (``None``: unknown)."""
     missed = [gate for gate, _ in _asked(gates) if not any(map(gate.concerns, selected))]
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
 def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
-    """How often each gate will be wrong. ``epochs``: of each scenario × agent."""
+    """Yield the error rates of each gate. ``epochs`` has the range for each scenario × agent."""
     for gate, settings in _asked(plan.suite.gates):
         yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:
-    """The gates that no recorded conversations could satisfy, by name with the reason. ``repeats``: whether
-    several conversations may be epochs of one scenario."""
+    """Return the gates that no recorded conversations could satisfy, by name, with the reason. ``repeats`` is
+    true if several conversations may be epochs of one scenario."""
     reasons = {gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _asked(gates)}
     return {name: reason for name, reason in reasons.items() if reason}

@@ -1,4 +1,4 @@
-"""``gates.no_regression``: no worse than the run that ``--baseline`` names."""
+"""``gates.no_regression``: no worse than the run given by ``--baseline``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.statistics import (
 
 _MOST_NAMED = 8
 SCENARIO_MARGIN = 0.3
-"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
+"""The default for the largest uncertain drop of one scenario that is not a regression."""
 
 
 class NoRegressionGate(Value):
@@ -53,8 +53,8 @@ class NoRegressionGate(Value):
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
-    """Each scenario before and now, of one agent: that of the same name, or the only one there is. By the
-    name that the pair has in the comparison."""
+    """Pair each scenario before and now, of one agent: the agent of the same name, or the only one there is.
+    The key is the name that the pair has in the comparison."""
     agents = {agent for _, agent in epochs}
     pairs = {}
     for (scenario, agent), own in epochs.items():
@@ -121,8 +121,8 @@ def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, ve
 
 
 def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) -> GateRow:
-    """A scenario that the baseline does not have, or not so: it passes as it would without a gate over
-    repeated runs, unless another one of these looks at it by itself."""
+    """Return the row of a scenario that the baseline does not have, or has in another form. It passes as it
+    would without a gate over repeated runs, unless another of these gates looks at it separately."""
     id, agent = scenario.scenario.id, scenario.agent
     changed = baseline.changed.get(agent, {}).get(id)
     why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"
@@ -148,7 +148,7 @@ def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) ->
 
 
 def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """A run that is no worse than another may be as bad: that is reported first."""
+    """Describe the drop. A run that is no worse than another may be as bad, so that is reported first."""
     told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:

@@ -1,5 +1,5 @@
-"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: what a conversation took of the
-agent, against numbers, and against the run that ``--baseline`` names."""
+"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: the resources that the agent used in
+conversations, compared with numbers and with the run given by ``--baseline``."""
 
 from __future__ import annotations
 
@@ -66,17 +66,18 @@ class NumberGate(Value):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Those on this run alone, by statistic."""
+        """The bounds on this run alone, by statistic."""
         named = {"mean": self.mean, "p50": self.p50, "p95": self.p95, "max": self.max}
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
 class _PlayedConversation(NamedTuple):
-    """A conversation: its scenario, its number, and whether the agent broke it off."""
+    """A conversation with its measurement."""
 
     scenario: str
     measurement: Measurement
     broke: bool
+    """True if the agent broke it off."""
 
 
 def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
@@ -93,8 +94,8 @@ def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
 
 
 def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_PlayedConversation]:
-    """All that were played to an end, the agent's own included. Where success decided how many epochs there
-    are, the first ones: what fails early must not count more."""
+    """Measure all conversations that ended, including those that the agent broke off. If success decided how
+    many epochs there are, use only the first ones: early failures must not count more."""
     measure, spec = MEASURES[name], scenario.scenario
     played = [
         _PlayedConversation(
@@ -126,7 +127,8 @@ def _row(
     *,
     agent: str,
 ) -> GateRow:
-    """A number that is not known may be what was seen of it, or any more: it matters where these differ."""
+    """Compare a statistic with its bound. An unknown number may be what was seen of it, or any larger one; it
+    matters only if these lead to different results."""
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
@@ -160,7 +162,7 @@ def _resolution(played: Sequence[_PlayedConversation]) -> str:
 
 
 def shown_bound(name: str, bound: float) -> str:
-    """As it was written: ``1,500 ms``."""
+    """Format a bound as it was written: ``1,500 ms``."""
     unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"
 
@@ -180,7 +182,7 @@ def _notes(played: Sequence[_PlayedConversation]) -> str:
 
 
 def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
-    """The scenarios that take the most, on average."""
+    """List the scenarios with the highest averages."""
     of_each: dict[str, list[float]] = {}
     for one in played:
         of_each.setdefault(one.scenario, []).append(one.measurement.value)
@@ -228,8 +230,8 @@ def _paired(
 def _pairs(
     name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, seen: Evidence
 ) -> tuple[list[RatioPair], list[str]]:
-    """Each scenario that is the same in both runs, and why one of them has no number: what is left out where
-    it is not known might be what got worse."""
+    """Return each scenario that is the same in both runs, and why scenarios have no number. Unknown ones are
+    not left out silently, because they might be the ones that got worse."""
     pairs, unknown = [], []
     for scenario in scenarios:
         known = _known_before(scenario, baseline)
@@ -255,7 +257,8 @@ def _pairs(
 def _known_before(
     scenario: ScenarioReport, baseline: Baseline | None
 ) -> Mapping[str, tuple[float, ...]] | None:
-    """The numbers of the same scenario in the baseline; ``None``: it is not there, or not the same."""
+    """Return the numbers of the same scenario in the baseline; ``None`` if it is not there or not the same.
+    """
     if baseline is None:
         return None
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)

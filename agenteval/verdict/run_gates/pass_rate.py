@@ -53,7 +53,7 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
 
 
 def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
-    """The test that was planned before the first epoch: sequential, or the exact one of a fixed number."""
+    """Return the test that was planned before the first epoch: sequential, or exact for a fixed number."""
     return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
 
 
@@ -94,7 +94,7 @@ def _why(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -
 
 
 def _resolution(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
-    """As a line to write or to run."""
+    """Return what would decide, as a line to write or a command to run."""
     decided = decision.epochs - decision.missing
     if own.most < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"

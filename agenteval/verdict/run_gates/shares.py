@@ -1,5 +1,6 @@
 """``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: the shares of the dimensions, over all their
-conversations. What they count fails no sample by itself: a share of nine in ten lets one in ten miss."""
+conversations. A failure that they count does not fail its sample: a share of nine in ten allows one in ten to
+miss."""
 
 from __future__ import annotations
 
@@ -40,13 +41,16 @@ class ShareGate(Value):
 
 
 class _Share(NamedTuple):
-    """``of``: what a conversation adds to the share, from 0 to 1; ``None``: it is not known. ``concerns``:
-    the scenarios that it is asked of, ``whose`` in words. ``counts``: the broken rules that lower it."""
+    """The definition of one share."""
 
     of: Callable[[SampleReport], float | bool | None]
+    """What a conversation adds to the share, from 0 to 1; ``None`` if it is unknown."""
     concerns: Callable[[Scenario], bool]
+    """Whether it applies to a scenario."""
     whose: str
+    """Those scenarios, in words."""
     counts: Callable[[SampleReport, Scenario, Violation], bool]
+    """Whether a broken rule lowers it."""
 
 
 class _ShareValue(NamedTuple):
@@ -76,7 +80,8 @@ def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _Share
 
 
 def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
-    """What is not known counts as missed and as met: where both agree, it decides nothing."""
+    """Compare the share with its bound. An unknown value counts once as missed and once as met; if both lead
+    to the same result, it does not matter."""
     known = [each.value for each in told if each.value is not None]
     unknown = len(told) - len(known)
     low, high = ((fsum([*known, *[each] * unknown]) / len(told) if told else None) for each in (0.0, 1.0))
@@ -101,7 +106,7 @@ def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *,
 
 
 def _lowest(told: Sequence[_ShareValue]) -> str:
-    """The scenarios that lower the share, the lowest first."""
+    """List the scenarios that lower the share, the lowest first."""
     of_each: dict[str, list[float]] = {}
     for each in told:
         if each.value is not None:
@@ -125,8 +130,8 @@ def _expects_tools(scenario: Scenario) -> bool:
 
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Whether expected tools were never called (or some were where none may be), and nothing else was wrong
-    with the calls: a forbidden one, or wrong arguments, are no matter of the share."""
+    """Check whether expected tools were never called (or some were called although none may be), and nothing
+    else was wrong with the calls. A forbidden call or wrong arguments do not belong to the share."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
     called = {call.name for call in sample.trajectory.tool_calls if call.was_made}
@@ -142,7 +147,8 @@ def _is_wrong_output(sample: SampleReport, scenario: Scenario, violation: Violat
 
 
 def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Any check of its own; a severe finding is a matter of ``fail_on_severity``."""
+    """Check whether one of the scenario's own checks broke. A severe finding belongs to ``fail_on_severity``.
+    """
     if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
         return False
     return violation.name == "no_error" or bool(_broken(sample, violation.name))
