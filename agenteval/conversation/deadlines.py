@@ -1,10 +1,10 @@
-"""How long a conversation may take, and what it waits for.
+"""Limit how long a conversation may take, and report what it waits for.
 
-A conversation has a stopwatch. What runs within it says so (``doing``), and stops it while it waits for a
-limit or a retry (``waiting``): neither agent nor user is at work then. It stands still as well while others
-hold the conversation up on the event loop of the author's code (``shared_loop``). Judges work beside the
-conversation, and its stopwatch does not concern them (``apart``).
-"""
+A conversation has a stopwatch. Code within it reports its activity (``track_activity``), and stops the watch
+while it waits for a limit or a retry (``pause_clock``), because neither agent nor user is at work then. The
+watch also stands still while other conversations block this one on the event loop of the author's code
+(``shared_loop``). Judges run in parallel to the conversation and do not count for its stopwatch
+(``exempt_from_deadlines``)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Whether what runs here was started by a sample: its agent, its user, its judges, the author's code."""
+    """Check whether a sample started the running code: its agent, its user, its judges or the author's code."""
     return _CURRENT.get() is not None
 
 
 class BlockedLoopError(InfrastructureError):
-    """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
+    """The event loop is blocked by code that no deadline applies to any more, so that calls on it cannot
+    continue."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -39,7 +40,7 @@ class BlockedLoopError(InfrastructureError):
 
 class Deadlines:
     """The limits of all conversations of a run, in seconds of their own work (``None``: no limit), and the
-    stopwatches of those that go on."""
+    stopwatches of the running ones."""
 
     def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
         self._turn_s = math.inf if turn_s is None else turn_s
@@ -48,7 +49,7 @@ class Deadlines:
 
     @contextmanager
     def time_sample(self, key: SampleKey) -> Iterator[Stopwatch]:
-        """The sample runs: this task and all that it starts belong to its stopwatch."""
+        """Run the sample: this task and every task that it starts use its stopwatch."""
         watch = self._running[key] = Stopwatch(self._turn_s, self._sample_s)
         token = _CURRENT.set(watch)
         try:
@@ -58,13 +59,14 @@ class Deadlines:
             del self._running[key]
 
     def pending(self, key: SampleKey) -> str:
-        """What a sample waits for, in words; empty if that is not known. From any thread."""
+        """Describe what a sample waits for; empty if that is unknown. May be called from any thread."""
         watch = self._running.get(key)
         return watch.pending if watch else ""
 
 
 class Stopwatch:
-    """Of one conversation. Turn and sample are measured by the same one: what is over first, ends it."""
+    """The stopwatch of one conversation. It measures both turn and sample; the first limit that is reached
+    ends the conversation."""
 
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
@@ -84,8 +86,8 @@ class Stopwatch:
 
     @contextmanager
     def enforce_deadlines(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
-        """``who`` is at work. When a deadline passes it is cancelled, and what ``fault`` makes of a sentence
-        is raised."""
+        """Let ``who`` work under the deadlines. If one passes, cancel the work and raise what ``fault`` makes
+        of a sentence."""
         name = min(self._left, key=lambda each: self._left[each])
         if self._left[name] == math.inf:
             with self.track_activity(who):
@@ -136,7 +138,7 @@ class Stopwatch:
 
     @contextmanager
     def track_activity(self, what: str) -> Iterator[None]:
-        """``what`` is under way, as a person would call it."""
+        """Record that ``what`` is under way, in the user's words."""
         self._doing.append(what)
         try:
             yield
@@ -149,7 +151,7 @@ class Stopwatch:
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
-        """Nobody is at work: what this takes counts for no deadline."""
+        """Stop the clock: no deadline counts the time in this block."""
         if not self._waits:
             self._waiting_since = self._now()
         self._waits += 1
@@ -171,13 +173,13 @@ class Stopwatch:
 
 
 def current_stopwatch() -> Stopwatch:
-    """That of the running task; one without limits outside all samples."""
+    """Return the stopwatch of the running task; one without limits outside all samples."""
     return _CURRENT.get() or Stopwatch()
 
 
 @contextmanager
 def pause_deadlines() -> Iterator[None]:
-    """What is inside waits for a slot, a rate or a retry."""
+    """Stop the clock while the block waits for a slot, a rate limit or a retry."""
     watch = _CURRENT.get()
     if watch is None:
         yield
@@ -188,7 +190,8 @@ def pause_deadlines() -> Iterator[None]:
 
 @contextmanager
 def exempt_from_deadlines(watch: Stopwatch, what: str) -> Iterator[None]:
-    """``what`` works beside the conversation: no deadline of it holds, and its waits stop nothing."""
+    """Run ``what`` in parallel to the conversation: none of its deadlines apply, and waiting does not stop
+    its clock."""
     token = _CURRENT.set(None)
     try:
         with watch.track_activity(what):

@@ -21,23 +21,26 @@ from agenteval.messages.chat import jsonable
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The second argument of a mock: which call of this tool it is in the sample (from 0), in which
-    turn (from 0), of which sample; ``seed`` is the sample's own (63 bits)."""
+    """The second argument of a mock."""
 
     call_index: int
+    """The index of the call among the calls of this tool in the sample, from 0."""
     turn: int
+    """The index of the turn, from 0."""
     sample: SampleKey
+    """The sample."""
     seed: int
+    """The sample's own seed (63 bits)."""
 
 
 class MockFunctions:
-    """Calls them. What they raise, other than ``ToolError``, is the author's mistake."""
+    """Calls the mocks. Any exception other than ``ToolError`` is the author's mistake."""
 
     def __init__(self, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
 
     def check(self, scenario: Scenario) -> None:
-        """Load every function of a scenario, so that a wrong name shows before anything runs."""
+        """Load every function of a scenario, so that a wrong name is reported before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
                 self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
@@ -86,8 +89,8 @@ def _result(value: Any, tool: str, place: Place) -> ToolResult:
 
 
 def _text_of(value: Any) -> str:
-    """What a value prints as, if its class has a text in mind (dates, UUIDs, paths): what it is for a
-    programmer, ``<object at 0x…>``, no tool answers."""
+    """Return a value's text form if its class defines one (dates, UUIDs, paths). A programmer's
+    representation, ``<object at 0x…>``, is not something that a tool answers."""
     if vars(object)["__str__"] is type(value).__str__ or isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(type(value).__name__)
     return str(value)

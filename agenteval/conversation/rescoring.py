@@ -1,4 +1,4 @@
-"""Recorded conversations in, events out: what a run reports, of conversations that were held long ago."""
+"""Score recorded conversations: emit the events of a run for conversations from the past."""
 
 from __future__ import annotations
 
@@ -23,29 +23,32 @@ from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 _BREATH = 20
-"""After so many conversations that nothing had to be waited for, signals are heard."""
+"""The number of conversations without waiting after which signals are handled."""
 
 
 @dataclass(frozen=True)
 class Rescoring:
-    """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
-    at a time. ``rules_for``: what applies to a scenario with an agent, where that is not what the suite
-    says of all. ``visibility``: by agent, what is known of how its calls are seen."""
+    """How recorded conversations are scored."""
 
     checks_of: Callable[[RecordedConversation], Sequence[Scorer]]
+    """Returns the scorers in code for a conversation."""
     judges: Sequence[Scorer] = ()
+    """The scorers that call models."""
     rules_for: Callable[[Scenario, str], ScenarioRules | None] = lambda _scenario, _agent: None
+    """Returns the rules of a scenario with an agent, if they differ from those of the suite."""
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    """What is known, by agent, of how its calls are seen."""
     max_concurrent: int = 20
+    """The number of conversations that are judged at a time."""
     reviewer: Reviewer | None = None
-    """Who looks at the users of conversations that were judged."""
+    """The reviewer of the users in conversations that were judged."""
 
 
 async def rescore(
     conversations: Iterable[RecordedConversation], rescoring: Rescoring, emit: Emit, control: RunControl
 ) -> None:
-    """Score each conversation, and keep none. Without judges one after the other; with them, up to
-    ``in_flight`` at a time. ``control`` ends it early."""
+    """Score each conversation, and keep none in memory. Without judges they are scored one after the other;
+    with judges, up to ``max_concurrent`` at a time. ``control`` can end it early."""
     slots = anyio.Semaphore(rescoring.max_concurrent)
     found = VisibilityTracker(rescoring.visibility)
     emit = found.wrap_emit(emit)
@@ -97,7 +100,8 @@ class _RecordedSample:
         )
 
     async def score(self, judging: TaskGroup | None) -> None:
-        """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
+        """Score the turns as they finished, then the whole conversation: each scorer sees only what had
+        happened by then."""
         key, scenario = self.key, self._recorded.scenario
         rules = self._rescoring.rules_for(scenario, key.agent)
         self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
@@ -121,7 +125,8 @@ class _RecordedSample:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
     async def review(self, found: VisibilityTracker) -> Stop | None:
-        """Why it ended, once its user was looked at. Of a run of ours that was done then."""
+        """Return why it ended, after a review of its user. In a recording of an agenteval run the review was
+        done then."""
         stop = self._recorded.trajectory.stop
         if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop

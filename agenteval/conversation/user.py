@@ -1,4 +1,4 @@
-"""Who talks to the agent: a script, a simulated user, or both in turn."""
+"""The user of a scenario: a script, a simulated user, or both in turn."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agenteval.core.trajectory import StopReason, Trajectory, Usage
 
 
 class ScenarioUser:
-    """Goes through the scenario's turns: says what is written, and leaves the simulated stretches to
-    the simulated user. A scenario without turns is one stretch of ``max_turns``."""
+    """A user that follows the scenario's turns: it sends the scripted messages and leaves simulated stretches
+    to the simulated user. A scenario without turns is one stretch of ``max_turns``."""
 
     def __init__(self, sample: Sample, simulated: User | None = None, *, max_turns: int) -> None:
         self._entries = sample.scenario.turns or (SimulatedTurns(simulate=max_turns),)
@@ -45,7 +45,8 @@ class ScenarioUser:
         return self._entry - 1
 
     async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove:
-        """The next message of a simulated stretch; without a text if the user is done and says nothing."""
+        """Return the next message of a simulated stretch, without a text if the user is done and sends
+        nothing."""
         assert self._simulated is not None
         move = await self._simulated.next(trajectory)
         self._taken += 1

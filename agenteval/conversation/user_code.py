@@ -1,5 +1,5 @@
-"""The author's own Python: finding it by ``file.py:attribute`` or ``package.module:attribute``, and
-calling it without letting it hold up the run."""
+"""The author's own Python code: import it by ``file.py:attribute`` or ``package.module:attribute``, and call
+it without letting it block the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.conversation.shared_loop import (
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 
 IMPORT_S = 120.0
-"""How long importing a target may take: frameworks take 2 to 18 seconds."""
+"""The default time limit for importing a target: frameworks take 2 to 18 seconds."""
 
 
 def import_target(
@@ -41,8 +41,10 @@ def import_target(
     finder: Callable[[str, str], Any] = load_object,
     timeout_s: float = IMPORT_S,
 ) -> Any:
-    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
-    importable. ``what`` names its use in messages; ``by`` finds it. Raises ``AuthorError``."""
+    """Import the object that ``target`` names.
+
+    ``base`` is the folder that file paths are relative to; it is made importable. ``what`` names the use of
+    the object in messages, and ``finder`` finds it. Raise ``AuthorError``."""
     try:
         with _ending_after(timeout_s), _reading_nothing():
             return finder(target, base)
@@ -52,12 +54,13 @@ def import_target(
 
 
 class ImportTimeout(BaseException):
-    """Raised where code that is imported hangs; no ``except Exception`` of its own may swallow it."""
+    """Raised in imported code that hangs. It is a ``BaseException`` so that no ``except Exception`` in that
+    code can swallow it."""
 
 
 @contextlib.contextmanager
 def _ending_after(seconds: float) -> Iterator[None]:
-    """Ends what blocks the main thread, where the system has a way to. The code may have to be in the main
+    """Interrupt code that blocks the main thread, if the system supports it. The code may need the main
     thread (for signals, for its event loop), so it cannot be moved to another."""
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
@@ -78,7 +81,7 @@ def _ending_after(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reading_nothing() -> Iterator[None]:
-    """A script that asks the user while it is imported is told that there is none, at a terminal, too."""
+    """Give a script that reads input while it is imported an empty standard input, even at a terminal."""
     before = sys.stdin
     nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
     try:
@@ -89,18 +92,20 @@ def _reading_nothing() -> Iterator[None]:
 
 
 class DeadlineError(TimeoutError):
-    """The author's code took longer than it may. Told apart from a ``TimeoutError`` of its own."""
+    """The author's code took longer than allowed. It is distinct from a ``TimeoutError`` of that code."""
 
 
 class TimedResult(NamedTuple):
-    """What a call returned, and how long the author's code ran (waiting for its turn excluded)."""
+    """The result of a call."""
 
     value: Any
+    """What the call returned."""
     elapsed_s: float
+    """How long the author's code ran, in seconds, without the wait for its turn."""
 
 
 async def call_user_code(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:
-    """``time_user_code``, without the time."""
+    """Call ``function`` like ``time_user_code``, and return only the value."""
     return (await time_user_code(function, *args, timeout_s=timeout_s)).value
 
 
@@ -110,14 +115,13 @@ async def time_user_code(
     timeout_s: float = math.inf,
     excused_s: Callable[[], float] = lambda: 0.0,
 ) -> TimedResult:
-    """Call ``function`` away from agenteval's own event loop, so that no code of the author's can hold
-    it up: async code on a loop of its own in a daemon thread, all other in a daemon thread each.
+    """Call ``function`` outside agenteval's own event loop, so that the author's code cannot block it: async
+    code on a shared loop in a daemon thread, all other code in a daemon thread each.
 
     The deadline runs from the moment when the code does, by the conversation's clock (see ``shared_loop``);
-    ``excused_s``: what others took meanwhile. After it (or when the caller is cancelled) async code is
-    cancelled; nobody waits for it, nor for a thread: neither can be forced to end. Raises ``DeadlineError``,
-    ``BlockedLoopError``, and what ``function`` raises.
-    """
+    ``excused_s`` returns the time that others took meanwhile. After the deadline (or if the caller is
+    cancelled) async code is cancelled, but neither it nor a thread is awaited, because neither can be forced
+    to end. Raise ``DeadlineError``, ``BlockedLoopError``, and any exception of ``function``."""
     first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s, excused_s)
     if not inspect.isawaitable(first.value):
         return first
@@ -160,7 +164,8 @@ class _PendingResult:
             return
 
     async def get(self, left_s: Callable[[float], float]) -> TimedResult:
-        """``left_s``: how much time the call has that began at a moment, and has not ended yet."""
+        """Wait for the result. ``left_s`` returns how much time is left to a call that has run for a number
+        of seconds."""
         global _left_behind
         try:
             while not self._done.is_set():
@@ -180,7 +185,7 @@ class _PendingResult:
         return TimedResult(self._value, elapsed)
 
     async def _done_within(self, seconds: float) -> None:
-        """Waits for it, or until it is worth while to look at the clock again."""
+        """Wait for the result, or until the clock should be checked again."""
         if seconds <= 0:
             raise DeadlineError
         with contextlib.suppress(TimeoutError):
@@ -234,7 +239,8 @@ class _LoopCall:
             self._task.add_done_callback(self._report_cancellation)
 
     def _report_cancellation(self, task: asyncio.Task[None]) -> None:
-        """The author's code may cancel every task of the loop, also those that have not taken a step yet."""
+        """Report a cancelled task. The author's code may cancel every task of the loop, even one that has not
+        taken a step yet."""
         if task.cancelled():
             self._outcome.begin()
             self._outcome.put(None, asyncio.CancelledError())
@@ -249,7 +255,8 @@ class _LoopCall:
         self._seat.release()
 
     async def has_begun(self) -> bool:
-        """Waits for the call's turn. False: its loop was given up before; try another."""
+        """Wait for the call's turn. Return ``False`` if its loop was abandoned before that, so that the
+        caller tries another."""
         try:
             with pause_deadlines():
                 while not self._outcome.has_begun.is_set():
@@ -293,6 +300,6 @@ _left_behind = False
 
 
 def has_running_user_code() -> bool:
-    """Whether code of the author's may still be running: ending the process must not wait for it."""
+    """Check whether the author's code may still be running, so that ending the process must not wait for it."""
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
     return _left_behind or bool(others)

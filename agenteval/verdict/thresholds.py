@@ -1,4 +1,4 @@
-"""Thresholds: a least mean or rate for each metric, per scenario, honest about what is missing."""
+"""Thresholds: a minimum mean or rate for each metric, per scenario, that accounts for missing scores."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ROUNDING = 1e-9  # of a mean of decimals
 
 
 def is_lost(sample: SampleReport) -> bool:
-    """Whether a fault that is not the agent's ended the sample, so that nothing is known of it."""
+    """Check whether a fault that is not the agent's ended the sample, so that nothing is known about it."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
 def threshold_gates(report: Report) -> Iterable[GateRow]:
-    """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
-    nowhere in the suite is a row of its own, and violated."""
+    """Yield a row for each threshold and each scenario × agent that it applies to. A threshold that applies
+    nowhere in the suite has one row, which is violated."""
     plan = report.plan
     if plan.suite.code_only:
         return  # what only a judge could tell is not asked for
@@ -55,7 +55,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
 
 
 def _left_out(metric: str, plan: Plan) -> str:
-    """Why the command line had a metric judged nowhere; empty if it did not."""
+    """Explain why the command line left a metric unjudged everywhere; empty if it did not."""
     if plan.suite.no_judge:
         return "not judged (--no-judge)"
     if plan.suite.by_flag and metric not in plan.suite.judged:
@@ -64,21 +64,26 @@ def _left_out(metric: str, plan: Plan) -> str:
 
 
 class _Scores(NamedTuple):
-    """What is known of a metric in a scenario: its ``values``, and how many others it has that are not known:
-    a judge failed (``broken``), the record does not tell (``unclear``), a goal was ruled out or withdrawn, a
-    conversation was lost, or nothing was judged in any (``unjudged``)."""
+    """What is known about a metric in a scenario, and how many of its values are unknown."""
 
     values: tuple[float, ...] = ()
+    """The known values."""
     broken: int = 0
+    """How many values are unknown because a judge failed."""
     unclear: int = 0
+    """How many are unknown because the record does not decide them."""
     ruled_out: int = 0
+    """How many goals were ruled out."""
     withdrawn: int = 0
+    """How many goals were withdrawn."""
     lost: int = 0
+    """How many conversations errored."""
     unjudged: int = 0
+    """1 if nothing was judged in any conversation."""
 
     @property
     def any(self) -> bool:
-        """Whether anything was judged."""
+        """True if anything was judged."""
         return any((self.values, self.broken, self.unclear, self.ruled_out, self.withdrawn))
 
     @property
@@ -86,13 +91,14 @@ class _Scores(NamedTuple):
         return sum((self.broken, self.unclear, self.ruled_out, self.withdrawn, self.lost, self.unjudged))
 
     def extremes(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
-        """All values, what is not known taken at its worst, and at its best."""
+        """Return all values with the unknown ones at their worst, and with the unknown ones at their best."""
         low, high = ((*self.values, *[extreme] * self.unknown) for extreme in spec.scale)
         return low, high
 
 
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
-    """Of a conversation that was lost, one value is not known, whatever was said of its turns."""
+    """Collect the scores of a metric in a scenario. An errored conversation counts as one unknown value,
+    whatever was found in its turns."""
     whole = [sample for sample in scenario.samples if not is_lost(sample)]
     scores = [score for sample in whole for score in sample.all_scores if score.metric == name]
     broken = sum(failure.metric == name for sample in whole for failure in sample.all_failures)
@@ -110,8 +116,8 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
 
 
 def _lost(scenario: ScenarioReport) -> int:
-    """How many conversations were lost or never held; where a gate decides how many there are, those that no
-    further one replaced."""
+    """Count the conversations that errored or never took place. If a gate decides how many there are, count
+    those that no further one replaced."""
     whole = sum(not is_lost(sample) for sample in scenario.samples)
     if scenario.rules.range:
         return max(0, scenario.rules.least - whole)
@@ -119,13 +125,15 @@ def _lost(scenario: ScenarioReport) -> int:
 
 
 class _Bound(NamedTuple):
-    """One bound of a rule. ``name`` is what follows the metric's in the configuration; ``of`` gives the
-    figure that is bounded, and ``holds`` says whether a figure is within."""
+    """One bound of a rule."""
 
     name: str
+    """What follows the metric's name in the configuration."""
     bound: float | str
     of: Callable[[Sequence[float]], float]
+    """Computes the number that is bounded."""
     holds: Callable[[float], bool]
+    """Checks whether a number is within the bound."""
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -169,7 +177,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 
 
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
-    """What would decide it, the surest way first."""
+    """Return what would decide it; the most certain option comes first."""
     if left_out := _left_out(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
@@ -180,8 +188,8 @@ def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
-    """The verdict, and a sentence where it is not just a figure beside its bound. What is not known decides
-    nothing where its worst and its best come to the same."""
+    """Return the verdict, and a sentence if it needs more than a number and its bound. Unknown values do not
+    matter if their worst and their best lead to the same verdict."""
     if not scores.any:
         if left_out := _left_out(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
@@ -200,7 +208,7 @@ KEPT_UP = "a goal or profile that has the user go on, since no goal_outcome coun
 
 
 def _known(scores: _Scores) -> str:
-    """What is known, and what is not."""
+    """Describe what is known and what is not."""
     told = "; ".join(_unknown(scores))
     return f"{plural(len(scores.values), 'score')}; not known: {told}" if scores.values else told
 

@@ -1,7 +1,9 @@
 """The rate of a suite, which depends on the question.
 
-*These scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random; each scenario is a stratum. *Users like these*: how often would it succeed on further scenarios from the same population? Then the scenarios are random, and the epochs of one are a cluster: each additional epoch adds less information. Epochs are never pooled into one binomial, which answers neither.
-"""
+For *these scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random; each
+scenario is a stratum. For *users like these*: how often would it succeed on further scenarios from the same
+population? Then the scenarios are random, and the epochs of one are a cluster: each additional epoch adds
+less information. Epochs are never pooled into one binomial, which answers neither."""
 
 from __future__ import annotations
 
