@@ -24,7 +24,7 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Check whether a sample started the running code: its agent, its user, its judges or the author's code."""
+    """Check whether a sample started the running code: its agent, user, judges or the author's code."""
     return _CURRENT.get() is not None
 
 

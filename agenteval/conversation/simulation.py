@@ -474,7 +474,7 @@ class _OpenTurn:
         return steps[at].model_copy(update={"usage": estimate})
 
     async def _answer_calls(self) -> bool:
-        """Resolve the calls of the last step. Return ``False`` if there were none, so that the turn is over."""
+        """Resolve the calls of the last step. Return ``False`` if there were none: the turn is over."""
         step = self._steps[-1]
         asked = [
             at
@@ -506,7 +506,7 @@ class _OpenTurn:
 
 
 class _Rounds:
-    """Calls that come through ``ctx`` while the agent computes its reply; those of one batch are one round."""
+    """Calls that come through ``ctx`` while the agent computes its reply; one batch is one round."""
 
     def __init__(self, world: ToolWorld, turn: int) -> None:
         self._world = world

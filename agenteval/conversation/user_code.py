@@ -300,6 +300,6 @@ _left_behind = False
 
 
 def has_running_user_code() -> bool:
-    """Check whether the author's code may still be running, so that ending the process must not wait for it."""
+    """Check whether the author's code may still run, so that ending the process must not wait for it."""
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
     return _left_behind or bool(others)

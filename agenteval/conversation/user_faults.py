@@ -296,7 +296,7 @@ def _compact(text: str) -> str:
 
 
 def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
-    """Yield every text that the user may have an identifier from, including what the author wrote elsewhere."""
+    """Yield every text that may give the user an identifier, including what the author wrote elsewhere."""
     yield scenario.name
     for entry in scenario.turns or ():
         if isinstance(entry, ScriptedTurn):

@@ -68,7 +68,7 @@ class ScenarioState(StrEnum):
 
 
 class UncomparedScenario(Value):
-    """A scenario that is not compared because it is not the same in both runs, or one run does not have it."""
+    """A scenario that is not compared because it differs between the runs, or one run does not have it."""
 
     id: str
     agent: str
@@ -82,7 +82,7 @@ class UncomparedScenario(Value):
 
     @property
     def got_worse(self) -> bool:
-        """True if it passed before and no longer does. Whether the edit or the agent is the cause is unknown."""
+        """True if it passed before and no longer does, be it through the edit or the agent."""
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 

@@ -60,7 +60,7 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
 
 
 def gates_by_severity(metric: str, plan: Plan) -> bool:
-    """Check whether the metric's results have a severity, as labels of judges and findings of detectors do."""
+    """Check whether the metric's results have a severity: labels of judges and findings of detectors do."""
     return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}
 
 

@@ -134,7 +134,7 @@ def _known_measures(
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
-    """Return each failure of these samples of one scenario, and the number of samples in which it occurred."""
+    """Return each failure of these samples of one scenario, and in how many samples it occurred."""
     found: dict[str, FingerprintedFailure] = {}
     met: Counter[str] = Counter()
     for sample in samples:

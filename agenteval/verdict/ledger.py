@@ -171,7 +171,7 @@ class Ledger:
             account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
     def _accounts(self, role: str) -> tuple[_Account, ...]:
-        """Return the accounts that a call counts against. The role's own comes first, because it stops less."""
+        """Return the accounts that a call counts against; the role's own comes first, because it stops less."""
         own = self._roles.get(role)
         return (own, self._whole) if own else (self._whole,)
 

@@ -127,7 +127,7 @@ def failed_checks(decided: SampleDecision) -> Iterator[str]:
 def _unknown(
     sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
 ) -> str:
-    """Return what would settle whether the conversation contains something this bad; empty if that is known."""
+    """Return what would settle whether the conversation contains something this bad; empty if it is known."""
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
             return "conversations in which the user is not at fault"

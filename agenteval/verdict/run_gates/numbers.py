@@ -257,7 +257,7 @@ def _pairs(
 def _known_before(
     scenario: ScenarioReport, baseline: Baseline | None
 ) -> Mapping[str, tuple[float, ...]] | None:
-    """Return the numbers of the same scenario in the baseline; ``None`` if it is not there or not the same."""
+    """Return the numbers of the same scenario in the baseline; ``None`` if it is missing or not the same."""
     if baseline is None:
         return None
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)

@@ -147,7 +147,8 @@ def _is_wrong_output(sample: SampleReport, scenario: Scenario, violation: Violat
 
 
 def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Check whether one of the scenario's own checks broke. A severe finding belongs to ``fail_on_severity``."""
+    """Check whether one of the scenario's own checks failed; a severe finding belongs to
+    ``fail_on_severity``."""
     if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
         return False
     return violation.name == "no_error" or bool(_broken(sample, violation.name))

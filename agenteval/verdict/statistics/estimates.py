@@ -137,7 +137,7 @@ class Bounds(NamedTuple):
     """The value if all missing epochs had succeeded."""
 
     def compare(self, at_least: float) -> StatisticalOutcome:
-        """Check whether the estimate reaches ``at_least``; undecided if that depends on the missing epochs."""
+        """Check whether the estimate reaches ``at_least``; undecided if the missing epochs matter."""
         if self.low >= at_least:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.high < at_least else StatisticalOutcome.UNDECIDED

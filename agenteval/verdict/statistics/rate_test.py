@@ -271,7 +271,7 @@ def _spent_and_alive(
 
 
 def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
-    """Advance the paths by one epoch, and drop numbers of successes at both ends that no path has any more."""
+    """Advance the paths by one epoch, and drop numbers of successes at both ends that no path has."""
     failed = [weight * (1 - rate) for weight in alive.weights]
     passed = [weight * rate for weight in alive.weights]
     weights = [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]

@@ -121,7 +121,7 @@ def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence:
 
 
 class Quotient(NamedTuple):
-    """What one scenario adds to the numerator and the denominator of a quotient, such as cost and successes."""
+    """What one scenario adds to the numerator and denominator of a quotient, such as cost and successes."""
 
     top: float
     bottom: float
