@@ -70,32 +70,32 @@ class Stopwatch:
 
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
-        self._left = dict(self._limits)
+        self._remaining = dict(self._limits)
         self.conversation_clock = ConversationClock()
         self._scope: anyio.CancelScope | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = math.inf
         self._waits = 0
         self._waiting_since = self._waited_s = 0.0
-        self._doing: list[str] = []
+        self._activities: list[str] = []
         self._broken_off: str | None = None
         self._is_stuck = False
 
     def begin_turn(self) -> None:
-        self._left["turn"] = self._limits["turn"]
+        self._remaining["turn"] = self._limits["turn"]
 
     @contextmanager
     def enforce_deadlines(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
         """Let ``who`` work under the deadlines. If one passes, cancel the work and raise what ``fault`` makes
         of a sentence."""
-        name = min(self._left, key=lambda each: self._left[each])
-        if self._left[name] == math.inf:
+        name = min(self._remaining, key=lambda each: self._remaining[each])
+        if self._remaining[name] == math.inf:
             with self.track_activity(who):
                 yield
             return
         self._broken_off = None
         with anyio.CancelScope() as scope:
-            self._start(scope, self._left[name])
+            self._start(scope, self._remaining[name])
             try:
                 with self.track_activity(who):
                     yield
@@ -112,7 +112,7 @@ class Stopwatch:
         self._began = self._waiting_since = self._now()
         self._waited_s = 0.0
         self._deadline = self._began + max(0.0, left_s)
-        self._set()
+        self._reset_timer()
 
     def _now(self) -> float:
         return anyio.current_time() - self.conversation_clock.blocked_s()
@@ -120,11 +120,13 @@ class Stopwatch:
     def _stop(self) -> None:
         now = self._now()
         waited_s = self._waited_s + (now - self._waiting_since if self._waits else 0.0)
-        self._left = {name: left - (now - self._began - waited_s) for name, left in self._left.items()}
+        self._remaining = {
+            name: left - (now - self._began - waited_s) for name, left in self._remaining.items()
+        }
         self._scope = None
-        self._set()
+        self._reset_timer()
 
-    def _set(self) -> None:
+    def _reset_timer(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -134,20 +136,20 @@ class Stopwatch:
                 self._is_stuck = self.conversation_clock.is_stuck
                 self._scope.cancel()
             else:  # then the clock may show less than it is now, and is looked at again
-                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._set)
+                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._reset_timer)
 
     @contextmanager
     def track_activity(self, what: str) -> Iterator[None]:
         """Record that ``what`` is under way, in the user's words."""
-        self._doing.append(what)
+        self._activities.append(what)
         try:
             yield
         except BaseException:
             # Of what is nested, the innermost; or what another task, which is not broken off, still does.
-            self._broken_off = self._broken_off or self._doing[-1]
+            self._broken_off = self._broken_off or self._activities[-1]
             raise
         finally:
-            self._doing.remove(what)
+            self._activities.remove(what)
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
@@ -155,7 +157,7 @@ class Stopwatch:
         if not self._waits:
             self._waiting_since = self._now()
         self._waits += 1
-        self._set()
+        self._reset_timer()
         try:
             yield
         finally:
@@ -164,11 +166,11 @@ class Stopwatch:
                 waited_s = self._now() - self._waiting_since
                 self._waited_s += waited_s
                 self._deadline += waited_s
-                self._set()
+                self._reset_timer()
 
     @property
     def pending(self) -> str:
-        names = ", ".join(dict.fromkeys(tuple(self._doing)))
+        names = ", ".join(dict.fromkeys(tuple(self._activities)))
         return f"{names}, held up by a limit or a retry" if self._waits else names
 
 

@@ -54,32 +54,32 @@ class MockFunctions:
             raise AuthorError(Problem(what, "write def NAME(args) or def NAME(args, ctx)", place))
         return function
 
-    async def __call__(self, wanted: FunctionCall, sample: Sample, turn: int) -> ToolResult:
-        place = parse_place(sample.scenario.where(f"tools.{wanted.tool}"))
-        function = self._function(wanted.target, wanted.base, place, wanted.tool)
+    async def __call__(self, call: FunctionCall, sample: Sample, turn: int) -> ToolResult:
+        place = parse_place(sample.scenario.where(f"tools.{call.tool}"))
+        function = self._function(call.target, call.base, place, call.tool)
         if is_loop_blocked() and is_async(function):
-            what = f"the agent called '{wanted.tool}' without await within its event loop; its mock is async"
+            what = f"the agent called '{call.tool}' without await within its event loop; its mock is async"
             raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
-        context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
-        args = deepcopy(wanted.args)  # it may do to them what it likes; the record stays as it was
+        context = ToolContext(call.call_index, turn, sample.key, sample.seed)
+        args = deepcopy(call.args)  # it may do to them what it likes; the record stays as it was
         arguments = (args, context) if takes_context(function) else (args,)
         try:
             value = await call_user_code(function, *arguments, timeout_s=self._timeout_s)
             with contain_exits():
-                return _result(value, wanted.tool, place)
+                return _to_tool_result(value, call.tool, place)
         except ToolError as error:
             return error_result(str(error))
         except (asyncio.CancelledError, AuthorError, BlockedLoopError):
             raise
         except Exception as error:
-            what = f"the mock of '{wanted.tool}' raised {describe_error(error)}"
+            what = f"the mock of '{call.tool}' raised {describe_error(error)}"
             if isinstance(error, DeadlineError):
-                what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
+                what = f"the mock of '{call.tool}' did not return within {self._timeout_s:g} s"
             remedy = "to give the agent an error result, raise agenteval.ToolError"
             raise AuthorError(Problem(what, remedy, place)) from error
 
 
-def _result(value: Any, tool: str, place: Place) -> ToolResult:
+def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
     try:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:

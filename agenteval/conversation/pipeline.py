@@ -118,7 +118,7 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
             if not control.may_begin(sample):
                 sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
-            running.found.may_start = sample is not None and not runtime.fail_fast
+            running.visibility.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
                 group.start_soon(_RunningSample(sample, running).run)
@@ -132,13 +132,13 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
 
 def _warn_unreadable_usage(emit: Emit) -> Emit:
     """Return ``emit`` extended to warn once about each agent whose usage could not be read."""
-    told: set[str] = set()
+    warned: set[str] = set()
 
     def emit_and_warn(event: Event) -> None:
         emit(event)
-        if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
+        if not isinstance(event, TurnFinished) or event.key.agent in warned or not event.turn.unread_usage:
             return
-        told.add(event.key.agent)
+        warned.add(event.key.agent)
         what = f"agent '{event.key.agent}' reports usage that cannot be read: {event.turn.unread_usage}"
         why = "its tokens are estimated, and so is everything based on them"
         emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
@@ -154,10 +154,10 @@ class _RunState:
         self.runtime = runtime
         self.control = control
         self.slots = anyio.Semaphore(runtime.agent_concurrency)
-        self.found = VisibilityTracker(
+        self.visibility = VisibilityTracker(
             runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked_tools == "passthrough"
         )
-        self.emit = self.found.wrap_emit(_warn_unreadable_usage(emit))
+        self.emit = self.visibility.wrap_emit(_warn_unreadable_usage(emit))
         self.count = 0
         self._one_finished = anyio.Event()
         self.none_follows = anyio.Event()
@@ -165,13 +165,13 @@ class _RunState:
     def begin(self) -> None:
         self.count += 1
         self.control.active_conversations += 1
-        self.found.note_conversation_start()
+        self.visibility.note_conversation_start()
         if self.none_follows.is_set():
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
         """Note that a conversation provides no further evidence of how its calls are seen."""
-        self.found.note_conversation_end()
+        self.visibility.note_conversation_end()
         self.control.active_conversations -= 1
 
     def finish(self) -> None:
@@ -195,17 +195,17 @@ def _stop_for_error(error: Exception) -> Stop:
 
 class _RunningSample:
     def __init__(self, sample: Sample, running: _RunState) -> None:
-        agent, runtime, found = sample.key.agent, running.runtime, running.found
+        agent, runtime, visibility = sample.key.agent, running.runtime, running.visibility
         self._sample = sample
         self._running = running
         self._runtime = runtime
-        self._shown = partial(found.evidence_events, agent)
+        self._evidence_events = partial(visibility.evidence_events, agent)
         self._scored = ScoredSample(
             sample,
             running.emit,
             checks=runtime.checks.get(agent, ()),
             judges=runtime.judges.get(agent, ()),
-            visibility=found,
+            visibility=visibility,
         )
         self._is_played = False
         self._holds_slot = True
@@ -220,7 +220,9 @@ class _RunningSample:
             with self._runtime.deadlines.time_sample(key) as scored.watch:
                 async with anyio.create_task_group() as judging:
                     await self._converse(judging)
-                stop = await scored.review_user(self._runtime.reviewer, self._end(), self._shown)
+                stop = await scored.review_user(
+                    self._runtime.reviewer, self._final_stop(), self._evidence_events
+                )
         except Exception as error:
             stop = _stop_for_error(error)
             if stop.fault != "author":  # whose mistakes the report tells by themselves
@@ -233,7 +235,7 @@ class _RunningSample:
             end = SampleFinished(
                 key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
             )
-            if not control.is_stopping and self._is_played_again(end):
+            if not control.is_stopping and self._should_repeat(end):
                 text = f"the conversation was lost, and is played once more: {stop.detail}"
                 self._running.emit(Notice(text=text, key=key))
                 end = end.model_copy(update={"again": True})
@@ -250,17 +252,17 @@ class _RunningSample:
             return self._world.open_turn.close(error=why)
         return last.unfinished
 
-    def _end(self) -> Stop | None:
+    def _final_stop(self) -> Stop | None:
         """Return why it ended. A tool call made while the judges are at work is too late as well."""
         if self._world:
             self._scored.last_trajectory = with_late_calls(self._scored.last_trajectory, self._world)
         return self._scored.last_trajectory.stop
 
-    def _is_played_again(self, end: SampleFinished) -> bool:
+    def _should_repeat(self, end: SampleFinished) -> bool:
         """Check whether the sample errored as a whole, from a fault that another attempt may not meet."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
-        events = [*self._scored.events, *self._shown(), end]
+        events = [*self._scored.events, *self._evidence_events(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
     def _stop_accepting_calls(self) -> None:

@@ -50,8 +50,8 @@ async def rescore(
     """Score each conversation, and keep none in memory. Without judges they are scored one after the other;
     with judges, up to ``max_concurrent`` at a time. ``control`` can end it early."""
     slots = anyio.Semaphore(rescoring.max_concurrent)
-    found = VisibilityTracker(rescoring.visibility)
-    emit = found.wrap_emit(emit)
+    visibility = VisibilityTracker(rescoring.visibility)
+    emit = visibility.wrap_emit(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
@@ -65,15 +65,15 @@ async def rescore(
                     await anyio.lowlevel.checkpoint()
                 continue
             await slots.acquire()
-            group.start_soon(_judge, one, slots, found)
+            group.start_soon(_judge, one, slots, visibility)
 
 
-async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: VisibilityTracker) -> None:
+async def _judge(one: _RecordedSample, slots: anyio.Semaphore, visibility: VisibilityTracker) -> None:
     enter_sample(one.key)
     try:
         async with anyio.create_task_group() as judging:
             await one.score(judging)
-        one.finish(await one.review(found))
+        one.finish(await one.review(visibility))
     except BaseException:
         with suppress(Exception):
             one.finish(Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted"))
@@ -110,28 +110,28 @@ class _RecordedSample:
         self._emit_known_checks()
 
     def _trajectories(self) -> Iterator[Trajectory]:
-        whole = self._recorded.trajectory
-        for count in range(1, len(whole.turns) + 1):
-            yield Trajectory(turns=whole.turns[:count])
+        complete = self._recorded.trajectory
+        for count in range(1, len(complete.turns) + 1):
+            yield Trajectory(turns=complete.turns[:count])
         review = self._recorded.review
         if review:  # of the user that was then: none is asked anew
             self._scored.emit(Scored(key=self.key, turn=None, items=(review,)))
             if review.decides:
-                whole = Trajectory(turns=whole.turns[: review.turn], stop=whole.stop)
-        yield whole
+                complete = Trajectory(turns=complete.turns[: review.turn], stop=complete.stop)
+        yield complete
 
     def _emit_known_checks(self) -> None:
         if self._recorded.checks:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
-    async def review(self, found: VisibilityTracker) -> Stop | None:
+    async def review(self, visibility: VisibilityTracker) -> Stop | None:
         """Return why it ended, after a review of its user. In a recording of an agenteval run the review was
         done then."""
         stop = self._recorded.trajectory.stop
         if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop
         after = await self._scored.review_user(
-            self._rescoring.reviewer, stop, lambda: found.evidence_events(self.key.agent)
+            self._rescoring.reviewer, stop, lambda: visibility.evidence_events(self.key.agent)
         )
         if after is not stop:
             self._emit_known_checks()

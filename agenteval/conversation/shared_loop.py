@@ -32,7 +32,7 @@ class ConversationClock:
     """A conversation's view of the loop."""
 
     def __init__(self) -> None:
-        self._held_s = 0.0
+        self._blocked_s = 0.0
         self.calls = 0
         self.loop: SharedLoop | None = None
         self.idle_since = 0.0
@@ -45,7 +45,7 @@ class ConversationClock:
     def blocked_s(self) -> float:
         """Return how long the conversation has been blocked in total."""
         with _lock:
-            return self._held_s + (self.loop.waited_s(self) if self.loop else 0.0)
+            return self._blocked_s + (self.loop.waited_s(self) if self.loop else 0.0)
 
     @property
     def is_stuck(self) -> bool:
@@ -55,14 +55,14 @@ class ConversationClock:
 
     def resume_clock(self, loop: SharedLoop) -> None:
         if self.loop is loop:
-            self._held_s += loop.waited_s(self)
+            self._blocked_s += loop.waited_s(self)
 
 
 class LoopSlot:
     """A call's slot on the loop. While it has one, its conversation may be blocked."""
 
-    def __init__(self, loop: SharedLoop, share: ConversationClock) -> None:
-        self._loop, self._share = loop, share
+    def __init__(self, loop: SharedLoop, clock: ConversationClock) -> None:
+        self._loop, self._clock = loop, clock
         self._is_taken = False
 
     def acquire(self) -> None:
@@ -70,8 +70,8 @@ class LoopSlot:
         with _lock:
             self._is_taken = True
             self._loop.accumulate_busy_time()
-            self._share.calls += 1
-            self._share.loop = self._loop
+            self._clock.calls += 1
+            self._clock.loop = self._loop
 
     def release(self) -> None:
         """Release the slot when the call is over or abandoned."""
@@ -80,19 +80,19 @@ class LoopSlot:
                 return
             self._is_taken = False
             self._loop.accumulate_busy_time()
-            self._share.calls -= 1
-            if not self._share.calls:
-                self._share.loop = None
-                self._loop.start_grace_period(self._share)
+            self._clock.calls -= 1
+            if not self._clock.calls:
+                self._clock.loop = None
+                self._loop.start_grace_period(self._clock)
 
 
 _NOBODY = ConversationClock()
 _current_clock: ContextVar[ConversationClock] = ContextVar("agenteval_share", default=_NOBODY)
 
 
-def set_conversation_clock(share: ConversationClock) -> None:
+def set_conversation_clock(clock: ConversationClock) -> None:
     """Assign this context, and everything that it starts, to the conversation's clock."""
-    _current_clock.set(share)
+    _current_clock.set(clock)
 
 
 def now() -> float:
@@ -113,29 +113,29 @@ class SharedLoop:
         self._watch()
         threading.Thread(target=self._keep_running, daemon=True, name="agenteval-user-loop").start()
 
-    def waited_s(self, share: ConversationClock) -> float:
+    def waited_s(self, clock: ConversationClock) -> float:
         """Return how long others were busy since the conversation may have been ready to continue. Call it
         with the lock held."""
-        if self._at_work is share:
+        if self._at_work is clock:
             return 0.0
-        ready = max(share.idle_since, self._rounds[0] if self._rounds else 0.0)
+        ready = max(clock.idle_since, self._rounds[0] if self._rounds else 0.0)
         return max(0.0, self._busy() - ready)
 
-    def is_blocked_by_another(self, share: ConversationClock) -> bool:
+    def is_blocked_by_another(self, clock: ConversationClock) -> bool:
         """Check whether a conversation that has no call here any more, or a background task, blocks the loop.
         Call it with the lock held."""
         blocker = self._at_work
-        is_other = blocker is not None and blocker is not share and not blocker.calls
+        is_other = blocker is not None and blocker is not clock and not blocker.calls
         return is_other and now() - self._since >= _BLOCKED_S
 
     def accumulate_busy_time(self) -> None:
         """Add the busy time so far, before whose code runs changes. Call it with the lock held."""
         self._busy_s, self._counted_at = self._busy(), now()
 
-    def start_grace_period(self, share: ConversationClock) -> None:
+    def start_grace_period(self, clock: ConversationClock) -> None:
         """Start the grace period if the conversation has no more calls but its code still runs. Call it with
         the lock held."""
-        if self._at_work is share:
+        if self._at_work is clock:
             self._patient_until = now() + _GRACE_PERIOD_S
 
     def _busy(self) -> float:
@@ -148,30 +148,30 @@ class SharedLoop:
         """Patch the loop's methods. A loop other than asyncio's own may not allow it; on such a loop,
         blocking is not detected."""
         watched: dict[str, Callable[..., Any]] = {
-            "call_soon": partial(self._soon, "call_soon"),
-            "call_soon_threadsafe": partial(self._soon, "call_soon_threadsafe"),
-            "call_at": self._at,
+            "call_soon": partial(self._call_soon, "call_soon"),
+            "call_soon_threadsafe": partial(self._call_soon, "call_soon_threadsafe"),
+            "call_at": self._call_at,
         }
         if hasattr(self.loop, "_run_once"):
-            watched["_run_once"] = self._round
+            watched["_run_once"] = self._run_round
         with contextlib.suppress(AttributeError, TypeError):
             for name, method in watched.items():
                 setattr(self.loop, name, method)
 
-    def _soon(self, name: str, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
+    def _call_soon(self, name: str, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
         schedule = getattr(type(self.loop), name)  # now, not before: others may patch the class
-        return schedule(self.loop, self._step, callback, *args, context=context)
+        return schedule(self.loop, self._run_callback, callback, *args, context=context)
 
-    def _at(self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
-        return type(self.loop).call_at(self.loop, when, self._step, callback, *args, context=context)
+    def _call_at(self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
+        return type(self.loop).call_at(self.loop, when, self._run_callback, callback, *args, context=context)
 
-    def _round(self) -> None:
+    def _run_round(self) -> None:
         with _lock:
             self._rounds.append(self._busy())
         cls: Any = type(self.loop)
         cls._run_once(self.loop)
 
-    def _step(self, callback: Callable[..., Any], *args: Any) -> Any:
+    def _run_callback(self, callback: Callable[..., Any], *args: Any) -> Any:
         before = self._hand_over(_current_clock.get())
         try:
             return callback(*args)
@@ -203,11 +203,11 @@ class SharedLoop:
         """Replace the loop after a deadline if some code blocks it. Calls that wait for their turn there move
         to a new loop."""
         answered = asyncio.Event()
-        own = asyncio.get_running_loop()
+        own_loop = asyncio.get_running_loop()
 
         def answer() -> None:
             with contextlib.suppress(RuntimeError):  # the run has ended meanwhile
-                own.call_soon_threadsafe(answered.set)
+                own_loop.call_soon_threadsafe(answered.set)
 
         self.loop.call_soon_threadsafe(answer)
         try:

@@ -74,7 +74,7 @@ class SimulatedUser:
         self._prompt = prompt or SHIPPED_PROMPTS.prompt("simulated_user")
 
     async def next(self, trajectory: Trajectory) -> UserMove:
-        usage, fault, said = Usage(), "", ""
+        usage, fault, message = Usage(), "", ""
         for _ in range(ATTEMPTS):
             try:
                 reply = await self._model.complete(self._request(trajectory, fault))
@@ -86,12 +86,12 @@ class SimulatedUser:
             usage = usage + reply.usage
             move = UserReply.model_validate(reply.value.model_dump())
             last = trajectory.turns[-1].answer if trajectory.turns else ""
-            said = move.message.strip()
-            if is_empty_message(said, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
-                said = ""
+            message = move.message.strip()
+            if is_empty_message(message, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
+                message = ""
             before = fault
             fault = find_user_fault(
-                said,
+                message,
                 self._sample.scenario,
                 trajectory,
                 done=move.done,
@@ -101,11 +101,13 @@ class SimulatedUser:
             )
             if not fault:
                 self._require_known_fact(move.unknown, trajectory, usage)
-                if move.done and trajectory.turns and is_farewell(said, last):
-                    said = ""
+                if move.done and trajectory.turns and is_farewell(message, last):
+                    message = ""
                 stop = StopReason.USER_DONE if move.done else None
-                return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
-        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=said, usage=usage)
+                return UserMove(message or None, stop=stop, usage=usage, model=reply.model, fault=before)
+        raise SimulatorError(
+            f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=message, usage=usage
+        )
 
     def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
         """Raise ``MissingFactError`` if a check needs the fact that the user was not given: that is the

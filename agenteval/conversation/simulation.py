@@ -182,7 +182,7 @@ async def run_conversation(
             with world.watch.enforce_deadlines("the simulated user", _user_too_slow):
                 move = await user.next(trajectory)
         except AgentevalError as error:
-            yield await _without_user(trajectory, error, agent, world, detach)
+            yield await _end_without_user(trajectory, error, agent, world, detach)
             return
         if move.text is None:
             break
@@ -200,42 +200,42 @@ async def run_conversation(
         yield trajectory
         if move.stop:
             break
-    yield await _ended(trajectory, move, agent, world, detach)
+    yield await _finish_conversation(trajectory, move, agent, world, detach)
 
 
-async def _ended(
-    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+async def _finish_conversation(
+    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
     """Return the trajectory of a conversation that its user ended."""
     unspoken = last.usage if last.text is None else Usage()
     stop = Stop(reason=last.stop or StopReason.USER_DONE, user_usage=unspoken)
-    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
+    ended = await _await_agent_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
     ended = with_late_calls(ended, world)
     if ended.stop and ended.stop.fault is None:
-        ended = await _to_the_end(ended, leave(agent), world)
+        ended = await _await_agent_end(ended, detach(agent), world)
     return ended
 
 
-async def _without_user(
-    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+async def _end_without_user(
+    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
     """Return the trajectory of a conversation that ended because its user failed."""
-    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error)})
     if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
-        ended = await _to_the_end(ended, finish(agent), world)
-        ended = await _to_the_end(ended, leave(agent), world)
+        ended = await _await_agent_end(ended, finish(agent), world)
+        ended = await _await_agent_end(ended, detach(agent), world)
     world.rounds = None
     return ended
 
 
-async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
+async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
     """Return the trajectory of a conversation with no further messages. If the agent fails in its ``end``,
     the fault is charged to the turn of its last answer."""
     try:
         with world.watch.track_activity("the end of the agent"):
             await end
     except AgentError as error:
-        stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
+        stop = _charged_stop(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
         return ended.model_copy(update={"stop": stop})
     except InfrastructureError as error:  # what was seen of its turns may be another's
         spent = ended.stop.user_usage if ended.stop else Usage()
@@ -243,7 +243,7 @@ async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld)
     return ended
 
 
-def _charged(error: AgentError, turn: int, unspoken: Usage) -> Stop:
+def _charged_stop(error: AgentError, turn: int, unspoken: Usage) -> Stop:
     """Return the stop of a fault that a finished turn is charged with. ``unspoken`` is the usage of a user's
     message that was never sent."""
     return _stop_of(error).model_copy(update={"turn": turn, "user_usage": unspoken})
@@ -273,7 +273,7 @@ def _agent_too_slow(what: str) -> AgentevalError:
     return AgentError(what, kind="timeout")
 
 
-def _refused(error: AgentevalError) -> Turn | None:
+def _refused_turn(error: AgentevalError) -> Turn | None:
     """Return the turn that a refused message would have begun: evidence, and its cost."""
     if not isinstance(error, SimulatorError):
         return None
@@ -317,17 +317,17 @@ class _OpenTurn:
         self._unplaced: dict[str, None] = {}
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
-        self._asked: float | None = None  # since when the agent thinks
+        self._asked_at: float | None = None  # since when the agent thinks
         self._answering: list[ToolCall] = []
 
     def close(self, error: str | None = None) -> Turn:
         self._keep_answers()
         self._steps += self._taken_rounds()
         if self._world.take_tool_list_request():
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
-        if self._asked is not None:
-            self._spent_ms += (time.perf_counter() - self._asked) * 1000
+        if self._asked_at is not None:
+            self._spent_ms += (time.perf_counter() - self._asked_at) * 1000
         return Turn(
             user=self._user,
             steps=tuple(self._steps),
@@ -341,7 +341,7 @@ class _OpenTurn:
             unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),
         )
 
-    def _show(self, evidence: CallEvidence | None) -> None:
+    def _record_evidence(self, evidence: CallEvidence | None) -> None:
         """Record evidence. Evidence that also covers the agent's own calls outweighs that it asked for a
         tool."""
         if evidence and self._evidence in (None, CallEvidence.ASKED):
@@ -364,7 +364,7 @@ class _OpenTurn:
         """Return the trajectory if the message was never sent because the agent failed after its answer to
         the previous one. Calls that came meanwhile are kept."""
         turn = self.close(error=str(error))
-        stop = _charged(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
+        stop = _charged_stop(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
         return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
@@ -373,22 +373,22 @@ class _OpenTurn:
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             self._sent, messages = sent, chat.to_chat_messages(sent, self._world.is_intercepted)
-            tools = self._tools()
-            self._asked = time.perf_counter()
+            tools = self._turn_tools()
+            self._asked_at = time.perf_counter()
             reply = ReadReply.from_reply(await self._rounds.while_thinking(agent.reply(messages, tools)))
             latency_ms = reply.latency_ms
             if latency_ms is None:
-                latency_ms = (time.perf_counter() - self._asked) * 1000
+                latency_ms = (time.perf_counter() - self._asked_at) * 1000
             self._spent_ms += latency_ms
-            self._asked = None
-            self._take(reply, sent, latency_ms)
+            self._asked_at = None
+            self._add_reply(reply, sent, latency_ms)
             if not await self._answer_calls():
                 return self.close()
         raise AgentError(
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
         )
 
-    def _tools(self) -> TurnTools:
+    def _turn_tools(self) -> TurnTools:
         world = self._world
         return TurnTools(
             turn=self._index,
@@ -411,46 +411,46 @@ class _OpenTurn:
             reply = ReadReply.from_reply(seen)
             read = observed.read_turn(reply.messages, self._sent)
             asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
-            told = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
-            steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
-            self._see(reply, read)
-            self._steps += self._metered(reply.usage, steps)
+            listed = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
+            steps = [step for step in (*listed, *map(_refused_step, asked)) if step.text or step.tool_calls]
+            self._note_reply_evidence(reply, read)
+            self._steps += self._with_measured_usage(reply.usage, steps)
 
     def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
         rounds = self._rounds.take(answered=answered)
         if rounds:
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         return rounds
 
-    def _see(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
+    def _note_reply_evidence(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
         """Record what a reply shows of how calls are seen, and what in it was not placed."""
-        self._show(reply.evidence)
+        self._record_evidence(reply.evidence)
         self._world.intercepted_call_ids.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
-            self._show(CallEvidence.REPORTED)
+            self._record_evidence(CallEvidence.REPORTED)
         elif any(
             not call.attempted for call in map(chat.read_tool_call, map(foreign.as_call, reply.tool_calls))
         ):
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         for entry in (*reply.unplaced, *read.unplaced):
             self._unplaced.setdefault(entry)
             if not self._world.sees_all_calls:
                 self._world.on_unread_message(entry)
 
-    def _take(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
+    def _add_reply(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; the last one carries its usage and latency."""
         read = observed.read_turn(reply.messages, sent)
-        self._see(reply, read)
-        told = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
-        fault, steps = _unreadable(told), told
+        self._note_reply_evidence(reply, read)
+        reply_steps = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
+        fault, steps = _find_unreadable_call(reply_steps), reply_steps
         if fault:
-            steps = [_refused_step(step) for step in told]
-        *before, last = self._metered(reply.usage, steps)
+            steps = [_refused_step(step) for step in reply_steps]
+        *before, last = self._with_measured_usage(reply.usage, steps)
         self._steps += [*before, last.model_copy(update={"latency_ms": latency_ms})]
         if fault:
             raise fault
 
-    def _metered(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
+    def _with_measured_usage(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
         """Return the steps of a reply with their usage: what the reply ``reported`` for all of them, else
         what each of its messages reports (those that report nothing used nothing), else an estimate."""
         usage, unread = read_usage(reported), unread_usage(reported)
@@ -529,15 +529,17 @@ class _Rounds:
         self, name: str, args: Any, batch: int, own: AgentExecutedCall | None, *, known: bool = False
     ) -> ToolResult:
         read, raw = chat.read_arguments(args)
-        is_own = own is not None  # then there is such a tool
+        is_agents = own is not None  # then there is such a tool
         try:
             called = chat.require_tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
-            call = ToolCall(name=called, args=read, raw_args=raw, observed=is_own, known=known or is_own)
+            call = ToolCall(
+                name=called, args=read, raw_args=raw, observed=is_agents, known=known or is_agents
+            )
             calls = self._rounds.setdefault(batch, [])
             position = len(calls)
             calls.append(call)
             self._count_call()
-            if fault := _unreadable([Step(tool_calls=(call,))]):
+            if fault := _find_unreadable_call([Step(tool_calls=(call,))]):
                 raise fault
             result = await (own() if own else self._world.resolve(call, self._turn))
         except AgentevalError as error:
@@ -560,28 +562,28 @@ class _Rounds:
         result when the agent has ``answered`` are given up."""
         rounds, self._rounds = self._rounds, {}
         return [
-            Step(tool_calls=tuple(_given_up(call) if answered else call for call in calls))
+            Step(tool_calls=tuple(_give_up(call) if answered else call for call in calls))
             for calls in rounds.values()
         ]
 
 
-def _given_up(call: ToolCall) -> ToolCall:
+def _give_up(call: ToolCall) -> ToolCall:
     return call if call.result else call.model_copy(update={"given_up": True})
 
 
-def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+def _steps_of(reply: ReadReply, listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """Return the steps of one reply: what went through ``ctx``, what its message list reports, and its own
     text and calls. A call or text that is reported twice counts once."""
-    told = drop_silent_steps([_with_unknown(step, reply.unknown_tools) for step in told])
-    steps = _without_doubles(told, _labelled(recorded, reply.made))
+    listed = drop_silent_steps([_refuse_unknown_tools(step, reply.unknown_tools) for step in listed])
+    steps = _merge_recorded_calls(listed, _with_call_ids(recorded, reply.made))
     if reply.is_over:
-        steps = [_all_given_up(step) for step in steps]
+        steps = [_give_up_unanswered(step) for step in steps]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = read_agent_name(reply.agent)
-    told_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
-    calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
-    is_told = bool(told) and not calls and reply.text in (None, "", steps[-1].text)
-    if not is_told:
+    answered_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
+    calls = tuple(call for call in calls if not call.id or call.id not in answered_ids)
+    is_already_listed = bool(listed) and not calls and reply.text in (None, "", steps[-1].text)
+    if not is_already_listed:
         text = None if reply.text is None else chat.replace_surrogates(reply.text)
         steps.append(
             assign_agent(Step(text=text, tool_calls=calls, extra=chat.drop_unstorable(reply.extra)), agent)
@@ -598,7 +600,7 @@ def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
     ]
 
 
-def _unreadable(steps: Sequence[Step]) -> AgentError | None:
+def _find_unreadable_call(steps: Sequence[Step]) -> AgentError | None:
     """Return the error for calls in a reply that cannot be carried out as they were meant."""
     for step in steps:
         if len(step.tool_calls) > MAX_CALLS:
@@ -622,7 +624,7 @@ def _refused_step(step: Step) -> Step:
     return step.model_copy(update={"tool_calls": tuple(calls)})
 
 
-def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
+def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
     """Return the step with calls of nonexistent tools marked as refused and not run."""
     if not any(call.name in unknown for call in step.tool_calls):
         return step
@@ -637,12 +639,12 @@ def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
     return step.model_copy(update={"tool_calls": tuple(calls)})
 
 
-def _all_given_up(step: Step) -> Step:
+def _give_up_unanswered(step: Step) -> Step:
     """Return the step with those of its calls that have no result marked as given up."""
-    return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
+    return step.model_copy(update={"tool_calls": tuple(map(_give_up, step.tool_calls))})
 
 
-def _labelled(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[Step]:
+def _with_call_ids(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[Step]:
     """Return the recorded steps with the id and the agent by which the framework knows their calls."""
     waiting: dict[Any, deque[RequestedCall]] = {}
     for each in made:
@@ -659,14 +661,14 @@ def _labelled(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[S
     ]
 
 
-def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """Merge the calls that an agent lists with those that were recorded.
 
     An agent that calls through ``ctx`` may list these calls too. In the list they are replaced by what was
     recorded. Recorded calls that are not in the list keep their place: behind the listed one that was
     recorded before them (for example that of an agent as a tool, whose calls they are), else in front. A call
     that was only attempted never reached the scenario, so it is never a recorded one."""
-    doubles = _Doubles(recorded)
+    doubles = _CallMatcher(recorded)
     merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
     behind = doubles.unlisted()
     steps = behind.get(-1, [])
@@ -675,29 +677,29 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
     return steps
 
 
-class _Doubles:
+class _CallMatcher:
     """Recorded calls, and where an agent lists them again. The place of a recorded call is the index of its
     step and its index within the step."""
 
     def __init__(self, recorded: Sequence[Step]) -> None:
         self._recorded = recorded
-        self._alike: dict[Any, deque[tuple[int, int]]] = {}
+        self._unmatched: dict[Any, deque[tuple[int, int]]] = {}
         """The places of the calls that are not matched yet, by name and arguments."""
         self._listed_at: dict[tuple[int, int], int] = {}
         """The index of the listed step that also has a recorded call, by the place of that call."""
         for number, step in enumerate(recorded):
-            for own, call in enumerate(step.tool_calls):
-                self._alike.setdefault((call.name, json_key(call.args)), deque()).append((number, own))
+            for index, call in enumerate(step.tool_calls):
+                self._unmatched.setdefault((call.name, json_key(call.args)), deque()).append((number, index))
 
     def merged(self, step: Step, at: int) -> Step:
         """Return a listed step with its calls as they were recorded."""
-        if not (step.tool_calls and self._alike):
+        if not (step.tool_calls and self._unmatched):
             return step
         calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
         return step.model_copy(update={"tool_calls": calls})
 
     def _recorded_for(self, call: ToolCall, at: int) -> ToolCall:
-        places = None if call.attempted else self._alike.get((call.name, json_key(call.args)))
+        places = None if call.attempted else self._unmatched.get((call.name, json_key(call.args)))
         if not places:
             return call
         place = places.popleft()
@@ -710,7 +712,7 @@ class _Doubles:
         behind: dict[int, list[Step]] = {}
         last = -1
         for number, step in enumerate(self._recorded):
-            places = [(number, own) for own in range(len(step.tool_calls))]
+            places = [(number, index) for index in range(len(step.tool_calls))]
             last = max([last, *(self._listed_at.get(place, -1) for place in places)])
             kept = [self._call_at(place) for place in places if place not in self._listed_at]
             if kept:
@@ -718,8 +720,8 @@ class _Doubles:
         return behind
 
     def _call_at(self, place: tuple[int, int]) -> ToolCall:
-        number, own = place
-        return self._recorded[number].tool_calls[own]
+        number, index = place
+        return self._recorded[number].tool_calls[index]
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:

@@ -142,9 +142,9 @@ def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
 def _fill_text(template: str, args: Mapping[str, Any]) -> Any:
     if "${" not in template:
         return template
-    whole = _REFERENCE.fullmatch(template)
-    if whole and whole[2] is not None:
-        return _look_up(whole[2], args)
+    only = _REFERENCE.fullmatch(template)
+    if only and only[2] is not None:
+        return _look_up(only[2], args)
 
     def text(match: re.Match[str]) -> str:
         if match[1]:

@@ -46,7 +46,7 @@ def import_target(
     ``base`` is the folder that file paths are relative to; it is made importable. ``what`` names the use of
     the object in messages, and ``finder`` finds it. Raise ``AuthorError``."""
     try:
-        with _ending_after(timeout_s), _reading_nothing():
+        with _time_limit(timeout_s), _empty_stdin():
             return finder(target, base)
     except TargetError as error:
         remedy = error.remedy or did_you_mean(error.missing_name, error.attribute_names)
@@ -59,7 +59,7 @@ class ImportTimeout(BaseException):
 
 
 @contextlib.contextmanager
-def _ending_after(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     """Interrupt code that blocks the main thread, if the system supports it. The code may need the main
     thread (for signals, for its event loop), so it cannot be moved to another."""
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
@@ -80,7 +80,7 @@ def _ending_after(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _reading_nothing() -> Iterator[None]:
+def _empty_stdin() -> Iterator[None]:
     """Give a script that reads input while it is imported an empty standard input, even at a terminal."""
     before = sys.stdin
     nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
@@ -136,24 +136,24 @@ async def time_user_code(
 class _PendingResult:
     """A result on its way from a thread to the event loop that waits for it."""
 
-    def __init__(self, share: ConversationClock) -> None:
-        self._share = share
+    def __init__(self, clock: ConversationClock) -> None:
+        self._clock = clock
         self._process = os.getpid()
         self._loop = asyncio.get_running_loop()
         self.has_begun = asyncio.Event()
         self._done = asyncio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
-        self._began = self._ended = share.now()  # a thread may begin later than it is asked for its result
+        self._began = self._ended = clock.now()  # a thread may begin later than it is asked for its result
 
     def begin(self) -> None:
-        self._began = self._share.now()
+        self._began = self._clock.now()
         self._set_event(self.has_begun)
 
     def put(self, value: Any, error: BaseException | None = None) -> None:
         if os.getpid() != self._process:
             exit_now(0)  # the author's code forked: the copy of the run has nobody to answer
-        self._ended = self._share.now()
+        self._ended = self._clock.now()
         self._value, self._error = value, error
         self._set_event(self._done)
 
@@ -169,7 +169,7 @@ class _PendingResult:
         global _left_behind
         try:
             while not self._done.is_set():
-                await self._done_within(left_s(self._share.now() - self._began))
+                await self._done_within(left_s(self._clock.now() - self._began))
         except (DeadlineError, asyncio.CancelledError):
             _left_behind = True
             raise
@@ -223,18 +223,18 @@ class _LoopCall:
     """One async call on the author's loop."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._share = current_stopwatch().conversation_clock
-        self._outcome = _PendingResult(self._share)
+        self._clock = current_stopwatch().conversation_clock
+        self._outcome = _PendingResult(self._clock)
         self._shared = shared_loop()
-        self._seat = LoopSlot(self._shared, self._share)
+        self._slot = LoopSlot(self._shared, self._clock)
         self._task: asyncio.Task[None] | None = None
-        self._is_unwanted = False
+        self._is_abandoned = False
         context = contextvars.copy_context()
-        context.run(set_conversation_clock, self._share)
+        context.run(set_conversation_clock, self._clock)
         self._shared.loop.call_soon_threadsafe(self._start, function, args, context=context)
 
     def _start(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        if not self._is_unwanted:
+        if not self._is_abandoned:
             self._task = self._shared.loop.create_task(self._work(function, args))
             self._task.add_done_callback(self._report_cancellation)
 
@@ -246,13 +246,13 @@ class _LoopCall:
             self._outcome.put(None, asyncio.CancelledError())
 
     async def _work(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._seat.acquire()
+        self._slot.acquire()
         self._outcome.begin()
         try:
             self._outcome.put(await function(*args))
         except BaseException as error:
             self._outcome.put(None, error)
-        self._seat.release()
+        self._slot.release()
 
     async def has_begun(self) -> bool:
         """Wait for the call's turn. Return ``False`` if its loop was abandoned before that, so that the
@@ -261,7 +261,7 @@ class _LoopCall:
             with pause_deadlines():
                 while not self._outcome.has_begun.is_set():
                     if self._shared is not shared_loop():
-                        self._is_unwanted = True
+                        self._is_abandoned = True
                         return False
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._outcome.has_begun.wait(), 0.2)
@@ -280,7 +280,7 @@ class _LoopCall:
             check.add_done_callback(_checks.discard)
             raise
         except DeadlineError:
-            is_stuck = self._share.is_stuck
+            is_stuck = self._clock.is_stuck
             self._cancel()
             await self._shared.give_up_if_blocked()
             if is_stuck:
@@ -288,8 +288,8 @@ class _LoopCall:
             raise
 
     def _cancel(self) -> None:
-        self._is_unwanted = True
-        self._seat.release()
+        self._is_abandoned = True
+        self._slot.release()
         self._shared.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
 

@@ -86,7 +86,9 @@ class _Attempt(NamedTuple):
 
 def _repetition(attempt: _Attempt) -> str:
     may_recur = _words(attempt.text) in REPEATABLE_ANSWERS
-    is_repeated = not may_recur and any(_same(attempt.text, turn.user) for turn in attempt.trajectory.turns)
+    is_repeated = not may_recur and any(
+        _is_same_message(attempt.text, turn.user) for turn in attempt.trajectory.turns
+    )
     return "repeated its message" if is_repeated else ""
 
 
@@ -112,7 +114,7 @@ def _agents_answer(attempt: _Attempt) -> str:
 
 
 def _unknown_identifier(attempt: _Attempt) -> str:
-    known = _compact(" ".join((*_known(attempt.scenario, attempt.trajectory), attempt.invented)))
+    known = _compact(" ".join((*_identifier_sources(attempt.scenario, attempt.trajectory), attempt.invented)))
     named = (found[0].rstrip(".") for found in _IDENTIFIER.finditer(attempt.text))
     unknown = next((name for name in named if _compact(name) not in known), "")
     return f"used an identifier that it could not know ({unknown})" if unknown else ""
@@ -147,21 +149,21 @@ def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *
     none.
 
     Texts without digits are ignored, because a user may well think of them."""
-    sought = [needle for needle in dict.fromkeys(_needles(scenario)) if contains(message, needle)]
+    sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
     if not sought:
         return ""
-    told = "\n".join((*_visible_texts(scenario, trajectory), now))
-    return next((needle for needle in sought if not _is_mentioned(needle, told)), "")
+    visible = "\n".join((*_visible_texts(scenario, trajectory), now))
+    return next((needle for needle in sought if not _is_mentioned(needle, visible)), "")
 
 
-def _is_mentioned(needle: str, told: str) -> bool:
+def _is_mentioned(needle: str, visible: str) -> bool:
     # "ORD-42" was told as "order ORD 42", too.
-    return contains(told, needle) or (
-        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(told)
+    return contains(visible, needle) or (
+        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(visible)
     )
 
 
-def _needles(scenario: Scenario) -> Iterator[str]:
+def _checked_texts(scenario: Scenario) -> Iterator[str]:
     """Yield the texts with a digit that checks look for: all texts in answers, but only codes in the
     arguments of calls, because the user has to express times and amounts in its own words ("at nine" for
     09:00)."""
@@ -187,11 +189,11 @@ def find_missing_fact(
         return None
     world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
-    known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
+    known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
     asked = _name_words(unknown)
     for path, expect in scenario.expectations:
         for call, name, value in _needed_codes(expect):
-            is_asked = _is_named(asked, _name_words(name) or _name_words(call.name))  # get_order(id)
+            is_asked = _shares_word(asked, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
                 what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
@@ -239,7 +241,7 @@ def _name_words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text) if len(word) > 2)
 
 
-def _is_named(asked: Iterable[str], names: Iterable[str]) -> bool:
+def _shares_word(asked: Iterable[str], names: Iterable[str]) -> bool:
     """Check whether both have a word in common, where one may be a plural."""
     return any(one.startswith(other) or other.startswith(one) for one in asked for other in names)
 
@@ -272,7 +274,7 @@ def _has_script(scenario: Scenario) -> bool:
     return any(isinstance(entry, ScriptedTurn) for entry in scenario.turns or ())
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_message(one: str, other: str) -> bool:
     return _words(one) == _words(other)
 
 
@@ -295,7 +297,7 @@ def _compact(text: str) -> str:
     return re.sub(r"[-_# ]", "", text).upper()
 
 
-def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
+def _identifier_sources(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
     """Yield every text that may give the user an identifier, including what the author wrote elsewhere."""
     yield scenario.name
     for entry in scenario.turns or ():

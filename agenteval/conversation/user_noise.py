@@ -106,10 +106,10 @@ def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
     written = "\n".join(known)
     if tag := next((found[0] for found in _TAG.finditer(message) if found[0] not in written), ""):
         return tag
-    return _repeated(reason, message)
+    return _find_repeated_reason(reason, message)
 
 
-def _repeated(reason: str, message: str) -> str:
+def _find_repeated_reason(reason: str, message: str) -> str:
     """Return the model's reason if the message contains it and more."""
     words, spoken = list(_words(reason)), list(_words(message))
     is_there = f" {' '.join(words)} " in f" {' '.join(spoken)} "

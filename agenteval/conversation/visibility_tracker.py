@@ -89,7 +89,7 @@ class VisibilityTracker:
 
     # ── what is known ──
 
-    def _of(self, agent: str) -> ToolVisibility:
+    def _visibility_of(self, agent: str) -> ToolVisibility:
         """Return what is known so far."""
         return visibility_of(
             self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
@@ -101,20 +101,20 @@ class VisibilityTracker:
     def with_current_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for checks in code, which do not wait. As long as evidence may still show that
         all calls are seen, results that depend on the absence of a call stay open."""
-        return trajectory if self._is_open(sample) else self._as_known(sample, trajectory)
+        return trajectory if self._is_open(sample) else self._with_known_visibility(sample, trajectory)
 
     async def with_final_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change how many of the agent's calls are seen.
         For a scenario without tools too little depends on it to wait."""
         while self._is_open(sample):
             await self._changed.wait()
-        return self._as_known(sample, trajectory)
+        return self._with_known_visibility(sample, trajectory)
 
-    def _as_known(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
+    def _with_known_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Set the known visibility. For a scenario without tools, which nothing waits for, the conversation
         itself decides."""
         if sample.scenario.tools:
-            found = self._of(sample.key.agent)
+            found = self._visibility_of(sample.key.agent)
         else:
             known = self._known_of(sample.key.agent)
             found = conversation_visibility(known, trajectory.all_turns, passthrough=self._passthrough)
@@ -129,4 +129,4 @@ class VisibilityTracker:
             known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
         ):
             return False
-        return self._of(sample.key.agent) is not ToolVisibility.ALL
+        return self._visibility_of(sample.key.agent) is not ToolVisibility.ALL

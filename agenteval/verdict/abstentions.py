@@ -57,10 +57,10 @@ def is_any_decided(sample: SampleReport) -> bool:
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
     """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
     decided. What only errored conversations could have shown is left to ``fault_tolerance``."""
-    held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
+    decided = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
-        why = _abstained(scenario, report.plan)
-        if not why or (scenario.scenario.id, scenario.agent) in held:
+        why = _describe_abstentions(scenario, report.plan)
+        if not why or (scenario.scenario.id, scenario.agent) in decided:
             continue
         if not any(is_any_decided(sample) for sample in scenario.samples):
             yield GateRow(
@@ -75,29 +75,29 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
             )
 
 
-def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
+def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
     """Describe what counted neither way and what would make it decide; empty if nothing abstained."""
-    told = []
+    reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
-        told.append(
+        reasons.append(
             f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
             " goal_outcome: refused"
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        told.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
-        told.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
+        reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(
         score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
     )
     if policies:
-        told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
+        reasons.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
     if failed := sum(bool(skipped_judges(sample, scenario, plan)) for sample in scenario.samples):
-        told.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
+        reasons.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
     if criteria := unexercised_criteria(scenario):
-        told.append(f"did not arise in any conversation: {quote_names(criteria)}")
-    return "; ".join(told)
+        reasons.append(f"did not arise in any conversation: {quote_names(criteria)}")
+    return "; ".join(reasons)
 
 
 def quote_names(criteria: Sequence[str]) -> str:

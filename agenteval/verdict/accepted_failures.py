@@ -30,15 +30,15 @@ class WaivedViolations(NamedTuple):
 
 def accepted_fingerprints(run: RunStarted, scenario: str) -> frozenset[str]:
     """Return the fingerprints that are accepted in the scenario on the day the run began."""
-    return frozenset(e.fingerprint for e in _valid(run) if _speaks_of(e, scenario))
+    return frozenset(e.fingerprint for e in _valid_entries(run) if _applies_to(e, scenario))
 
 
-def _valid(run: RunStarted) -> Iterator[AcceptedFailure]:
+def _valid_entries(run: RunStarted) -> Iterator[AcceptedFailure]:
     day = run.started_at[:10]
     return (entry for entry in run.plan.suite.accepted if entry.holds_on(day))
 
 
-def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
+def _applies_to(entry: AcceptedFailure, scenario: str) -> bool:
     """Check whether an entry applies to the scenario. It may name the one scenario that it is for, in the
     form in which the id is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
@@ -47,7 +47,7 @@ def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
 def apply_accept_list(report: Report, run: RunStarted) -> Report:
     """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under one
     list; otherwise a failure that was accepted in between would look fixed."""
-    entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid(run))
+    entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid_entries(run))
     plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
 
@@ -55,32 +55,36 @@ def apply_accept_list(report: Report, run: RunStarted) -> Report:
 def waive_violations(violations: Iterable[Violation], names: Collection[str]) -> WaivedViolations:
     """Split violations by whether they are accepted. A violation is accepted only if every failure in it is
     known. A check that could not be decided is not a failure, so it is never accepted."""
-    kept: list[Violation] = []
+    remaining: list[Violation] = []
     accepted: list[Violation] = []
     for violation in violations:
         known = bool(violation.fingerprints) and set(violation.fingerprints) <= set(names)
-        (accepted if known and violation.verdict is Verdict.FAILED else kept).append(violation)
-    return WaivedViolations(tuple(kept), tuple(accepted))
+        (accepted if known and violation.verdict is Verdict.FAILED else remaining).append(violation)
+    return WaivedViolations(tuple(remaining), tuple(accepted))
 
 
-def accepted_uses(run: RunStarted, met: Sequence[tuple[str, Collection[str]]]) -> tuple[AcceptedUse, ...]:
+def accepted_uses(
+    run: RunStarted, occurrences: Sequence[tuple[str, Collection[str]]]
+) -> tuple[AcceptedUse, ...]:
     """Return what became of each entry.
 
-    ``met`` pairs the scenario of each sample that did not error with the fingerprints found there. An entry
-    whose scenario was not run is left out, unless its failure occurred in another scenario."""
+    ``occurrences`` pairs the scenario of each sample that did not error with the fingerprints found there. An
+    entry whose scenario was not run is left out, unless its failure occurred in another scenario."""
     day = run.started_at[:10]
-    uses = (_use(entry, day, met) for entry in run.plan.suite.accepted)
+    uses = (_entry_use(entry, day, occurrences) for entry in run.plan.suite.accepted)
     return tuple(use for use in uses if use.elsewhere or _was_run(use.entry, run))
 
 
 def _was_run(entry: AcceptedFailure, run: RunStarted) -> bool:
-    return any(_speaks_of(entry, scenario.id) for scenario in run.scenarios)
+    return any(_applies_to(entry, scenario.id) for scenario in run.scenarios)
 
 
-def _use(entry: AcceptedFailure, day: str, met: Sequence[tuple[str, Collection[str]]]) -> AcceptedUse:
-    at = [scenario for scenario, names in met if entry.fingerprint in names]
-    samples = sum(_speaks_of(entry, scenario) for scenario in at)
-    elsewhere = at[0] if at and not samples else ""
+def _entry_use(
+    entry: AcceptedFailure, day: str, occurrences: Sequence[tuple[str, Collection[str]]]
+) -> AcceptedUse:
+    scenarios = [scenario for scenario, names in occurrences if entry.fingerprint in names]
+    samples = sum(_applies_to(entry, scenario) for scenario in scenarios)
+    elsewhere = scenarios[0] if scenarios and not samples else ""
     if not entry.holds_on(day):
         return AcceptedUse(entry, AcceptedState.EXPIRED, samples, elsewhere)
     state = AcceptedState.IN_FORCE if samples else AcceptedState.UNUSED

@@ -68,26 +68,26 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
     return (
         *(() if decision.is_reported else _below_gate(report, found)),
         *_unmarked_tools(report, found),
-        *_of_log(report, decision),
-        *_open(report, decision),
+        *_log_caveats(report, decision),
+        *_open_judgements(report, decision),
         *_open_criteria(report, decision),
-        *_never_arose(report),
-        *_skipped(report),
-        *_played_again(report),
-        *_lost(report, decision),
-        *_accepted(decision),
+        *_unexercised(report),
+        *_skipped_judges(report),
+        *_repeated_conversations(report),
+        *_errored_samples(report, decision),
+        *_accepted_failures(decision),
         *_replayed(report),
-        *_not_judged(report),
+        *_uncalled_judges(report),
         *_calls_never_seen(report),
         *_unseen_claims(report, decision),
-        *_on_their_word(report),
+        *_goals_on_trust(report),
         *_empty_lists(report),
         *_nothing_to_prove(report),
-        *_gone(report),
+        *_removed_scenarios(report),
     )
 
 
-def _gone(report: Report) -> Iterator[Caveat]:
+def _removed_scenarios(report: Report) -> Iterator[Caveat]:
     """Warn about removed scenarios, because a suite that shrinks passes more easily."""
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
@@ -99,10 +99,10 @@ def _gone(report: Report) -> Iterator[Caveat]:
 def format_caveats(report: Report, decision: Decision) -> str:
     """Format as ``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty
     if there are no caveats."""
-    told = list_caveats(report, decision)
-    below = [aside.text for aside in told if aside.below_gate]
+    caveats = list_caveats(report, decision)
+    below = [caveat.text for caveat in caveats if caveat.below_gate]
     first = [f"{join_names(below)} below the gate"] if below else []
-    return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
+    return "; ".join([*first, *(aside.text for aside in caveats if not aside.below_gate)])
 
 
 def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
@@ -145,7 +145,7 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
         tool = get_cited_tool(finding, sample.trajectory)
         if not tool or effect_of(tool, tools.get(tool)) is not ToolEffect.UNKNOWN:
             continue
-        as_marked = _if_marked(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
+        as_marked = _rate_with_tools(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
         if is_severe(as_marked, report.plan) and not is_severe(finding, report.plan):
             names.append(one_line(tool, 60))
     if names:
@@ -154,7 +154,9 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
         yield Caveat("tools_unmarked", len(names), f"{text}: mark it `writes: true` or `reads: true`")
 
 
-def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
+def _rate_with_tools(
+    finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan
+) -> Finding:
     """Rate the finding as if the scenario had these tools, as far as code alone can."""
     confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
@@ -164,7 +166,7 @@ def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool]
     return finding.model_copy(update={"severity": severity})
 
 
-def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
+def _open_judgements(report: Report, decision: Decision) -> Iterator[Caveat]:
     """Yield judgements that count neither way, without those of errored samples: they are reported with their
     samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
@@ -175,12 +177,12 @@ def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
         for score in sample.all_scores
         if score.is_open
     )
-    for judgement, (kind, text_of) in _OPEN.items():
+    for judgement, (kind, text_of) in _OPEN_JUDGEMENTS.items():
         if count := open_[judgement]:
             yield Caveat(kind, count, text_of(count))
 
 
-_OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
+_OPEN_JUDGEMENTS: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
     (GOAL, RULED_OUT): ("goals_ruled_out", lambda n: f"{plural(n, 'goal')} ruled out"),
     (GOAL, WITHDRAWN): ("goals_withdrawn", lambda n: f"{plural(n, 'goal')} withdrawn by the user"),
     (GOAL, NOT_CLEAR): ("goals_not_clear", lambda n: f"{plural(n, 'goal')} not clear"),
@@ -204,21 +206,21 @@ def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
         yield Caveat("criteria_not_clear", count, f"{count:,} {what} not clear")
 
 
-def _never_arose(report: Report) -> Iterator[Caveat]:
-    told = [criterion for scenario in report.scenarios for criterion in unexercised_criteria(scenario)]
-    if told:
-        count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
-        text = f"{count} that did not arise in any conversation: {quote_names(told)}"
-        yield Caveat("never_arose", len(told), text)
+def _unexercised(report: Report) -> Iterator[Caveat]:
+    criteria = [criterion for scenario in report.scenarios for criterion in unexercised_criteria(scenario)]
+    if criteria:
+        count = "1 criterion" if len(criteria) == 1 else f"{len(criteria):,} criteria"
+        text = f"{count} that did not arise in any conversation: {quote_names(criteria)}"
+        yield Caveat("never_arose", len(criteria), text)
 
 
-def _skipped(report: Report) -> Iterator[Caveat]:
+def _skipped_judges(report: Report) -> Iterator[Caveat]:
     """Yield skipped judges. Judges that were not called are reported separately."""
     if count := sum(not failure.refused for failure in all_skipped_judges(report)):
         yield Caveat("judges_skipped", count, f"{plural(count, 'failed judge')} skipped")
 
 
-def _played_again(report: Report) -> Iterator[Caveat]:
+def _repeated_conversations(report: Report) -> Iterator[Caveat]:
     """Yield the samples whose repeated conversation did not error. If it did, the sample is reported as
     errored."""
     again = [
@@ -237,7 +239,7 @@ def _played_again(report: Report) -> Iterator[Caveat]:
         yield Caveat("played_again", len(again), text)
 
 
-def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
+def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
     of_log = decision.without_scenarios  # what of it could not be read is told apart
     unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
     lost = sum(
@@ -249,7 +251,7 @@ def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
         yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
 
 
-def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
+def _log_caveats(report: Report, decision: Decision) -> Iterator[Caveat]:
     """Yield, for a log without scenarios, the records that could not be read and the conversations that are
     not decided."""
     if not decision.without_scenarios:
@@ -263,11 +265,11 @@ def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
         return
     if open_ := undecided_in(report, decision.samples):
         yield Caveat("conversations_undecided", open_, f"{plural(open_, 'conversation')} not decided")
-    if unplaced := sum(any(told.turn.unplaced for told in each.turns) for each in report.samples):
+    if unplaced := sum(any(each_turn.turn.unplaced for each_turn in each.turns) for each in report.samples):
         yield Caveat("not_fully_seen", unplaced, f"{plural(unplaced, 'conversation')} not fully seen")
 
 
-def _accepted(decision: Decision) -> Iterator[Caveat]:
+def _accepted_failures(decision: Decision) -> Iterator[Caveat]:
     if count := sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted):
         yield Caveat("accepted", count, plural(count, "accepted failure"))
 
@@ -278,10 +280,10 @@ def _replayed(report: Report) -> Iterator[Caveat]:
         yield Caveat("replay", 1, f"a replay of {one_line(name, 80)}")
 
 
-def _not_judged(report: Report) -> Iterator[Caveat]:
+def _uncalled_judges(report: Report) -> Iterator[Caveat]:
     plan = report.plan
     if plan.suite.code_only:
-        yield Caveat("code_only", len(plan.needs_model), _code_only(report))
+        yield Caveat("code_only", len(plan.needs_model), _describe_code_only(report))
         return
     is_asked_for = bool(plan.suite.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if plan.suite.no_judge and is_asked_for:
@@ -290,15 +292,15 @@ def _not_judged(report: Report) -> Iterator[Caveat]:
         yield Caveat("not_judged", count, f"judges not asked {plural(count, 'time')}")
 
 
-def _code_only(report: Report) -> str:
+def _describe_code_only(report: Report) -> str:
     """Describe what a pass of code checks alone leaves out."""
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
     thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
-    told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
-    told += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
+    parts = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
+    parts += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
     left_out = len(report.plan.needs_model)
-    told += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
-    return f"code checks alone{': ' if told else ''}{', '.join(told)}"
+    parts += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
+    return f"code checks alone{': ' if parts else ''}{', '.join(parts)}"
 
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
@@ -334,7 +336,7 @@ def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
         yield Caveat("claims_not_checked", count, f"{text}, and {BEHAVIOR} is not judged")
 
 
-def _on_their_word(report: Report) -> Iterator[Caveat]:
+def _goals_on_trust(report: Report) -> Iterator[Caveat]:
     """Yield the goals of agents that the author takes at their word (``calls: unseen``)."""
     count = sum(
         goal.label == REACHED

@@ -66,31 +66,31 @@ def match_agents(
     """Pair the agents of both runs, and return the rest separately. Two runs of one agent each are compared,
     whatever the agents are called."""
     if len(before.agents) == len(after.agents) == 1:
-        named = [(before.agents[0], after.agents[0])]
+        pairs = [(before.agents[0], after.agents[0])]
     else:
-        named = [(name, name) for name in before.agents if name in after.agents]
-    kept_before, kept_after = {old for old, _ in named}, {new for _, new in named}
+        pairs = [(name, name) for name in before.agents if name in after.agents]
+    kept_before, kept_after = {old for old, _ in pairs}, {new for _, new in pairs}
     lost = [LostAgent(name, "first") for name in before.agents if name not in kept_before]
     lost += [LostAgent(name, "second") for name in after.agents if name not in kept_after]
-    return tuple(_matched(before, after, *names) for names in named), tuple(lost)
+    return tuple(_match_scenarios(before, after, *names) for names in pairs), tuple(lost)
 
 
-def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> MatchedAgents:
+def _match_scenarios(before: RunSummary, after: RunSummary, old: str, new: str) -> MatchedAgents:
     first = {each.id: each for each in before.scenarios if each.agent == old}
     second = {each.id: each for each in after.scenarios if each.agent == new}
-    pairs, apart = [], []
+    pairs, unmatched = [], []
     for name in sorted(first.keys() | second.keys()):
         one, other = first.get(name), second.get(name)
         if one is None or other is None:
-            apart.append(UnmatchedScenario(name, one, other))
-        elif parts := _differing(one.content, other.content):
-            apart.append(UnmatchedScenario(name, one, other, tuple(parts)))
+            unmatched.append(UnmatchedScenario(name, one, other))
+        elif parts := _differing_parts(one.content, other.content):
+            unmatched.append(UnmatchedScenario(name, one, other, tuple(parts)))
         else:
             pairs.append((one, other))
-    return MatchedAgents(old, new, tuple(pairs), tuple(apart))
+    return MatchedAgents(old, new, tuple(pairs), tuple(unmatched))
 
 
-def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
+def _differing_parts(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
@@ -99,7 +99,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
     both. Scenarios that are in only one run or have changed do not forbid it; they are listed."""
     agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
-    problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
+    problems = [Problem(text, _AGAIN) for text in _setup_differences(before, after, scenarios)]
     if scenarios:
         return tuple(problems)
     texts = [each.sentence for each in lost]
@@ -112,7 +112,9 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
     return tuple(problems)
 
 
-def _instruments(before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]) -> Iterator[str]:
+def _setup_differences(
+    before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]
+) -> Iterator[str]:
     """Yield the differences in how the runs were measured, as far as they matter for these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
@@ -131,13 +133,15 @@ def _instruments(before: RunSummary, after: RunSummary, scenarios: list[Scenario
     if in_both or criteria:
         # Fewer metrics may mean fewer judges.
         named = (before.judged_by, after.judged_by) if before.judged == after.judged else ((), ())
-        yield from _models("judge", before.judge, after.judge, *named)
+        yield from _model_differences("judge", before.judge, after.judge, *named)
     if simulated:
-        yield from _models("simulated user", before.user, after.user, before.played_by, after.played_by)
-    yield from _settings(before, after, simulated=simulated)
+        yield from _model_differences(
+            "simulated user", before.user, after.user, before.played_by, after.played_by
+        )
+    yield from _setting_differences(before, after, simulated=simulated)
 
 
-def _models(
+def _model_differences(
     role: str,
     before: dict[str, object],
     after: dict[str, object],
@@ -148,14 +152,14 @@ def _models(
     variable may stand for the model."""
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
-        told = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
-        yield f"the model of the {role} differs: {one_line(told, 300)}"
+        differences = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
+        yield f"the model of the {role} differs: {one_line(differences, 300)}"
     elif named_before and named_after and set(named_before) != set(named_after):
         first, second = ", ".join(named_before), ", ".join(named_after)
         yield f"the model of the {role} differs: it answered as {first} and as {second}"
 
 
-def _settings(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:
+def _setting_differences(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:
     for key in sorted(before.settings.keys() | after.settings.keys()):
         first, second = before.settings.get(key), after.settings.get(key)
         if first != second and (simulated or key != "max_turns"):

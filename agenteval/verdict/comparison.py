@@ -216,9 +216,11 @@ def compare_runs(
     if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
     agents, lost = match_agents(before, after)
-    compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
+    compared = tuple(_compare_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
     apart = tuple(
-        _apart(each, agent.after, before, after) for agent in agents for each in agent.unmatched_scenarios
+        _to_uncompared(each, agent.after, before, after)
+        for agent in agents
+        for each in agent.unmatched_scenarios
     )
     doubt = [Verdict.INCONCLUSIVE for each in apart if each.got_worse]
     verdict = Verdict.worst((*(agent.verdict for agent in compared), *doubt))
@@ -235,7 +237,9 @@ def compare_runs(
     )
 
 
-def _apart(one: UnmatchedScenario, agent: str, before: RunSummary, after: RunSummary) -> UncomparedScenario:
+def _to_uncompared(
+    one: UnmatchedScenario, agent: str, before: RunSummary, after: RunSummary
+) -> UncomparedScenario:
     state = ScenarioState.CHANGED
     if one.before is None:
         state = ScenarioState.NOT_SELECTED if before.is_selection else ScenarioState.NEW
@@ -255,34 +259,36 @@ def _by_state(one: UncomparedScenario) -> tuple[bool, int, str, str]:
     return not one.got_worse, list(ScenarioState).index(one.state), one.id, one.agent
 
 
-def _agent(both: MatchedAgents, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
+def _compare_agent(both: MatchedAgents, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
     pairs = [Pair(old.id, _tally(old), _tally(new)) for old, new in both.pairs]
     margins = Margins(margin, SCENARIO_MARGIN)
-    said, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)
+    comparison, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)
     return AgentComparison(
         before=both.before,
         after=both.after,
         verdict=_VERDICTS.get(gate.outcome, Verdict.INCONCLUSIVE),
-        **_figures(said, gate),
-        scenarios=tuple(sorted(map(_scenario, said.scenarios), key=_by_change)),
-        scores=_means([(old.scores, new.scores) for old, new in both.pairs]),
-        effort=_means([(old.effort, new.effort) for old, new in both.pairs]),
-        failures=_failures(both.pairs, earlier),
+        **_agent_figures(comparison, gate),
+        scenarios=tuple(sorted(map(_to_scenario_change, comparison.scenarios), key=_by_change)),
+        scores=_compare_means([(old.scores, new.scores) for old, new in both.pairs]),
+        effort=_compare_means([(old.effort, new.effort) for old, new in both.pairs]),
+        failures=_compare_failures(both.pairs, earlier),
     )
 
 
-def _figures(said: Comparison, gate: NonInferiority) -> dict[str, float | int | tuple[str, ...] | None]:
-    further = said.users_like_these
+def _agent_figures(
+    comparison: Comparison, gate: NonInferiority
+) -> dict[str, float | int | tuple[str, ...] | None]:
+    further = comparison.users_like_these
     return {
-        "change": said.change,
-        "low": said.these_scenarios.low,
-        "high": said.these_scenarios.high,
+        "change": comparison.change,
+        "low": comparison.these_scenarios.low,
+        "high": comparison.these_scenarios.high,
         "drop_above": gate.surely_above,
         "drop_below": gate.surely_below,
         "further_low": further.low if further else None,
         "further_high": further.high if further else None,
-        "p_changed": said.sign_flip.value if said.sign_flip else None,
-        "p_mcnemar": said.mcnemar,
+        "p_changed": comparison.sign_flip.value if comparison.sign_flip else None,
+        "p_mcnemar": comparison.mcnemar,
         "dropped": tuple(sorted(gate.dropped)),
         "perhaps_dropped": tuple(sorted(gate.perhaps)),
         "epochs_to_decide": gate.epochs_to_decide,
@@ -293,17 +299,17 @@ def _tally(scenario: ScenarioSummary) -> Tally:
     return Tally(scenario.successes, scenario.decided, scenario.planned)
 
 
-def _scenario(said: ScenarioComparison) -> ScenarioChange:
+def _to_scenario_change(comparison: ScenarioComparison) -> ScenarioChange:
     return ScenarioChange(
-        id=said.pair.scenario,
-        change=said.change,
-        before=said.pair.before,
-        after=said.pair.after,
-        low=said.low,
-        high=said.high,
-        p_drop=said.p_drop,
-        p_rise=said.p_rise,
-        epochs_to_decide=said.epochs_to_decide,
+        id=comparison.pair.scenario,
+        change=comparison.change,
+        before=comparison.pair.before,
+        after=comparison.pair.after,
+        low=comparison.low,
+        high=comparison.high,
+        p_drop=comparison.p_drop,
+        p_rise=comparison.p_rise,
+        epochs_to_decide=comparison.epochs_to_decide,
     )
 
 
@@ -316,13 +322,13 @@ def _by_change(scenario: ScenarioChange) -> tuple[int, str]:
 _Values = Mapping[str, tuple[float, ...]]
 
 
-def _means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange, ...]:
+def _compare_means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange, ...]:
     names = sorted({name for old, new in pairs for name in old.keys() & new.keys()})
-    found = [_mean(name, [(old.get(name), new.get(name)) for old, new in pairs]) for name in names]
+    found = [_compare_mean(name, [(old.get(name), new.get(name)) for old, new in pairs]) for name in names]
     return tuple(change for change in found if change)
 
 
-def _mean(
+def _compare_mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
     """Compare the means of one value; each scenario counts once, however many epochs it had.
@@ -333,7 +339,7 @@ def _mean(
     if not both:
         return None
     before, after = (fsum(side) / len(both) for side in zip(*both, strict=True))
-    reach = _reach([new - old for old, new in both])
+    reach = _interval_half_width([new - old for old, new in both])
     return MeanChange(
         name=name,
         before=before,
@@ -345,7 +351,7 @@ def _mean(
     )
 
 
-def _reach(differences: Sequence[float]) -> float | None:
+def _interval_half_width(differences: Sequence[float]) -> float | None:
     n = len(differences)
     mean = fsum(differences) / n
     spread = fsum((difference - mean) ** 2 for difference in differences)
@@ -357,45 +363,45 @@ def _reach(differences: Sequence[float]) -> float | None:
 # ── failures ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _failures(
+def _compare_failures(
     pairs: Sequence[tuple[ScenarioSummary, ScenarioSummary]], earlier: Mapping[str, str]
 ) -> tuple[FailureChange, ...]:
-    found = [change for old, new in pairs for change in _failures_of(old, new, earlier)]
+    found = [change for old, new in pairs for change in _compare_scenario_failures(old, new, earlier)]
     states = list(FailureState)
     return tuple(sorted(found, key=lambda f: (states.index(f.state), f.scenario, f.what, f.fingerprint)))
 
 
-def _failures_of(
+def _compare_scenario_failures(
     old: ScenarioSummary, new: ScenarioSummary, earlier: Mapping[str, str]
 ) -> list[FailureChange]:
     before = {failure.fingerprint: failure for failure in old.failures}
     after = {failure.fingerprint: failure for failure in new.failures}
     return [
-        _failure(before.get(name), after.get(name), (old, new), earlier.get(name, ""))
+        _to_failure_change(before.get(name), after.get(name), (old, new), earlier.get(name, ""))
         for name in sorted(before.keys() | after.keys())
     ]
 
 
-def _failure(
+def _to_failure_change(
     before: FailureSummary | None,
     after: FailureSummary | None,
     scenarios: tuple[ScenarioSummary, ScenarioSummary],
     seen_in: str,
 ) -> FailureChange:
-    told = after or before
-    assert told is not None
+    failure = after or before
+    assert failure is not None
     old, new = scenarios
-    state = _state(before, after, new.known, seen_in)
+    state = _failure_state(before, after, new.known, seen_in)
     met_before, met_after = before.epochs if before else 0, after.epochs if after else 0
     p = fisher_exact(
         Tally(met_before, old.known, old.known), Tally(met_after, new.known, new.known), "either"
     )
     return FailureChange(
-        fingerprint=told.fingerprint,
+        fingerprint=failure.fingerprint,
         state=state,
         scenario=new.id,
-        what=told.what,
-        severity=told.severity,
+        what=failure.what,
+        severity=failure.severity,
         met_before=met_before,
         known_before=old.known,
         met_after=met_after,
@@ -405,7 +411,7 @@ def _failure(
     )
 
 
-def _state(
+def _failure_state(
     before: FailureSummary | None, after: FailureSummary | None, known_after: int, seen_in: str
 ) -> FailureState:
     if after is None:

@@ -102,16 +102,16 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     samples = {sample.key: sample for sample in report.samples}
     readable = [sample for sample in report.samples if not is_unreadable(sample)]
     found = [
-        (_row_of(finding), _of_finding(samples[key], finding))
+        (_finding_row_key(finding), _finding_occurrence(samples[key], finding))
         for key, _, finding in locate_counted_findings(report.scenarios, decision.samples, report)
         if not is_open_question(finding)  # a question is no failure: its conversation is among the undecided
     ]
     broken = [
-        (_row_of_check(met.name), met)
+        (_check_row_key(met.name), met)
         for sample in report.samples
-        for met in _of_checks(sample, decision.samples[sample.key])
+        for met in _check_occurrences(sample, decision.samples[sample.key])
     ]
-    rows: dict[tuple[str, str, str], list[_Met]] = {}
+    rows: dict[tuple[str, str, str], list[_Occurrence]] = {}
     for name, met in (*found, *broken):
         rows.setdefault(name, []).append(met)
     rates = [_rate(name, met, readable) for name, met in rows.items()]
@@ -119,14 +119,14 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
         records=len(report.samples),
         unreadable=unreadable_places(report),
         undecided=sum(decision.samples[s.key].verdict is Verdict.INCONCLUSIVE for s in readable),
-        unplaced=sum(any(told.turn.unplaced for told in s.turns) for s in readable),
+        unplaced=sum(any(each.turn.unplaced for each in s.turns) for s in readable),
         rows=tuple(sorted(rates, key=_worst_first)),
-        by_severity=_by_severity(_worst_of(met for _, met in found), Severity),
+        by_severity=_count_by_severity(_worst_severities(met for _, met in found), Severity),
     )
 
 
 @dataclass(frozen=True)
-class _Met:
+class _Occurrence:
     """Something found in a conversation."""
 
     name: str
@@ -135,30 +135,30 @@ class _Met:
     quotation: Quotation
 
 
-def _row_of(finding: Finding) -> tuple[str, str, str]:
+def _finding_row_key(finding: Finding) -> tuple[str, str, str]:
     is_judge = finding.detector == _JUDGE
     by = f"judge of {finding.metric}" if is_judge else finding.detector
     return finding.label, by, finding.metric if is_judge else finding.detector
 
 
-def _row_of_check(name: str) -> tuple[str, str, str]:
+def _check_row_key(name: str) -> tuple[str, str, str]:
     return _LABELS.get(name, name), f"{_CHECK} {name}", ""
 
 
-def _of_finding(sample: SampleReport, finding: Finding) -> _Met:
+def _finding_occurrence(sample: SampleReport, finding: Finding) -> _Occurrence:
     quoted = Quotation(sample.key, sample.record, finding.turn, finding.evidence, finding.explanation)
-    return _Met(finding.detector, finding.severity, quoted)
+    return _Occurrence(finding.detector, finding.severity, quoted)
 
 
-def _of_checks(sample: SampleReport, decided: SampleDecision) -> Iterator[_Met]:
+def _check_occurrences(sample: SampleReport, decided: SampleDecision) -> Iterator[_Occurrence]:
     broken = set(failed_checks(decided))
     for violation in decided.violations:
         if violation.name in broken and violation.verdict is Verdict.FAILED:
             quoted = Quotation(sample.key, sample.record, violation.turn, "", violation.detail)
-            yield _Met(violation.name, None, quoted)
+            yield _Occurrence(violation.name, None, quoted)
 
 
-def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
+def _worst_severities(met: Iterable[_Occurrence]) -> dict[SampleKey, Severity | None]:
     """Return the worst severity found in each conversation."""
     worst: dict[SampleKey, Severity | None] = {}
     for each in met:
@@ -169,16 +169,18 @@ def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
     return worst
 
 
-def _by_severity(
+def _count_by_severity(
     worst: Mapping[SampleKey, Severity | None], order: Iterable[Severity]
 ) -> dict[Severity, int]:
     count = Counter(worst.values())
     return {severity: count[severity] for severity in order if count[severity]}
 
 
-def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[SampleReport]) -> FailureRate:
+def _rate(
+    name: tuple[str, str, str], met: Sequence[_Occurrence], readable: Sequence[SampleReport]
+) -> FailureRate:
     label, by, metric = name
-    worst = _worst_of(met)
+    worst = _worst_severities(met)
     first: dict[SampleKey, Quotation] = {}
     for each in met:
         first.setdefault(each.quotation.key, each.quotation)
@@ -195,7 +197,7 @@ def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[Sa
         conversations=len(worst),
         of=len(worst) + known_of,
         unknown=unknown,
-        severities=_by_severity(worst, reversed(Severity)),
+        severities=_count_by_severity(worst, reversed(Severity)),
         quotations=tuple(first.values())[:QUOTATIONS],
     )
 

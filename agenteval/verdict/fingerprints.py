@@ -70,14 +70,16 @@ class SampleFailures:
     def all(self) -> tuple[FingerprintedFailure, ...]:
         """Each failure once. If both a check and a finding report it, it is the check's: the check fails the
         sample."""
-        told = [failure for failures in self.checks.values() for failure in failures]
-        return tuple({failure.fingerprint: failure for failure in (*self.findings, *told)}.values())
+        check_failures = [failure for failures in self.checks.values() for failure in failures]
+        return tuple({failure.fingerprint: failure for failure in (*self.findings, *check_failures)}.values())
 
     @property
     def names(self) -> frozenset[str]:
         """Every fingerprint that an entry of the accept list may use."""
-        told = [*self.findings, *self.all]
-        return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
+        failures = [*self.findings, *self.all]
+        return frozenset(
+            name for failure in failures for name in (failure.fingerprint, failure.quoted) if name
+        )
 
     def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
         """Return the failures under other names. Of several with the same name, the first gets the first new
@@ -138,33 +140,37 @@ def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
 
 
 def _failures_as_shown(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    own = _checks(sample)
-    if not sample.findings and all(check.passed is not False for _, checks in own for check in checks):
+    checks_by_turn = _checks_by_turn(sample)
+    if not sample.findings and all(
+        check.passed is not False for _, checks in checks_by_turn for check in checks
+    ):
         return SampleFailures((), {})
     placed = {
         each.index: each for each in locate_findings([(sample.key, sample.trajectory, sample.findings)])
     }
     found = [placed[index] for index in sorted(placed)]
-    failures = tuple(_of_finding(each, sample) for each in found)
+    failures = tuple(_fingerprint_finding(each, sample) for each in found)
     checks = {
-        (turn, index): _of_check(check, turn, sample, scenario, list(zip(found, failures, strict=True)))
-        for turn, told in own
-        for index, check in enumerate(told)
+        (turn, index): _fingerprint_check(
+            check, turn, sample, scenario, list(zip(found, failures, strict=True))
+        )
+        for turn, turn_checks in checks_by_turn
+        for index, check in enumerate(turn_checks)
         if check.passed is False
     }
     return SampleFailures(failures, checks)
 
 
-def _checks(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
+def _checks_by_turn(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
     whole: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
-    return whole + [(index, told.checks) for index, told in enumerate(sample.turns)]
+    return whole + [(index, turn.checks) for index, turn in enumerate(sample.turns)]
 
 
-def _of_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
+def _fingerprint_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     if found.finding.detector != JUDGE:
-        return _of_code(found, sample)
+        return _fingerprint_code_finding(found, sample)
     finding, scenario = found.finding, found.key.scenario
-    about = _refers_to(found, sample)
+    about = _reference_of(found, sample)
     names = ("judged", scenario, finding.metric, finding.label, about)
     quoted = ""
     if not about and finding.metric != GOAL:
@@ -174,60 +180,60 @@ def _of_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFai
     narrow = _hash(*names, quoted) if quoted else ""
     return FingerprintedFailure(
         fingerprint=narrow if is_quoted else _hash(*names),
-        what=_covers(finding, f"“{quoted}”" if is_quoted else about),
+        what=_describe_finding(finding, f"“{quoted}”" if is_quoted else about),
         metric=finding.metric,
         severity=finding.severity,
         quoted=narrow,
     )
 
 
-def _of_code(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
+def _fingerprint_code_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     finding = found.finding
-    call = _call_of(finding, sample)
+    call = _cited_call(finding, sample)
     place = "" if finding.turn is None else _place(finding.turn, sample)
     about = format_call(call) if call else f"“{' '.join(finding.evidence.split())}”"
     name = _hash("proven", found.key.scenario, finding.label, finding.detector, place, about)
     where = f"{finding.detector}{place and f', {place}'}"
     return FingerprintedFailure(
-        name, _covers(finding, f"{about} ({where})"), finding.metric, finding.severity
+        name, _describe_finding(finding, f"{about} ({where})"), finding.metric, finding.severity
     )
 
 
-def _refers_to(found: LocatedFinding, sample: SampleReport) -> str:
+def _reference_of(found: LocatedFinding, sample: SampleReport) -> str:
     """Return what a judge's finding is about: the first reference that it has."""
     finding = found.finding
     if finding.criterion:
         return finding.criterion
-    if call := _call_of(finding, sample):
+    if call := _cited_call(finding, sample):
         return format_call(call)
     rule = f"rule “{found.cause.rule}”" if found.cause.rule else ""
     return finding.references.tool or rule or found.tool
 
 
-def _call_of(finding: Finding, sample: SampleReport) -> ToolCall | None:
+def _cited_call(finding: Finding, sample: SampleReport) -> ToolCall | None:
     calls = sample.trajectory.tool_calls
     return calls[finding.call] if finding.call is not None and finding.call < len(calls) else None
 
 
-def _covers(finding: Finding, about: str) -> str:
+def _describe_finding(finding: Finding, about: str) -> str:
     label = finding.label or finding.metric
     return abridged(f"{label}: {about}" if about else label, SHOWN)
 
 
-def _of_check(
+def _fingerprint_check(
     check: Check,
     turn: int | None,
     sample: SampleReport,
     scenario: Scenario,
     found: Sequence[tuple[LocatedFinding, FingerprintedFailure]],
 ) -> tuple[FingerprintedFailure, ...]:
-    own = [
+    matching = [
         failure._replace(severity=None)
         for each, failure in found
         if each.finding.detector == check.name or _is_criterion(check, each, turn)
     ]
-    if own:
-        return tuple(dict.fromkeys(own))
+    if matching:
+        return tuple(dict.fromkeys(matching))
     if check.name == "answer" and turn is None:
         # An empty answer is told by its turn and by the whole: one failure.
         return tuple(_empty_answers(sample, scenario))
@@ -244,10 +250,10 @@ def _of_check(
 
 
 def _empty_answers(sample: SampleReport, scenario: Scenario) -> Iterator[FingerprintedFailure]:
-    for turn, told in enumerate(sample.turns):
-        for check in told.checks:
+    for turn, turn_report in enumerate(sample.turns):
+        for check in turn_report.checks:
             if check.name == "answer" and check.passed is False:
-                yield from _of_check(check, turn, sample, scenario, ())
+                yield from _fingerprint_check(check, turn, sample, scenario, ())
 
 
 def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool:
@@ -263,17 +269,17 @@ def criterion_of(check: Check, scenario: Scenario) -> str:
     """Return the author's sentence that a check of criteria is about. The text after it is the judge's."""
     if check.name != CRITERIA:
         return ""
-    said = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
-    return max(said, key=len, default="")
+    criteria = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
+    return max(criteria, key=len, default="")
 
 
 def _place(turn: int | None, sample: SampleReport) -> str:
     if turn is None:
         return ""
-    return _written(sample.turns[turn].turn)
+    return _turn_name(sample.turns[turn].turn)
 
 
-def _written(turn: Turn) -> str:
+def _turn_name(turn: Turn) -> str:
     return "simulated turn" if turn.script is None else f"turn {turn.script + 1}"
 
 
@@ -282,7 +288,7 @@ def _broken_place(sample: SampleReport) -> str:
     after the last answer."""
     turns, at = sample.trajectory.all_turns, sample.trajectory.broken_turn
     turn = turns[at] if at < len(turns) else None
-    return _written(turn) if turn and turn.user else ""
+    return _turn_name(turn) if turn and turn.user else ""
 
 
 def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
@@ -294,4 +300,4 @@ def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFail
 def _end_as_shown(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
     cause = sample.stop.cause if sample.stop else ""
     check = Check(name="no_error", passed=False, parts=(cause,))
-    return _of_check(check, None, sample, scenario, ())[0]
+    return _fingerprint_check(check, None, sample, scenario, ())[0]

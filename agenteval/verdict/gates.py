@@ -42,7 +42,7 @@ def decide(report: Report) -> Decision:
     left_to_shares = frozenset(_counted_by_gates(report, samples))
     without_scenarios = is_without_scenarios(report)
     is_reported = without_scenarios and not names_severity(report.plan)
-    rows = _rows(report, samples, lost, without_scenarios=without_scenarios)
+    rows = _build_rows(report, samples, lost, without_scenarios=without_scenarios)
     scenarios = _decide_scenarios(
         RunEvidence(
             report=report,
@@ -72,13 +72,13 @@ def decide(report: Report) -> Decision:
         scenarios=scenarios,
         ungated=_ungated(report, rows.thresholds),
         author_errors=author_errors,
-        accepted=_accepted(report),
+        accepted=_accepted_uses(report),
         without_scenarios=without_scenarios,
         is_reported=is_reported,
     )
 
 
-class _Rows(NamedTuple):
+class _RunRows(NamedTuple):
     """The rows of a run by kind."""
 
     over_runs: tuple[GateRow, ...]
@@ -100,18 +100,18 @@ class _Rows(NamedTuple):
         return found
 
 
-def _rows(
+def _build_rows(
     report: Report,
     samples: Mapping[SampleKey, SampleDecision],
     lost: frozenset[Pairing],
     *,
     without_scenarios: bool,
-) -> _Rows:
-    epochs = {(s.scenario.id, s.agent): _epochs(s, samples) for s in report.scenarios}
-    replaced = sum(len(own.replaced) for own in epochs.values())
+) -> _RunRows:
+    epochs = {(s.scenario.id, s.agent): _scenario_epochs(s, samples) for s in report.scenarios}
+    replaced = sum(len(outcomes.replaced) for outcomes in epochs.values())
     thresholds = tuple(threshold_gates(report))
     readable = (readable_row(report),) if without_scenarios else ()
-    return _Rows(
+    return _RunRows(
         over_runs=tuple(gates_over_runs(report, epochs, samples)),
         tolerance=tuple(
             tolerance_rows(report, samples, lost, replaced=replaced, unreadable_apart=without_scenarios)
@@ -122,7 +122,7 @@ def _rows(
     )
 
 
-def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> EpochOutcomes:
+def _scenario_epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> EpochOutcomes:
     outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
     return epoch_outcomes(scenario, outcomes)
 
@@ -141,7 +141,7 @@ def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision
                     yield sample.key
 
 
-def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
+def _accepted_uses(report: Report) -> tuple[AcceptedUse, ...]:
     if not report.plan.suite.accepted:
         return ()
     met = [
@@ -155,14 +155,16 @@ def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     """Return what was judged but can fail nothing: numbers without a threshold, labels if no severity fails a
     sample, and gates that do not apply."""
-    held = {gate.metric for gate in thresholds}
+    with_threshold = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
-    gated = held if report.plan.suite.fail_on is None else held | by_severity | {GOAL}
+    gated = with_threshold if report.plan.suite.fail_on is None else with_threshold | by_severity | {GOAL}
     if report.run.baseline and not reads_baseline(report.plan.suite.gates):
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.plan.unapplied.items()
-    judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
+    judged |= {
+        f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in with_threshold
+    }
     for scenario in report.scenarios:
         if criteria := unexercised_criteria(scenario):
             where = f"did not arise in any conversation of {scenario.scenario.id}"
@@ -191,9 +193,9 @@ def _author_errors(report: Report) -> tuple[str, ...]:
     occurred."""
     met: dict[str, str] = {}
     for sample in report.samples:
-        told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
-        told += [failure.message for failure in sample.all_failures if failure.author]
-        for detail in told:
+        details = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
+        details += [failure.message for failure in sample.all_failures if failure.author]
+        for detail in details:
             met.setdefault(detail, f"{detail}\n  (in {sample.key})")
     for failure in report.issue_failures:
         if failure.author:

@@ -89,16 +89,16 @@ class Cost(NamedTuple):
 
 def total_cost(lines: Iterable[LedgerLine]) -> Cost:
     """Return the cost of a run. An agent's line without tokens names no model, so its cost is unknown."""
-    asked = [line for line in lines if line.usage.is_spent]
-    known = sum(line.usage.cost for line in asked if line.usage.cost is not None)
-    return Cost(known, tuple(line for line in asked if line.usage.cost is None))
+    billed = [line for line in lines if line.usage.is_spent]
+    known = sum(line.usage.cost for line in billed if line.usage.cost is not None)
+    return Cost(known, tuple(line for line in billed if line.usage.cost is None))
 
 
 # ── while a run goes on ──────────────────────────────────────────────────────────────────────────
 
 
 @dataclass
-class _Sum:
+class _Spending:
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -116,8 +116,8 @@ class _Account:
     def __init__(self, allowance: Allowance, whose: str) -> None:
         self.allowance = allowance
         self.whose = whose
-        self.spent = _Sum()
-        self.held = _Sum()
+        self.spent = _Spending()
+        self.reserved = _Spending()
         self.is_used_up = False
 
     def shortfall(self, calls: int, tokens: int, cost: float) -> str:
@@ -125,18 +125,18 @@ class _Account:
         asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         for name, limit in self.allowance.limits.items():
             kind = name.removeprefix("max_")
-            spent, held, more = getattr(self.spent, kind), getattr(self.held, kind), asked[name]
-            if spent + held >= limit - _ROUNDING or spent + held + more > limit + _ROUNDING:
-                return self._sentence(name, limit, spent, held, more)
+            spent, reserved, more = getattr(self.spent, kind), getattr(self.reserved, kind), asked[name]
+            if spent + reserved >= limit - _ROUNDING or spent + reserved + more > limit + _ROUNDING:
+                return self._sentence(name, limit, spent, reserved, more)
         return ""
 
-    def _sentence(self, name: str, limit: float, spent: float, held: float, more: float) -> str:
+    def _sentence(self, name: str, limit: float, spent: float, reserved: float, more: float) -> str:
         def form(amount: float) -> str:
             return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
 
         text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
-        if held:
-            text += f" and {form(held)} are reserved for calls in flight"
+        if reserved:
+            text += f" and {form(reserved)} are reserved for calls in flight"
         if name != "max_calls":
             text += f"; the next call needs about {form(more)}"
         return text
@@ -160,7 +160,7 @@ class Ledger:
         self.budget = budget
         self.on_stop = on_stop
         self.on_spent = on_spent
-        self._whole = _Account(budget, "the budget")
+        self._total = _Account(budget, "the budget")
         roles = budget.roles.items()
         self._roles = {role: _Account(own, f"the budget of role {role}") for role, own in roles}
         self._seen: dict[str, Usage] = {}  # of each model's settled calls
@@ -171,9 +171,9 @@ class Ledger:
             account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
     def _accounts(self, role: str) -> tuple[_Account, ...]:
-        """Return the accounts that a call counts against; the role's own comes first, because it stops less."""
+        """Return the accounts that a call counts against; the role's own is first, because it stops less."""
         own = self._roles.get(role)
-        return (own, self._whole) if own else (self._whole,)
+        return (own, self._total) if own else (self._total,)
 
     def needs_estimate(self, role: str = "") -> bool:
         """Check whether the size of a call matters before it is made."""
@@ -186,60 +186,60 @@ class Ledger:
         """Reserve room for one call to ``name``. Raise ``BudgetError`` if there is none; the call must not be
         made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
-        held = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
-        self._demand(role, *held)
-        self._hold(role, *held)
-        return OpenCall(self, name, role, held)
+        reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
+        self._require_room(role, *reserved)
+        self._reserve(role, *reserved)
+        return OpenCall(self, name, role, reserved)
 
     def _expected(self, name: str, prompt_tokens: int) -> Usage:
         """Estimate a call's usage from the prompt, if it is known, and from earlier calls."""
         seen = self._seen.get(name)
         if seen is None:
             return Usage(input_tokens=prompt_tokens, output_tokens=REPLY_TOKENS if prompt_tokens else 0)
-        asked = prompt_tokens or seen.input_tokens // seen.calls
-        return Usage(input_tokens=asked, output_tokens=seen.output_tokens // seen.calls)
+        input_tokens = prompt_tokens or seen.input_tokens // seen.calls
+        return Usage(input_tokens=input_tokens, output_tokens=seen.output_tokens // seen.calls)
 
-    def _demand(self, role: str, calls: int, tokens: int, cost: float) -> None:
+    def _require_room(self, role: str, calls: int, tokens: int, cost: float) -> None:
         for account in self._accounts(role):
             if why := account.shortfall(calls, tokens, cost):
                 if not account.is_used_up:
                     account.is_used_up = True
-                    (self.on_stop if account is self._whole else self.on_spent)(why)
+                    (self.on_stop if account is self._total else self.on_spent)(why)
                 raise BudgetError(why)
 
-    def _hold(self, role: str, calls: int, tokens: int, cost: float) -> None:
+    def _reserve(self, role: str, calls: int, tokens: int, cost: float) -> None:
         for account in self._accounts(role):
-            account.held.add(calls, tokens, cost)
+            account.reserved.add(calls, tokens, cost)
 
     def _settle(self, call: OpenCall, calls: int, usage: Usage) -> None:
-        held, tokens, cost = call.held
-        self._hold(call.role, -held, -tokens, -cost)
+        calls_reserved, tokens, cost = call.reserved
+        self._reserve(call.role, -calls_reserved, -tokens, -cost)
         self.carry_over(usage.model_copy(update={"calls": calls}), call.role)
         if self.needs_estimate(call.role) and usage.calls:
             self._seen[call.name] = self._seen.get(call.name, Usage()) + usage
 
-    def _more(self, call: OpenCall) -> None:
-        self._demand(call.role, 1, 0, 0.0)
-        self._hold(call.role, 1, 0, 0.0)
-        held, tokens, cost = call.held
-        call.held = (held + 1, tokens, cost)
+    def _reserve_request(self, call: OpenCall) -> None:
+        self._require_room(call.role, 1, 0, 0.0)
+        self._reserve(call.role, 1, 0, 0.0)
+        calls_reserved, tokens, cost = call.reserved
+        call.reserved = (calls_reserved + 1, tokens, cost)
 
 
 class OpenCall:
     """A call in flight, and the room reserved for it. Call ``request`` before each HTTP request: the first is
     covered by the reservation, and each further one (a repair, a retry) needs room of its own."""
 
-    def __init__(self, ledger: Ledger, name: str, role: str, held: tuple[int, int, float]) -> None:
+    def __init__(self, ledger: Ledger, name: str, role: str, reserved: tuple[int, int, float]) -> None:
         self.name = name
         self.role = role
-        self.held = held
+        self.reserved = reserved
         self._ledger = ledger
         self._requests = 0
 
     def request(self) -> None:
         """Reserve room for one more request. Raise ``BudgetError`` if there is none."""
         if self._requests:
-            self._ledger._more(self)
+            self._ledger._reserve_request(self)
         self._requests += 1
 
     def settle(self, usage: Usage, *, is_failed: bool = False) -> None:

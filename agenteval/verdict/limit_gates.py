@@ -24,9 +24,9 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
     for name in budget.limits:
         by = "the budget stopped the run" if stopped and name == cause else ""
         yield _row(report, f"budget.{name}", spent[name], budget.limits[name], by, "all roles")
-    for role, own in budget.roles.items():
+    for role, allowance in budget.roles.items():
         spent = _spent(report.usage[role], [line for line in report.ledger if line.role == role])
-        for name, limit in own.limits.items():
+        for name, limit in allowance.limits.items():
             yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
 
 

@@ -75,8 +75,8 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
 
 
 def _resolution(shares: Shares) -> str:
-    told = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
-    return "; ".join(told) or "records in which the agent answers"
+    remedies = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
+    return "; ".join(remedies) or "records in which the agent answers"
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
@@ -104,7 +104,7 @@ def shares_of(
             total += 1
             if is_bad(sample.key, samples, found):
                 bad.append(sample)
-            elif remedy := _unknown(sample, scenario, samples[sample.key], plan, again):
+            elif remedy := _find_remedy(sample, scenario, samples[sample.key], plan, again):
                 unknown.append(sample)
                 remedies[remedy] += 1
     by_checks = sum(sample.key not in found for sample in bad)
@@ -124,7 +124,7 @@ def failed_checks(decided: SampleDecision) -> Iterator[str]:
             yield violation.name
 
 
-def _unknown(
+def _find_remedy(
     sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
 ) -> str:
     """Return what would settle whether the conversation contains something this bad; empty if it is known."""
@@ -132,18 +132,18 @@ def _unknown(
         if sample.review is not None and sample.review.decides:
             return "conversations in which the user is not at fault"
         return "records in which the agent answers"
-    if unplaced := unplaced_text([told.turn for told in sample.turns]):
+    if unplaced := unplaced_text([each.turn for each in sample.turns]):
         return f"--no-calls-in KEY, if no call is in {unplaced}"
     failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
     if failures:
-        return _of_failure(failures[0].metric, failures[0].message, again)
+        return _failure_remedy(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
         return "a judge to whom it is clear (another model, or -m again)"
-    told = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
-    return next(told, "")
+    details = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
+    return next(details, "")
 
 
-def _of_failure(metric: str, message: str, again: str) -> str:
+def _failure_remedy(metric: str, message: str, again: str) -> str:
     return (message if metric in DETECTORS else again) or metric
 
 

@@ -115,7 +115,7 @@ def compare_with_reference(report: Report, decision: Decision) -> ReferenceCompa
         for agent in others
     }
     shared = {agent: pairs for agent, pairs in shared.items() if pairs}
-    comparisons = sum(1 + len(_known(pairs)) for pairs in shared.values())
+    comparisons = sum(1 + len(_known_measures(pairs)) for pairs in shared.values())
     if not shared:
         return None
     alpha = (1 - CONFIDENCE) / comparisons
@@ -130,10 +130,10 @@ def compare_with_reference(report: Report, decision: Decision) -> ReferenceCompa
 _Pairs = Sequence[tuple[ScenarioSummary, ScenarioSummary]]
 
 
-def _known(pairs: _Pairs) -> list[str]:
+def _known_measures(pairs: _Pairs) -> list[str]:
     """Return the measures that are known in every scenario for both agents."""
-    told = [(old.effort, new.effort) for old, new in pairs]
-    names = [name for name in _NUMBERS if all(old.get(name) and new.get(name) for old, new in told)]
+    efforts = [(old.effort, new.effort) for old, new in pairs]
+    names = [name for name in _NUMBERS if all(old.get(name) and new.get(name) for old, new in efforts)]
     succeeded = any(old.successes for old, _ in pairs) and any(new.successes for _, new in pairs)
     succeeded = succeeded and all(old.decided and new.decided for old, new in pairs)
     return [COST_PER_SUCCESS, *names] if "cost" in names and succeeded else names
@@ -141,9 +141,9 @@ def _known(pairs: _Pairs) -> list[str]:
 
 def _compare_agent(agent: str, pairs: _Pairs, alpha: float) -> ComparedAgent:
     tallies = [Pair(old.id, _tally(old), _tally(new)) for old, new in pairs]
-    said = compare(tallies, 1 - alpha)
+    comparison = compare(tallies, 1 - alpha)
     before, after = (_mean_rate(each) for each in zip(*((p.before, p.after) for p in tallies), strict=True))
-    low, high = said.these_scenarios
+    low, high = comparison.these_scenarios
     return ComparedAgent(
         agent=agent,
         scenarios=len(pairs),
@@ -153,10 +153,10 @@ def _compare_agent(agent: str, pairs: _Pairs, alpha: float) -> ComparedAgent:
         change=None if before is None or after is None else after - before,
         low=low,
         high=high,
-        better_in=tuple(s.pair.scenario for s in said.scenarios if s.change is Change.IMPROVED),
-        worse_in=tuple(s.pair.scenario for s in said.scenarios if s.change is Change.REGRESSED),
-        epochs_to_decide=_epochs_to_decide(said.change, low, high, pairs),
-        numbers=tuple(_number(name, pairs, alpha) for name in _known(pairs)),
+        better_in=tuple(s.pair.scenario for s in comparison.scenarios if s.change is Change.IMPROVED),
+        worse_in=tuple(s.pair.scenario for s in comparison.scenarios if s.change is Change.REGRESSED),
+        epochs_to_decide=_epochs_to_decide(comparison.change, low, high, pairs),
+        numbers=tuple(_compare_number(name, pairs, alpha) for name in _known_measures(pairs)),
     )
 
 
@@ -179,7 +179,7 @@ def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pai
     return enough if enough <= _MOST_EPOCHS else None
 
 
-def _number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
+def _compare_number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
     """Compare one measure. Each side of an interval gets half of the permitted error."""
     if name == COST_PER_SUCCESS:
         return _cost_per_success(pairs, alpha)

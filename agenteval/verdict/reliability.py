@@ -90,10 +90,10 @@ def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> Scenari
 
 def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | None, ...]:
     """Return for each sample of a scenario whether it succeeded; ``None`` if that is unknown."""
-    told = (decision.samples.get(sample.key) for sample in scenario.samples)
+    decisions = (decision.samples.get(sample.key) for sample in scenario.samples)
     return tuple(
         sample_success(sample, one.verdict) if one else None
-        for sample, one in zip(scenario.samples, told, strict=True)
+        for sample, one in zip(scenario.samples, decisions, strict=True)
     )
 
 

@@ -31,8 +31,8 @@ def _latency(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measurem
     """Measure the latency. No agent answers at once: a turn that took no time comes from a record without
     times."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
-    lacks = "" if turns and all(turn.latency_ms for turn in turns) else "no times were recorded"
-    return Measurement(sample.trajectory.latency_ms, lacks)
+    reason = "" if turns and all(turn.latency_ms for turn in turns) else "no times were recorded"
+    return Measurement(sample.trajectory.latency_ms, reason)
 
 
 def _tokens(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measurement:
@@ -55,11 +55,11 @@ def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measurement:
     """Measure the cost of the agent alone. The cost of the judges is limited by the budget."""
     agent = sample.key.agent
     usage = price_usage(sample.trajectory.usage, price_of(agent, plan.suite.prices))
-    lacks = _usage_gap(sample)
-    if usage.cost is None and not lacks:
+    reason = _usage_gap(sample)
+    if usage.cost is None and not reason:
         sum_alone = "the agent reported the sum of its tokens alone: let it return those in and those out"
-        lacks = sum_alone if usage.unsplit else how_to_price(agent)
-    return Measurement(usage.cost or 0.0, "" if _is_cost_reported(sample) else lacks, usage.estimated)
+        reason = sum_alone if usage.unsplit else how_to_price(agent)
+    return Measurement(usage.cost or 0.0, "" if _is_cost_reported(sample) else reason, usage.estimated)
 
 
 def _is_cost_reported(sample: SampleReport) -> bool:
@@ -69,14 +69,14 @@ def _is_cost_reported(sample: SampleReport) -> bool:
 
 
 def _steps(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measurement:
-    return Measurement(sample.trajectory.steps, _unseen(sample))
+    return Measurement(sample.trajectory.steps, _unseen_calls(sample))
 
 
 def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measurement:
-    return Measurement(len(sample.trajectory.tool_calls), _unseen(sample))
+    return Measurement(len(sample.trajectory.tool_calls), _unseen_calls(sample))
 
 
-def _unseen(sample: SampleReport) -> str:
+def _unseen_calls(sample: SampleReport) -> str:
     """Explain why the calls are unknown: if not all of an agent's calls are seen, any call may have been
     made."""
     return "" if sample.trajectory.all_calls_seen else "not all calls of the agent are seen"
@@ -97,8 +97,8 @@ UNITS: Mapping[str, str] = {"latency_ms": " ms", "cost": " USD"}
 
 def known_measure(name: str, sample: SampleReport, scenario: Scenario, plan: Plan) -> float | None:
     """Return a number of a conversation; ``None`` if it is unknown."""
-    told = MEASURES[name](sample, scenario, plan)
-    return None if told.unknown_reason else told.value
+    measurement = MEASURES[name](sample, scenario, plan)
+    return None if measurement.unknown_reason else measurement.value
 
 
 def format_measure(name: str, value: float) -> str:
@@ -107,6 +107,6 @@ def format_measure(name: str, value: float) -> str:
     return f"{text}{UNITS.get(name, '')}"
 
 
-def describe_unknown(lacks: Mapping[str, int], of: int) -> str:
+def describe_unknown(reasons: Mapping[str, int], of: int) -> str:
     """Describe why values are unknown, and in how many conversations."""
-    return "; ".join(f"{count:,} of {plural(of, 'conversation')}: {why}" for why, count in lacks.items())
+    return "; ".join(f"{count:,} of {plural(of, 'conversation')}: {why}" for why, count in reasons.items())

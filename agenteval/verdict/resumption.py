@@ -78,19 +78,19 @@ def is_complete(events: Sequence[Event]) -> bool:
 
 def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
     """Describe every change that may affect a result."""
-    named = [
+    changes = [
         *_scenario_changes(then.scenarios, now.scenarios),
-        *_named("the prompt", then.prompts, now.prompts),
-        *_named("the metric", _specs(then), _specs(now)),
+        *_named_changes("the prompt", then.prompts, now.prompts),
+        *_named_changes("the metric", _specs(then), _specs(now)),
         *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
-        *_named("", _called(then.sources), _called(now.sources)),
+        *_named_changes("", _source_names(then.sources), _source_names(now.sources)),
     ]
-    if not named and _selected(then.plan) != _selected(now.plan):
-        named.append("the samples or the metrics would differ")
-    return tuple(dict.fromkeys(named))
+    if not changes and _selection(then.plan) != _selection(now.plan):
+        changes.append("the samples or the metrics would differ")
+    return tuple(dict.fromkeys(changes))
 
 
-def _selected(plan: Plan) -> tuple[Any, ...]:
+def _selection(plan: Plan) -> tuple[Any, ...]:
     """Return what is run and judged of the suite, independent of where it is written."""
     epochs = [
         (scenario, agent, plan.rule_sets[kind].epochs)
@@ -104,12 +104,12 @@ def _specs(run: RunStarted) -> dict[str, Any]:
     return {spec.name: spec for spec in run.plan.suite.metrics}
 
 
-def _called(sources: Mapping[str, str]) -> dict[str, str]:
+def _source_names(sources: Mapping[str, str]) -> dict[str, str]:
     return {
         f"what variables expand to in '{name.removesuffix(VARIABLES_SUFFIX)}'"
         if name.endswith(VARIABLES_SUFFIX)
-        else f"the file '{name}'": said
-        for name, said in sources.items()
+        else f"the file '{name}'": content
+        for name, content in sources.items()
     }
 
 
@@ -129,7 +129,7 @@ def scenario_content(scenario: Scenario) -> dict[str, Any]:
     return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
 
 
-def _named(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _named_changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name in (*then, *(name for name in now if name not in then)):
         called = f"{what} '{name}'" if what else name
         if name not in now:
@@ -144,15 +144,15 @@ def _config_changes(then: RunStarted, now: RunStarted) -> Iterator[str]:
     before, after = (
         run.config.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for run in (then, now)
     )
-    yield from _differing(before, after)
+    yield from _differing_keys(before, after)
 
 
-def _differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
+def _differing_keys(before: Any, after: Any, path: str = "") -> Iterator[str]:
     """Yield the dotted keys of the differences, as deep as both are mappings."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
             missing = object()
             below = (before.get(key, missing), after.get(key, missing))
-            yield from _differing(*below, f"{path}.{key}" if path else str(key))
+            yield from _differing_keys(*below, f"{path}.{key}" if path else str(key))
     elif before != after:
         yield path

@@ -40,7 +40,7 @@ _BLANK = Scenario()
 _Items = tuple[tuple[int | None, tuple[ScoreItem, ...]], ...]
 
 
-class _Sample(NamedTuple):
+class _RetainedSample(NamedTuple):
     """A conversation in the form in which it is kept."""
 
     key: SampleKey
@@ -76,8 +76,8 @@ class RetainedEvents:
         self._started: list[Event] = []
         self._rest: list[Event] = []
         self._open: dict[SampleKey, _OpenSample] = {}
-        self._done: list[_Sample] = []
-        self._again: dict[SampleKey, list[Reconsidered]] = {}
+        self._done: list[_RetainedSample] = []
+        self._reconsidered: dict[SampleKey, list[Reconsidered]] = {}
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
         self._slim = _EventSlimmer()
@@ -102,7 +102,7 @@ class RetainedEvents:
                 self._evidence.setdefault(agent, set()).add(evidence)
                 self._rest.append(event)
             case Reconsidered():
-                self._again.setdefault(event.key, []).append(event)
+                self._reconsidered.setdefault(event.key, []).append(event)
             case TurnFinished() | Scored() | SampleFinished():
                 self._rest.append(event)  # of a sample that was not begun
             case RunResumed() | Notice() | IssuesFound() | RunFinished():
@@ -117,7 +117,7 @@ class RetainedEvents:
         finished first. With ``found``, yield only samples in which something was found."""
         yield from self._started
         for sample in sorted(self._done, key=attrgetter("number")):
-            again = self._again.get(sample.key, ())
+            again = self._reconsidered.get(sample.key, ())
             if not found or sample.has_findings or again:
                 yield from sample.events()
                 yield from again
@@ -132,11 +132,11 @@ class RetainedEvents:
             found = (item for _, each in items for item in each if isinstance(item, Finding))
             keeps_calls = any(finding.call is not None for finding in found)
             turns = tuple(self._slim.turn(turn, keeps_calls=keeps_calls) for turn in turns)
-            items = tuple(self._slim.score_items(place, said) for place, said in items)
+            items = tuple(self._slim.score_items(place, scored) for place, scored in items)
             unfinished = self._slim.turn(unfinished, keeps_calls=keeps_calls) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(
-            _Sample(
+            _RetainedSample(
                 event.key,
                 opened.rules,
                 scenario,
@@ -152,10 +152,10 @@ class RetainedEvents:
     def _is_kept(self, agent: str, items: _Items, stop: Stop, turns: Sequence[Turn]) -> bool:
         if self._everything:
             return True
-        said = self._settled(agent, [item for _, each in items for item in each], turns)
-        if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
+        settled = self._settled(agent, [item for _, each in items for item in each], turns)
+        if all(isinstance(item, Check) and item.passed for item in settled) and stop.fault is None:
             return False
-        failed = sample_failed(said, stop, self._plan)
+        failed = sample_failed(settled, stop, self._plan)
         self._room[failed] -= 1
         return self._room[failed] >= 0
 

@@ -43,14 +43,14 @@ def run_rows(
     rows about errored samples."""
     if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
-        yield _every_sample(report, samples, counted, tolerated=tolerated)
+        yield _every_sample_row(report, samples, counted, tolerated=tolerated)
     yield from tolerance
     if report.plan.suite.fail_on is not None:
-        yield _worst_severity(report, samples)
+        yield _severity_row(report, samples)
     yield from end_rows(report)
 
 
-def _every_sample(
+def _every_sample_row(
     report: Report,
     samples: Mapping[SampleKey, SampleDecision],
     counted: Set[SampleKey],
@@ -72,7 +72,7 @@ def _every_sample(
     )
 
 
-def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+def _severity_row(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
     plan, suite = report.plan, report.plan.suite
     judged = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     findings = list_counted_findings(report.scenarios, samples, report)
@@ -113,15 +113,15 @@ def tolerance_rows(
     never = len(samples) - len(begun)
     if unreadable_apart:
         begun = tuple(sample for sample in begun if not is_unreadable(sample))
-    row = _row_of_run(begun, samples, report.plan, replaced=replaced, never=never)
+    row = _run_tolerance_row(begun, samples, report.plan, replaced=replaced, never=never)
     yield row
     if row.verdict is Verdict.PASSED:  # else the samples say all there is to say
         for scenario in report.scenarios:
             if (scenario.scenario.id, scenario.agent) in lost:
-                yield _row_of_scenario(scenario, samples, report.plan)
+                yield _scenario_tolerance_row(scenario, samples, report.plan)
 
 
-def _row_of_run(
+def _run_tolerance_row(
     begun: Sequence[SampleReport],
     samples: Mapping[SampleKey, SampleDecision],
     plan: Plan,
@@ -140,11 +140,11 @@ def _row_of_run(
         basis=f"{lost} inconclusive of {plural(len(begun), 'sample')}{also}",
         where=plan.suite.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else _what_decides(begun, samples),
+        resolution="" if tolerated else RESUME if never else _find_resolution(begun, samples),
     )
 
 
-def _row_of_scenario(
+def _scenario_tolerance_row(
     scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
 ) -> GateRow:
     begun = len(scenario.samples)
@@ -158,7 +158,7 @@ def _row_of_scenario(
         verdict=Verdict.INCONCLUSIVE,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
-        resolution=_what_decides(scenario.samples, samples),
+        resolution=_find_resolution(scenario.samples, samples),
     )
 
 
@@ -195,12 +195,12 @@ def end_rows(report: Report) -> Iterable[GateRow]:
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
-        yield _cut_off(report)
+        yield _cut_off_row(report)
     elif report.finished.unmet:
-        yield _unmet(report.finished.unmet)
+        yield _unmet_row(report.finished.unmet)
 
 
-def _cut_off(report: Report) -> GateRow:
+def _cut_off_row(report: Report) -> GateRow:
     """Return the row of a run that was killed. It never passes, whatever is tolerated, because what it would
     have found is unknown."""
     done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
@@ -215,7 +215,7 @@ def _cut_off(report: Report) -> GateRow:
     )
 
 
-def _unmet(unmet: Mapping[str, str]) -> GateRow:
+def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
     """Return the row of scenarios without a conversation. Expectations that were not evaluated are not met,
     whatever is tolerated."""
     return GateRow(
@@ -231,7 +231,7 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
 # ── what would decide them ───────────────────────────────────────────────────────────────────────
 
 
-def _what_decides(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
+def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
     """Return what would decide the open samples: repeating them, unless repeating cannot add what each is
     missing; then what the first one is missing."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
@@ -258,25 +258,27 @@ def resolve_with_next_steps(
 ) -> tuple[GateRow, ...]:
     """Return the rows with resolutions that are possible for this run."""
     if report.run.command[:1] == ("score",):
-        return tuple(replace(row, resolution=_of_records(row, report, samples)) for row in rows)
+        return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
     if report.finished and report.finished.outcome == "fail_fast":  # which nothing goes on with
         again = "the same run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
     return tuple(rows)
 
 
-def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
+def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
     """Return the resolution of a row for recorded conversations. They cannot be repeated: the same command
     calls the judges again, and what a record is missing only another record can add."""
     if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
-        return _unread_records(row.scenario, report, samples) or command_of(report)
+        return _describe_unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
         number = row.resolution.removeprefix(_EPOCHS)
         return f"{number} recorded conversations of each scenario"
     return row.resolution.replace(RESUME, command_of(report))
 
 
-def _unread_records(scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
+def _describe_unread_records(
+    scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]
+) -> str:
     """Return what to provide in place of the records that could not be read; empty if there are none.
     ``scenario`` is empty for all scenarios."""
     lost = [

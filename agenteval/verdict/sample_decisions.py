@@ -62,10 +62,12 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     )
     violations = [violation for rule in _RULES for violation in rule(evidence)]
     if evidence.fault in NOT_THE_AGENTS:
-        return _decide_lost(evidence, violations)
-    kept, accepted = waive_violations([*_unchecked_end(evidence, violations), *violations], evidence.accepted)
-    verdict = Verdict.worst(violation.verdict for violation in kept)
-    return SampleDecision(verdict, _fault(verdict, kept, evidence), kept, accepted)
+        return _decide_errored(evidence, violations)
+    remaining, accepted = waive_violations(
+        [*_unreported_agent_failure(evidence, violations), *violations], evidence.accepted
+    )
+    verdict = Verdict.worst(violation.verdict for violation in remaining)
+    return SampleDecision(verdict, _decided_fault(verdict, remaining, evidence), remaining, accepted)
 
 
 @dataclass(frozen=True)
@@ -180,11 +182,11 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
             is_skipped = any(each is failure for each in evidence.skipped)
             hides = failure.author or in_code or may_hide(failure, evidence.scenario, evidence.plan)
             if hides and not is_skipped:
-                detail = f"the {_who_failed(failure, in_code=in_code)}: {failure.message}"
+                detail = f"the {_describe_failure(failure, in_code=in_code)}: {failure.message}"
                 yield evidence.violation("judge", detail, Verdict.INCONCLUSIVE, turn=turn)
 
 
-def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:
+def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
     who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
     what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
     return f"{who} {failure.metric} {what}"
@@ -216,15 +218,15 @@ def _never_run(key: SampleKey) -> SampleDecision:
     return SampleDecision(Verdict.INCONCLUSIVE, "interrupted", (violation,))
 
 
-def _decide_lost(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
-    proven = [violation for violation in violations if _stands(violation, evidence.sample)]
-    kept, accepted = waive_violations(proven, evidence.accepted)
-    verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
-    fault = None if kept else evidence.fault
-    return SampleDecision(verdict, fault, (*kept, _loss(evidence)), accepted)
+def _decide_errored(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
+    proven = [violation for violation in violations if _is_proven(violation, evidence.sample)]
+    remaining, accepted = waive_violations(proven, evidence.accepted)
+    verdict = Verdict.FAILED if remaining else Verdict.INCONCLUSIVE
+    fault = None if remaining else evidence.fault
+    return SampleDecision(verdict, fault, (*remaining, _error_violation(evidence)), accepted)
 
 
-def _stands(violation: Violation, sample: SampleReport) -> bool:
+def _is_proven(violation: Violation, sample: SampleReport) -> bool:
     """Check whether it is a failure that a finished turn proves, or that no later turn could have undone. In
     an errored conversation scorers report no others, and in the errored turn only the recorded calls."""
     turn, finished = violation.turn, len(sample.trajectory.turns)
@@ -232,7 +234,7 @@ def _stands(violation: Violation, sample: SampleReport) -> bool:
     return violation.verdict is Verdict.FAILED and is_proven
 
 
-def _loss(evidence: _SampleEvidence) -> Violation:
+def _error_violation(evidence: _SampleEvidence) -> Violation:
     sample = evidence.sample
     detail = sample.stop.detail if sample.stop else "the sample did not finish"
     # What could not be read has no turn, and a sample that was cut off did not say where.
@@ -242,7 +244,9 @@ def _loss(evidence: _SampleEvidence) -> Violation:
     return evidence.violation(str(evidence.fault), detail, Verdict.INCONCLUSIVE, turn=at)
 
 
-def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -> Iterator[Violation]:
+def _unreported_agent_failure(
+    evidence: _SampleEvidence, violations: Iterable[Violation]
+) -> Iterator[Violation]:
     """Yield that the agent failed, if no check reports it."""
     sample = evidence.sample
     if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
@@ -251,10 +255,10 @@ def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -
         yield evidence.violation("no_error", detail, turn=sample.trajectory.broken_turn, failures=[end])
 
 
-def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidence) -> str | None:
+def _decided_fault(verdict: Verdict, remaining: Iterable[Violation], evidence: _SampleEvidence) -> str | None:
     if verdict is not Verdict.INCONCLUSIVE:
         return evidence.fault if verdict is Verdict.FAILED else None
-    if any(violation.name == "judge" for violation in kept):
+    if any(violation.name == "judge" for violation in remaining):
         return "judge"
     # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
     is_unanswered = any(map(is_unjudged, evidence.sample.all_checks))

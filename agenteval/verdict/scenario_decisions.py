@@ -42,12 +42,12 @@ def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecis
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
     if replaces_every_sample(run.report.plan.suite.gates):
-        verdicts = [_of_repeated_runs(verdicts, scenario, rows, run)]
+        verdicts = [_decide_repeated_runs(verdicts, scenario, rows, run)]
     elif run.tolerates_losses and not _is_lost(scenario, run):
         verdicts = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE] or verdicts
     verdicts += [row.verdict for row in rows]
     violations = [violation for key in keys for violation in run.samples[key].violations]
-    violations += [_of_row(row) for row in rows if row.verdict is not Verdict.PASSED]
+    violations += [_row_violation(row) for row in rows if row.verdict is not Verdict.PASSED]
     return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
 
 
@@ -55,7 +55,7 @@ def _is_lost(scenario: ScenarioReport, run: RunEvidence) -> bool:
     return (scenario.scenario.id, scenario.agent) in run.lost
 
 
-def _of_repeated_runs(
+def _decide_repeated_runs(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> Verdict:
     findings = list_counted_findings((scenario,), run.samples, run.report)
@@ -69,7 +69,7 @@ def _is_known(
 ) -> bool:
     """Check whether enough of the scenario was run to pass it, apart from its own rows."""
     is_undecided = all(verdict is Verdict.INCONCLUSIVE for verdict in verdicts)
-    if is_undecided or _is_lost(scenario, run) or _is_half_run(scenario):
+    if is_undecided or _is_lost(scenario, run) or _is_incomplete(scenario):
         return False
     if run.is_open_for_all and Verdict.FAILED in verdicts:
         # That is tolerated by a gate of its own, or not yet.
@@ -77,12 +77,12 @@ def _is_known(
     return True
 
 
-def _is_half_run(scenario: ScenarioReport) -> bool:
+def _is_incomplete(scenario: ScenarioReport) -> bool:
     """Check whether samples were planned but not run to their end."""
     return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
 
 
-def _of_row(row: GateRow) -> Violation:
+def _row_violation(row: GateRow) -> Violation:
     value = "no score" if row.value is None else row.value
     value = value if isinstance(value, str) else format_number(value, row.bound)
     bound = row.bound if isinstance(row.bound, str) else f"at least {row.bound:g}"

@@ -36,15 +36,15 @@ class SecondOpinions(NamedTuple):
 def second_opinions(report: Report) -> SecondOpinions:
     """Count over all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
-    told = [item for item in judged if isinstance(item, Score | Check) and item.votes]
-    doubted = [item for item in told if not _is_sampled(item) and _is_in_doubt(item)]
-    sampled = [item for item in told if _is_sampled(item)]
+    voted = [item for item in judged if isinstance(item, Score | Check) and item.votes]
+    doubted = [item for item in voted if not _is_sampled(item) and _is_in_doubt(item)]
+    sampled = [item for item in voted if _is_sampled(item)]
     return SecondOpinions(
         doubted=len(doubted),
         upheld=sum(map(_is_upheld, doubted)),
         sampled=len(sampled),
         differed=sum(item.votes[1].against for item in sampled),
-        usage=sum_usage(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
+        usage=sum_usage(vote.usage for item in voted for vote in item.votes[1:] if vote.usage),
         judges=sum_usage(_spent(item) for item in judged),
     )
 

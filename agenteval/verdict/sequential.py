@@ -153,7 +153,7 @@ class SequentialQueue:
                 assert_never(event)
 
     def next(self) -> Sample | None:
-        sample = self._planned.next() or self._further()
+        sample = self._planned.next() or self._next_further_sample()
         if sample and sample.scenario.id in self._ranges:
             self._scenarios[sample.key.scenario, sample.key.agent].started.add(sample.key.epoch)
         return sample
@@ -172,7 +172,7 @@ class SequentialQueue:
                 test = planned_test(gate, EpochOutcomes((), ranged.min, ranged.max), len(firsts))
                 self._scenarios[pairing] = _ScenarioProgress(sample, ranged, test)
 
-    def _further(self) -> Sample | None:
+    def _next_further_sample(self) -> Sample | None:
         for scenario in sorted(self._scenarios.values(), key=lambda s: len(s.started)):
             epoch = scenario.next_epoch()
             if epoch is not None:
@@ -183,9 +183,9 @@ class SequentialQueue:
     def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:
         """Record how an epoch ended. A goal that was ruled out or withdrawn may be judged again."""
         assert self._run is not None
-        own = self._scenarios[key.scenario, key.agent]
+        progress = self._scenarios[key.scenario, key.agent]
         alone = {
-            "scenarios": (own.first.scenario,),
+            "scenarios": (progress.first.scenario,),
             "plan": self._run.plan.restrict_to_pairing(key.scenario, key.agent),
         }
         found = report.build_report([self._run.model_copy(update=alone), *events])
@@ -193,4 +193,4 @@ class SequentialQueue:
         if count_open_goals([sample], *EXCUSES):
             self._excused[key] = list(events)
         decided = decide_sample(sample, found.scenarios[0], found)
-        own.finished[key.epoch] = sample_success(sample, decided.verdict)
+        progress.finished[key.epoch] = sample_success(sample, decided.verdict)

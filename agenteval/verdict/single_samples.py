@@ -63,8 +63,8 @@ class SingleSamples:
         them can. With ``all_seen``, the report assumes that all calls were seen, which another sample may
         still show."""
         assert self.run
-        applies = self.run.plan.rules_for_pairing(key.scenario, key.agent)
-        plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=applies.most)
+        rules = self.run.plan.rules_for_pairing(key.scenario, key.agent)
+        plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=rules.most)
         if all_seen:
             seen = {key.agent: KnownVisibility(calls=ToolVisibility.ALL)}
             plan = plan.model_copy(update={"visibility": {**plan.visibility, **seen}})

@@ -29,8 +29,10 @@ def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -
 def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> bool:
     """Check whether the criteria of a sample that were not judged are skipped. It is all or none of them,
     because a check does not name the failure that it belongs to."""
-    own = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
-    return bool(own) and all(any(each is failure for each in failures) for failure in own)
+    criteria_failures = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
+    return bool(criteria_failures) and all(
+        any(each is failure for each in failures) for failure in criteria_failures
+    )
 
 
 def is_unjudged(check: Check) -> bool:

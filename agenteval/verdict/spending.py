@@ -16,13 +16,13 @@ from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, pric
 def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
     """Return what the samples and the grouping cost, including errored conversations that were repeated."""
     models = {role: plan.suite.model(role) for role in MODEL_ROLES}
-    own = (
+    sample_lines = (
         line
         for last in samples
         for sample in (*last.lost_attempts, last)
         for line in _lines_of(sample, models, plan.suite.prices)
     )
-    return lines_of(chain(own, [LedgerLine("dedup", models["dedup"], grouping)]))
+    return lines_of(chain(sample_lines, [LedgerLine("dedup", models["dedup"], grouping)]))
 
 
 def _lines_of(

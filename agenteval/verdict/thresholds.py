@@ -42,7 +42,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
         switched_off = all(name not in scenario.rules.thresholds for scenario in report.scenarios)
         is_elsewhere = f"thresholds.{name}" in plan.unapplied
         if name not in applied and not switched_off and not is_elsewhere:
-            left_out = _left_out(name, plan)
+            left_out = _unjudged_reason(name, plan)
             yield GateRow(
                 name=f"thresholds.{name}",
                 value=None,
@@ -54,7 +54,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
             )
 
 
-def _left_out(metric: str, plan: Plan) -> str:
+def _unjudged_reason(metric: str, plan: Plan) -> str:
     """Explain why the command line left a metric unjudged everywhere; empty if it did not."""
     if plan.suite.no_judge:
         return "not judged (--no-judge)"
@@ -99,9 +99,9 @@ class _Scores(NamedTuple):
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
     """Collect the scores of a metric in a scenario. An errored conversation counts as one unknown value,
     whatever was found in its turns."""
-    whole = [sample for sample in scenario.samples if not is_lost(sample)]
-    scores = [score for sample in whole for score in sample.all_scores if score.metric == name]
-    broken = sum(failure.metric == name for sample in whole for failure in sample.all_failures)
+    known_samples = [sample for sample in scenario.samples if not is_lost(sample)]
+    scores = [score for sample in known_samples for score in sample.all_scores if score.metric == name]
+    broken = sum(failure.metric == name for sample in known_samples for failure in sample.all_failures)
     open_ = [score.label for score in scores if score.is_open]
     ruled_out, withdrawn = open_.count(RULED_OUT), open_.count(WITHDRAWN)
     found = _Scores(
@@ -110,18 +110,18 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
         unclear=len(open_) - ruled_out - withdrawn,
         ruled_out=ruled_out,
         withdrawn=withdrawn,
-        lost=_lost(scenario),
+        lost=_count_errored(scenario),
     )
     return found if found.any or found.lost else found._replace(unjudged=1)
 
 
-def _lost(scenario: ScenarioReport) -> int:
+def _count_errored(scenario: ScenarioReport) -> int:
     """Count the conversations that errored or never took place. If a gate decides how many there are, count
     those that no further one replaced."""
-    whole = sum(not is_lost(sample) for sample in scenario.samples)
+    known_samples = sum(not is_lost(sample) for sample in scenario.samples)
     if scenario.rules.range:
-        return max(0, scenario.rules.least - whole)
-    return len(scenario.samples) + len(scenario.missing) - whole
+        return max(0, scenario.rules.least - known_samples)
+    return len(scenario.samples) + len(scenario.missing) - known_samples
 
 
 class _Bound(NamedTuple):
@@ -178,7 +178,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
     """Return what would decide it; the most certain option comes first."""
-    if left_out := _left_out(spec.name, plan):
+    if left_out := _unjudged_reason(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
         return "agenteval report latest --rejudge"
@@ -191,29 +191,32 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
     """Return the verdict, and a sentence if it needs more than a number and its bound. Unknown values do not
     matter if their worst and their best lead to the same verdict."""
     if not scores.any:
-        if left_out := _left_out(spec.name, plan):
+        if left_out := _unjudged_reason(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
         if spec.name not in plan.suite.judged:
             return Verdict.FAILED, "nothing was judged: it is not among the metrics"
     if not scores.values:  # of what nothing is known, nothing is green
-        return Verdict.INCONCLUSIVE, _known(scores)
+        return Verdict.INCONCLUSIVE, _describe_known(scores)
     low, high = (bound.of(values) for values in scores.extremes(spec))
     if bound.holds(low) == bound.holds(high):
         return (Verdict.PASSED if bound.holds(low) else Verdict.FAILED), ""
-    return Verdict.INCONCLUSIVE, f"{_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}"
+    return (
+        Verdict.INCONCLUSIVE,
+        f"{_describe_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}",
+    )
 
 
 REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
 KEPT_UP = "a goal or profile that has the user go on, since no goal_outcome counts a goal that was withdrawn"
 
 
-def _known(scores: _Scores) -> str:
+def _describe_known(scores: _Scores) -> str:
     """Describe what is known and what is not."""
-    told = "; ".join(_unknown(scores))
-    return f"{plural(len(scores.values), 'score')}; not known: {told}" if scores.values else told
+    unknown = "; ".join(_describe_unknown(scores))
+    return f"{plural(len(scores.values), 'score')}; not known: {unknown}" if scores.values else unknown
 
 
-def _unknown(scores: _Scores) -> Iterable[str]:
+def _describe_unknown(scores: _Scores) -> Iterable[str]:
     if scores.unjudged:
         yield "nothing was judged"
     if scores.broken:
@@ -231,11 +234,11 @@ def _unknown(scores: _Scores) -> Iterable[str]:
 def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
     unit = "turn" if spec.scope == "turn" else "conversation"
     text = f"{plural(len(scores.values), unit)} of {plural(len(scenario.samples), 'sample')}"
-    told = (
+    counts = (
         (scores.broken, "missing"),
         (scores.unclear, "not clear"),
         (scores.ruled_out, "ruled out"),
         (scores.withdrawn, "withdrawn"),
         (scores.lost, "lost"),
     )
-    return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])
+    return ", ".join([text, *(f"{count} {word}" for count, word in counts if count)])

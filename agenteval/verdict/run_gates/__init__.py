@@ -33,7 +33,7 @@ RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SH
 """All gates, in the order in which results list them."""
 
 
-def _asked(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
+def _configured_gates(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
     return [(gate, settings) for gate in RUN_GATES if (settings := gate.parse_settings(gates)) is not None]
 
 
@@ -42,16 +42,16 @@ def gates_over_runs(
 ) -> Iterable[GateRow]:
     """Yield a row for each gate, and for each scenario × agent that it looks at separately. ``samples`` has
     the decision about each sample."""
-    asked = _asked(report.plan.suite.gates)
-    deciding = [gate for gate, settings in asked if gate.decides_each(settings)]
-    for gate, settings in asked:
+    configured = _configured_gates(report.plan.suite.gates)
+    deciding = [gate for gate, settings in configured if gate.decides_each(settings)]
+    for gate, settings in configured:
         where = report.plan.suite.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
-        yield from (_naming_excused(row, report) for row in rows) if gate.replaces_every_sample else rows
+        yield from (_with_excused_goals(row, report) for row in rows) if gate.replaces_every_sample else rows
 
 
-def _naming_excused(row: GateRow, report: Report) -> GateRow:
+def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
     """Add to the row that goals were ruled out or withdrawn: these epochs are missing, and no further run
     would add them."""
     counted = [
@@ -77,13 +77,13 @@ def replaces_every_sample(gates: GatesConfig) -> bool:
 
 def reads_baseline(gates: GatesConfig) -> bool:
     """Check whether a gate compares with ``--baseline``."""
-    return any(gate.reads_baseline(settings) for gate, settings in _asked(gates))
+    return any(gate.reads_baseline(settings) for gate, settings in _configured_gates(gates))
 
 
 def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision, gates: GatesConfig) -> bool:
     """Check whether every rule that a failed sample broke is counted by a gate that measures just that: which
     tools the agent called, what it answered."""
-    counting = [gate for gate, _ in _asked(gates) if not gate.replaces_every_sample]
+    counting = [gate for gate, _ in _configured_gates(gates) if not gate.replaces_every_sample]
     return decided.verdict is Verdict.FAILED and all(
         any(gate.counts(sample, scenario, violation) for gate in counting) for violation in decided.violations
     )
@@ -94,18 +94,20 @@ def without_concern(
 ) -> list[str]:
     """Return the gates that apply to nothing that was selected, but may apply to another part of the suite
     (``None``: unknown)."""
-    missed = [gate for gate, _ in _asked(gates) if not any(map(gate.concerns, selected))]
+    missed = [gate for gate, _ in _configured_gates(gates) if not any(map(gate.concerns, selected))]
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
 def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
     """Yield the error rates of each gate. ``epochs`` has the range for each scenario × agent."""
-    for gate, settings in _asked(plan.suite.gates):
+    for gate, settings in _configured_gates(plan.suite.gates):
         yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:
     """Return the gates that no recorded conversations could satisfy, by name, with the reason. ``repeats`` is
     true if several conversations may be epochs of one scenario."""
-    reasons = {gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _asked(gates)}
+    reasons = {
+        gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _configured_gates(gates)
+    }
     return {name: reason for name, reason in reasons.items() if reason}

@@ -63,9 +63,9 @@ class GateErrorRates(NamedTuple):
         )
 
 
-def unknown_error_rates(gate: str, where: str, told: str) -> GateErrorRates:
+def unknown_error_rates(gate: str, where: str, known: str) -> GateErrorRates:
     """Return the row of a gate whose error rates cannot be known beforehand."""
-    return GateErrorRates(gate, GOOD, BAD, None, None, None, where, told, is_known=False)
+    return GateErrorRates(gate, GOOD, BAD, None, None, None, where, known, is_known=False)
 
 
 def _share(chance: float) -> str:

@@ -52,8 +52,8 @@ class Evidence(NamedTuple):
 
     def place(self, gate: str, key: str) -> str:
         """Return the place where a key of the gate is written."""
-        own = self.report.plan.suite.where(f"gates.{gate}.{key}")
-        return self.where if own == "default" else own
+        place = self.report.plan.suite.where(f"gates.{gate}.{key}")
+        return self.where if place == "default" else place
 
 
 class PlannedRun(NamedTuple):

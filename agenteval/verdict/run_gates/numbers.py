@@ -71,7 +71,7 @@ class NumberGate(Value):
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
-class _PlayedConversation(NamedTuple):
+class _MeasuredConversation(NamedTuple):
     """A conversation with its measurement."""
 
     scenario: str
@@ -80,31 +80,33 @@ class _PlayedConversation(NamedTuple):
     """True if the agent broke it off."""
 
 
-def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
-    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+def _rows(name: str, gate: NumberGate, evidence: Evidence) -> Iterable[GateRow]:
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in evidence.report.scenarios))
     for agent in agents:
-        scenarios = [scenario for scenario in seen.report.scenarios if scenario.agent == agent]
+        scenarios = [scenario for scenario in evidence.report.scenarios if scenario.agent == agent]
         label = agent if len(agents) > 1 else ""
-        played = [one for scenario in scenarios for one in _played(name, scenario, seen)]
+        played = [one for scenario in scenarios for one in _measure_conversations(name, scenario, evidence)]
         lost = sum(len(scenario.samples) + len(scenario.missing) for scenario in scenarios) - len(played)
         for statistic, bound in gate.bounds.items():
-            yield _row(name, statistic, bound, played, lost, seen, agent=label)
+            yield _row(name, statistic, bound, played, lost, evidence, agent=label)
         if gate.no_worse_than is not None:
-            yield _paired(name, gate.no_worse_than, scenarios, seen, agent=label)
+            yield _baseline_row(name, gate.no_worse_than, scenarios, evidence, agent=label)
 
 
-def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_PlayedConversation]:
+def _measure_conversations(
+    name: str, scenario: ScenarioReport, evidence: Evidence
+) -> list[_MeasuredConversation]:
     """Measure all conversations that ended, including those that the agent broke off. If success decided how
     many epochs there are, use only the first ones: early failures must not count more."""
     measure, spec = MEASURES[name], scenario.scenario
-    played = [
-        _PlayedConversation(
-            spec.id, measure(sample, spec, seen.report.plan), bool(sample.stop and sample.stop.fault)
+    measured = [
+        _MeasuredConversation(
+            spec.id, measure(sample, spec, evidence.report.plan), bool(sample.stop and sample.stop.fault)
         )
         for sample in scenario.samples
         if not is_lost(sample)
     ]
-    return played[: scenario.rules.least] if scenario.rules.range else played
+    return measured[: scenario.rules.least] if scenario.rules.range else measured
 
 
 # ── against a number ─────────────────────────────────────────────────────────────────────────────
@@ -121,9 +123,9 @@ def _row(
     name: str,
     statistic: str,
     bound: float,
-    played: Sequence[_PlayedConversation],
+    played: Sequence[_MeasuredConversation],
     lost: int,
-    seen: Evidence,
+    evidence: Evidence,
     *,
     agent: str,
 ) -> GateRow:
@@ -148,14 +150,14 @@ def _row(
         value=value,
         bound=f"at most {shown_bound(name, bound)}",
         basis=basis + (f"; {lost} lost" if lost else ""),
-        where=seen.place(name, statistic),
+        where=evidence.place(name, statistic),
         verdict=verdict,
         agent=agent,
         resolution=_resolution(played) if verdict is Verdict.INCONCLUSIVE else "",
     )
 
 
-def _resolution(played: Sequence[_PlayedConversation]) -> str:
+def _resolution(played: Sequence[_MeasuredConversation]) -> str:
     return next(
         (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), RERUN_FAILED
     )
@@ -167,21 +169,21 @@ def shown_bound(name: str, bound: float) -> str:
     return f"{bound:,.10g}{unit}"
 
 
-def _basis(name: str, played: Sequence[_PlayedConversation], verdict: Verdict) -> str:
-    told = plural(len(played), "conversation") + _notes(played)
+def _basis(name: str, played: Sequence[_MeasuredConversation], verdict: Verdict) -> str:
+    text = plural(len(played), "conversation") + _notes(played)
     if verdict is Verdict.INCONCLUSIVE:
-        lacks = Counter(one.measurement.unknown_reason for one in played if one.measurement.unknown_reason)
-        return f"{told}; {describe_unknown(lacks, len(played))}"
-    return f"{told}{_highest(name, played)}" if verdict is Verdict.FAILED else told
+        reasons = Counter(one.measurement.unknown_reason for one in played if one.measurement.unknown_reason)
+        return f"{text}; {describe_unknown(reasons, len(played))}"
+    return f"{text}{_highest(name, played)}" if verdict is Verdict.FAILED else text
 
 
-def _notes(played: Sequence[_PlayedConversation]) -> str:
-    told = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
+def _notes(played: Sequence[_MeasuredConversation]) -> str:
+    notes = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
     broke = sum(one.broke for one in played)
-    return told + (f", {broke} broken off by the agent" if broke else "")
+    return notes + (f", {broke} broken off by the agent" if broke else "")
 
 
-def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
+def _highest(name: str, played: Sequence[_MeasuredConversation]) -> str:
     """List the scenarios with the highest averages."""
     of_each: dict[str, list[float]] = {}
     for one in played:
@@ -194,57 +196,59 @@ def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
 
 
-def _paired(
-    name: str, bound: float, scenarios: Sequence[ScenarioReport], seen: Evidence, *, agent: str
+def _baseline_row(
+    name: str, bound: float, scenarios: Sequence[ScenarioReport], evidence: Evidence, *, agent: str
 ) -> GateRow:
-    baseline = seen.report.run.baseline
-    pairs, unknown = _pairs(name, scenarios, baseline, seen)
+    baseline = evidence.report.run.baseline
+    pairs, unknown = _baseline_pairs(name, scenarios, baseline, evidence)
     outcome, value, ends = StatisticalOutcome.UNDECIDED, None, ""
     if baseline is None:
-        told, ends = explain_no_baseline(seen.report), BASELINE
+        basis, ends = explain_no_baseline(evidence.report), BASELINE
     elif unknown:
         ends = unknown[0]
-        told = f"against {baseline.run_id}: {'; '.join(unknown)}"
+        basis = f"against {baseline.run_id}: {'; '.join(unknown)}"
     elif not pairs:
-        told = f"against {baseline.run_id}: no scenario is the same in both runs"
+        basis = f"against {baseline.run_id}: no scenario is the same in both runs"
     else:
         found = ratio_of(pairs)
         outcome, value = found.against(bound), found.value
-        ends = _more_of(found, bound) if outcome is StatisticalOutcome.UNDECIDED else ""
+        ends = _ratio_resolution(found, bound) if outcome is StatisticalOutcome.UNDECIDED else ""
         apart = len(scenarios) - len(pairs)
-        told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
-        told += _notes([one for scenario in scenarios for one in _played(name, scenario, seen)])
-        told += f"; {plural(apart, 'scenario')} not compared" if apart else ""
+        basis = f"against {baseline.run_id}: {_describe_ratio(name, found, pairs, outcome, bound)}"
+        basis += _notes(
+            [one for scenario in scenarios for one in _measure_conversations(name, scenario, evidence)]
+        )
+        basis += f"; {plural(apart, 'scenario')} not compared" if apart else ""
     return GateRow(
         name=f"{name}.{_PAIRED}",
         value=value,
         bound=f"at most × {bound:g}",
-        basis=told,
-        where=seen.place(name, _PAIRED),
+        basis=basis,
+        where=evidence.place(name, _PAIRED),
         verdict=VERDICT_OF[outcome],
         agent=agent,
         resolution=ends,
     )
 
 
-def _pairs(
-    name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, seen: Evidence
+def _baseline_pairs(
+    name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, evidence: Evidence
 ) -> tuple[list[RatioPair], list[str]]:
     """Return each scenario that is the same in both runs, and why scenarios have no number. Unknown ones are
     not left out silently, because they might be the ones that got worse."""
     pairs, unknown = [], []
     for scenario in scenarios:
-        known = _known_before(scenario, baseline)
+        known = _baseline_values(scenario, baseline)
         if known is None:
             continue
         before = known.get(name, ())
-        played = _played(name, scenario, seen)
+        played = _measure_conversations(name, scenario, evidence)
         if not played:
             unknown.append(f"no conversation of {scenario.scenario.id} was played to an end")
-        elif lacks := next(
+        elif reason := next(
             (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), ""
         ):
-            unknown.append(f"{scenario.scenario.id}: {lacks}")
+            unknown.append(f"{scenario.scenario.id}: {reason}")
         elif not before:
             unknown.append(f"{scenario.scenario.id}: the baseline does not tell")
         else:
@@ -254,7 +258,7 @@ def _pairs(
     return pairs, [*unknown[:_MOST_NAMED], *more]
 
 
-def _known_before(
+def _baseline_values(
     scenario: ScenarioReport, baseline: Baseline | None
 ) -> Mapping[str, tuple[float, ...]] | None:
     """Return the numbers of the same scenario in the baseline; ``None`` if it is missing or not the same."""
@@ -263,24 +267,24 @@ def _known_before(
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)
 
 
-def _ratio_words(
+def _describe_ratio(
     name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: StatisticalOutcome, bound: float
 ) -> str:
     before = sum(pair.before.mean for pair in pairs) / len(pairs)
     after = sum(pair.after.mean for pair in pairs) / len(pairs)
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
-    told = f"{plural(len(pairs), 'scenario')}, {means}"
+    text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{told}; one scenario says nothing of how much they scatter: 2 at least"
-    told += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
+        return f"{text}; one scenario says nothing of how much they scatter: 2 at least"
+    text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
-        return told
+        return text
     enough = scenarios_to_decide(found, bound)
     would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
-    return f"{told}: {would}"
+    return f"{text}: {would}"
 
 
-def _more_of(found: Ratio, bound: float) -> str:
+def _ratio_resolution(found: Ratio, bound: float) -> str:
     enough = scenarios_to_decide(found, bound)
     return f"about {enough} scenarios, or more epochs in both runs" if enough else f"a {_PAIRED} further away"
 
@@ -288,14 +292,14 @@ def _more_of(found: Ratio, bound: float) -> str:
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chances(name: str, gate: NumberGate, ahead: PlannedRun) -> GateErrorRates:
-    told = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
+def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) -> GateErrorRates:
+    sentences = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
     if gate.no_worse_than is not None:
-        told.append(_paired_chances(gate.no_worse_than, len(ahead.epochs)))
-    return unknown_error_rates(name, ahead.where, "; ".join(told))
+        sentences.append(_describe_paired_error_rates(gate.no_worse_than, len(planned_run.epochs)))
+    return unknown_error_rates(name, planned_run.where, "; ".join(sentences))
 
 
-def _paired_chances(bound: float, scenarios: int) -> str:
+def _describe_paired_error_rates(bound: float, scenarios: int) -> str:
     scatter = scatter_decided(scenarios, bound)
     if scatter is None:
         return f"{_PAIRED} is never decided with one scenario: it takes 2 at least"
@@ -318,7 +322,7 @@ def _gate(name: str) -> RunGate[NumberGate]:
         f"Highest acceptable {name} of conversations{UNITS.get(name, '').replace(' ', ', in ')}.",
         NumberGate,
         lambda settings, seen: _rows(name, settings, seen),
-        lambda settings, ahead: _chances(name, settings, ahead),
+        lambda settings, ahead: _estimate_error_rates(name, settings, ahead),
         unapplied=_unapplied,
         replaces_every_sample=False,
         reads_baseline=lambda settings: settings.no_worse_than is not None,

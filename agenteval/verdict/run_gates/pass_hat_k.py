@@ -38,8 +38,8 @@ class PassHatKGate(Value):
     """scenario: holds for each; suite: for their mean."""
 
 
-def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
-    epochs, where = seen.epochs, seen.where
+def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:
+    epochs, where = evidence.epochs, evidence.where
     if gate.over == "suite":
         tallies = [Tally.of(own.fixed) for own in epochs.values()]
         least = min((tally.planned for tally in tallies), default=0)
@@ -47,8 +47,8 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
         basis = f"the mean of {plural(len(tallies), 'scenario')}"
         yield _hat_row(gate, found, where, basis=basis, epochs=least)
         return
-    for (scenario, agent), own in epochs.items():
-        tally = Tally.of(own.fixed)
+    for (scenario, agent), outcomes in epochs.items():
+        tally = Tally.of(outcomes.fixed)
         basis = f"{tally.successes} of {tally.decided} epochs succeeded"
         basis += f", {tally.missing} missing" if tally.missing else ""
         found = pass_hat_k_bounds(tally, gate.k)
@@ -78,8 +78,8 @@ def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str
     )
 
 
-def _chances(gate: PassHatKGate, ahead: PlannedRun) -> GateErrorRates:
-    epochs, where = [planned.min for planned in ahead.epochs], ahead.where
+def _estimate_error_rates(gate: PassHatKGate, planned_run: PlannedRun) -> GateErrorRates:
+    epochs, where = [planned.min for planned in planned_run.epochs], planned_run.where
     name = f"pass_hat_k (k {gate.k}, {gate.over})"
     if min(epochs) < gate.k:
         advice = f"not estimable from {plural(min(epochs), 'epoch')}: set epochs: {gate.k} or more"
@@ -102,7 +102,7 @@ PASS_HAT_K = RunGate(
     "The chance that k epochs in a row succeed.",
     PassHatKGate,
     _rows,
-    _chances,
+    _estimate_error_rates,
     unapplied=_unapplied,
     decides_each=lambda gate: gate.over == "scenario",
 )

@@ -57,61 +57,61 @@ def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> R
     return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
 
 
-def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
-    epochs = seen.epochs
+def _rows(gate: PassRateGate, evidence: Evidence) -> Iterable[GateRow]:
+    epochs = evidence.epochs
     rule = rule_of(gate, len(epochs))
-    for (scenario, agent), own in epochs.items():
-        test = planned_test(gate, own, len(epochs))
-        decision = test.decide(own.outcomes)
+    for (scenario, agent), outcomes in epochs.items():
+        test = planned_test(gate, outcomes, len(epochs))
+        decision = test.decide(outcomes.outcomes)
         decided = decision.epochs - decision.missing
         yield GateRow(
             name="pass_rate",
             value=decision.successes / decided if decided else None,
             bound=gate.at_least,
-            basis=_why(decision, own, rule),
-            where=seen.where,
+            basis=_basis(decision, outcomes, rule),
+            where=evidence.where,
             verdict=VERDICT_OF[decision.outcome],
             scenario=scenario,
             agent=agent,
-            resolution=_resolution(decision, own, rule),
+            resolution=_resolution(decision, outcomes, rule),
         )
 
 
-def _why(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
+def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
-    told = f"{decision.successes} of {decided} epochs succeeded"
+    text = f"{decision.successes} of {decided} epochs succeeded"
     if decision.missing:
-        told += f", {decision.missing} lost"
-    if own.replaced:
-        told += f", {len(own.replaced)} lost and replaced"
+        text += f", {decision.missing} lost"
+    if outcomes.replaced:
+        text += f", {len(outcomes.replaced)} lost and replaced"
     match decision.outcome:
         case StatisticalOutcome.ACCEPT:
-            return f"{told}: significantly above {rule.reject_below:g}"
+            return f"{text}: significantly above {rule.reject_below:g}"
         case StatisticalOutcome.REJECT:
-            return f"{told}: significantly below {rule.at_least:g}"
+            return f"{text}: significantly below {rule.at_least:g}"
         case _:
-            return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
+            return f"{text}: not decided; {_what_would_decide(decision, outcomes, rule)}"
 
 
-def _resolution(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
+def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     """Return what would decide, as a line to write or a command to run."""
     decided = decision.epochs - decision.missing
-    if own.most < least_epochs(rule):
+    if outcomes.most < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.most:
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
         return "gates.pass_rate with at_least and reject_below further apart"
-    return f"epochs: {own.most + more}" if more else RERUN_FAILED
+    return f"epochs: {outcomes.most + more}" if more else RERUN_FAILED
 
 
-def _what_would_decide(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
+def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
-    if own.most < least_epochs(rule):
+    if outcomes.most < least_epochs(rule):
         least = plural(least_epochs(rule), "epoch")
-        return f"even without a failure it takes {least}, and {own.most} were planned"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
+        return f"even without a failure it takes {least}, and {outcomes.most} were planned"
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.most:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
     if more is None:
@@ -122,21 +122,23 @@ def _what_would_decide(decision: SequentialDecision, own: EpochOutcomes, rule: P
     return f"about {more} more would decide at this rate"
 
 
-def _chances(gate: PassRateGate, ahead: PlannedRun) -> GateErrorRates:
-    rule = rule_of(gate, len(ahead.epochs))
+def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateErrorRates:
+    rule = rule_of(gate, len(planned_run.epochs))
     # An agent right at the bound is as often red as is allowed; one that is as good again is asked for.
     good = (1 + gate.at_least) / 2
-    designs = [rate_test(rule, planned.min, planned.max) for planned in ahead.epochs]
-    most = max(planned.max for planned in ahead.epochs)
+    designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
+    most = max(planned.max for planned in planned_run.epochs)
     if most < least_epochs(rule):
         advice = f"no run can be green: it takes {plural(least_epochs(rule), 'epoch')} without a failure"
     else:
-        ranged = any(planned.min < planned.max for planned in ahead.epochs)
-        least = min(planned.min for planned in ahead.epochs) if ranged else None
+        ranged = any(planned.min < planned.max for planned in planned_run.epochs)
+        least = min(planned.min for planned in planned_run.epochs) if ranged else None
         enough = epochs_for_green(rule, good, min_epochs=least)
         written = f"{{min: {least}, max: {enough}}}" if ranged else f"{enough}"
         advice = f"epochs: {written} would let {good:.3g} be green in 8 of 10 runs" if enough else ""
-    return count_error_rates("pass_rate", designs, ahead.where, advice, good=good, bad=gate.reject_below)
+    return count_error_rates(
+        "pass_rate", designs, planned_run.where, advice, good=good, bad=gate.reject_below
+    )
 
 
 def _unapplied(gate: PassRateGate, *, repeats: bool) -> str:
@@ -148,7 +150,7 @@ PASS_RATE = RunGate(
     "The true success rate of each scenario, from repeated runs.",
     PassRateGate,
     _rows,
-    _chances,
+    _estimate_error_rates,
     unapplied=_unapplied,
     decides_each=lambda _: True,
 )

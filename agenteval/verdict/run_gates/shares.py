@@ -58,20 +58,20 @@ class _ShareValue(NamedTuple):
     value: float | None
 
 
-def _rows(name: str, gate: ShareGate, seen: Evidence) -> Iterable[GateRow]:
+def _rows(name: str, gate: ShareGate, evidence: Evidence) -> Iterable[GateRow]:
     share = _SHARES[name]
-    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in evidence.report.scenarios))
     for agent in agents:
-        told = [
+        shares = [
             each
-            for scenario in seen.report.scenarios
+            for scenario in evidence.report.scenarios
             if scenario.agent == agent and share.concerns(scenario.scenario)
             for each in (
                 *(_measure_share(scenario.scenario.id, sample, share) for sample in scenario.samples),
                 *(_ShareValue(scenario.scenario.id, None) for _ in scenario.missing),
             )
         ]
-        yield _row(name, gate, told, seen.where, agent=agent if len(agents) > 1 else "")
+        yield _row(name, gate, shares, evidence.where, agent=agent if len(agents) > 1 else "")
 
 
 def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _ShareValue:
@@ -79,20 +79,20 @@ def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _Share
     return _ShareValue(scenario, None if value is None else float(value))
 
 
-def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
+def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
     """Compare the share with its bound. An unknown value counts once as missed and once as met; if both lead
     to the same result, it does not matter."""
-    known = [each.value for each in told if each.value is not None]
-    unknown = len(told) - len(known)
-    low, high = ((fsum([*known, *[each] * unknown]) / len(told) if told else None) for each in (0.0, 1.0))
+    known = [each.value for each in shares if each.value is not None]
+    unknown = len(shares) - len(known)
+    low, high = ((fsum([*known, *[each] * unknown]) / len(shares) if shares else None) for each in (0.0, 1.0))
     if low is None or high is None:
         verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].whose} was run"
     else:
         verdict = Verdict.PASSED if low >= gate.at_least - _ROUNDING else Verdict.INCONCLUSIVE
         verdict = Verdict.FAILED if high < gate.at_least - _ROUNDING else verdict
-        basis = f"{plural(len(told), 'conversation')} of {_SHARES[name].whose}"
+        basis = f"{plural(len(shares), 'conversation')} of {_SHARES[name].whose}"
         basis += f"; {unknown} not known: {low:.3g} to {high:.3g}" if unknown else ""
-        basis += _lowest(told)
+        basis += _describe_lowest(shares)
     return GateRow(
         name=name,
         value=fsum(known) / len(known) if known else None,
@@ -101,14 +101,14 @@ def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *,
         where=where,
         verdict=verdict,
         agent=agent,
-        resolution=RERUN_FAILED if verdict is Verdict.INCONCLUSIVE and told else "",
+        resolution=RERUN_FAILED if verdict is Verdict.INCONCLUSIVE and shares else "",
     )
 
 
-def _lowest(told: Sequence[_ShareValue]) -> str:
+def _describe_lowest(shares: Sequence[_ShareValue]) -> str:
     """List the scenarios that lower the share, the lowest first."""
     of_each: dict[str, list[float]] = {}
-    for each in told:
+    for each in shares:
         if each.value is not None:
             of_each.setdefault(each.scenario, []).append(each.value)
     means = {name: fsum(values) / len(values) for name, values in of_each.items()}
@@ -117,9 +117,9 @@ def _lowest(told: Sequence[_ShareValue]) -> str:
     return f"; below 1: {named}" if low else ""
 
 
-def _chances(name: str, ahead: PlannedRun) -> GateErrorRates:
-    told = "compares the share of this run with the bound, and has no error rate"
-    return unknown_error_rates(name, ahead.where, told)
+def _estimate_error_rates(name: str, planned_run: PlannedRun) -> GateErrorRates:
+    known = "compares the share of this run with the bound, and has no error rate"
+    return unknown_error_rates(name, planned_run.where, known)
 
 
 # ── what each of them counts ─────────────────────────────────────────────────────────────────────
@@ -138,7 +138,7 @@ def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violat
     never = {f"missing {name}" for name in scenario.case.tools if name not in called}
     if scenario.case.allows_no_call:
         never = {f"extra {call.name}" for call in sample.trajectory.tool_calls}
-    parts = [part for check in _broken(sample, "tool_calls") for part in check.parts]
+    parts = [part for check in _broken_checks(sample, "tool_calls") for part in check.parts]
     return bool(parts) and all(part.partition("(")[0] in never for part in parts)
 
 
@@ -151,10 +151,10 @@ def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violat
     ``fail_on_severity``."""
     if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
         return False
-    return violation.name == "no_error" or bool(_broken(sample, violation.name))
+    return violation.name == "no_error" or bool(_broken_checks(sample, violation.name))
 
 
-def _broken(sample: SampleReport, name: str) -> list[Any]:
+def _broken_checks(sample: SampleReport, name: str) -> list[Any]:
     return [check for check in sample.all_checks if check.name == name and check.passed is False]
 
 
@@ -186,7 +186,7 @@ def _gate(name: str) -> RunGate[ShareGate]:
         f"Lowest acceptable share, over all {_SHARES[name].whose}: a number, or {{at_least: …}}.",
         ShareGate,
         lambda settings, seen: _rows(name, settings, seen),
-        lambda _, ahead: _chances(name, ahead),
+        lambda _, ahead: _estimate_error_rates(name, ahead),
         replaces_every_sample=False,
         counts=_SHARES[name].counts,
         concerns=_SHARES[name].concerns,

@@ -84,8 +84,8 @@ def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
     ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1 they may spread further on this
     one. The terms of order 1/n keep the interval open if no variance was observed (all passed, or all
     failed)."""
-    own = z * z / (2 * n)
-    return max(0.0, (lean * own + sqrt(z * z * variance + own * own)) / (1 + z * z / n))
+    half_term = z * z / (2 * n)
+    return max(0.0, (lean * half_term + sqrt(z * z * variance + half_term * half_term)) / (1 + z * z / n))
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:

@@ -106,8 +106,8 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
     all_accept = prod(perfect[kind].accept ** n for kind, n in kinds.items())
 
     def green_with_one_bad(kind: Design) -> float:
-        own = perfect[kind].accept
-        return kind.chances(bad).accept * all_accept / own if own else 0.0
+        accept = perfect[kind].accept
+        return kind.chances(bad).accept * all_accept / accept if accept else 0.0
 
     return ErrorRates(
         false_red=1 - prod((1 - at_good[kind].reject) ** n for kind, n in kinds.items()),
@@ -182,7 +182,7 @@ def no_regression_chances(
     about five hundredths."""
     random = Random(seed)
     names = [str(index) for index in range(len(before))]
-    said = Counter(
+    outcomes = Counter(
         regression_outcome(
             [
                 Pair(name, _draw(random, old, epochs), _draw(random, new, epochs))
@@ -193,8 +193,8 @@ def no_regression_chances(
         )
         for _ in range(draws)
     )
-    accept, reject = said[StatisticalOutcome.ACCEPT] / draws, said[StatisticalOutcome.REJECT] / draws
-    return OutcomeProbabilities(accept, reject, said[StatisticalOutcome.UNDECIDED] / draws, float(epochs))
+    accept, reject = outcomes[StatisticalOutcome.ACCEPT] / draws, outcomes[StatisticalOutcome.REJECT] / draws
+    return OutcomeProbabilities(accept, reject, outcomes[StatisticalOutcome.UNDECIDED] / draws, float(epochs))
 
 
 def _draw(random: Random, rate: float, epochs: int) -> Tally:

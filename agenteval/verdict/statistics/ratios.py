@@ -71,16 +71,16 @@ def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:
     if not pairs:
         raise ValueError("a ratio needs a scenario")
     means = sorted((pair.before.mean, pair.after.mean) for pair in pairs)
-    logs, whole, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
+    logs, of_means, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
     n, typical = len(means), fsum(logs) / len(means)
     spread = max(_deviation([each - typical for each in logs]), _deviation(parts))
     if n < 2:
-        return Ratio(exp(whole), exp(typical), 0.0, inf, spread, n)
-    ends = [(typical, _deviation([each - typical for each in logs])), (whole, _deviation(parts))]
+        return Ratio(exp(of_means), exp(typical), 0.0, inf, spread, n)
+    ends = [(typical, _deviation([each - typical for each in logs])), (of_means, _deviation(parts))]
     leaps = _unseen_leaps(logs, pairs, confidence)
     reaches = [(centre, max(leaps, _reach(scatter, n, confidence))) for centre, scatter in ends]
     low, high = min(at - reach for at, reach in reaches), max(at + reach for at, reach in reaches)
-    return Ratio(exp(whole), exp(typical), exp(low), exp(high), spread, n)
+    return Ratio(exp(of_means), exp(typical), exp(low), exp(high), spread, n)
 
 
 def _log_ratio(before: float, after: float) -> float:

@@ -83,10 +83,10 @@ def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float =
     together (Fisher's exact tests, Holm's correction). That correction costs power: of 20 scenarios, one that
     falls from 5 of 5 to 0 of 5 is not certainly worse. Hence the third rule, uncorrected, which cannot turn a
     run red: see ``is_large``. Raise ``ValueError`` without scenarios or if one has no planned epoch."""
-    said = _non_inferiority(pairs, margins, 1 - confidence)
-    if said.outcome is not StatisticalOutcome.UNDECIDED or said.drop is None:
-        return said
-    return said._replace(epochs_to_decide=_epochs_to_decide(pairs, said.perhaps, margins, 1 - confidence))
+    result = _non_inferiority(pairs, margins, 1 - confidence)
+    if result.outcome is not StatisticalOutcome.UNDECIDED or result.drop is None:
+        return result
+    return result._replace(epochs_to_decide=_epochs_to_decide(pairs, result.perhaps, margins, 1 - confidence))
 
 
 def regression_outcome(
