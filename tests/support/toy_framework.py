@@ -167,7 +167,7 @@ FRAMEWORK = Toy()
 
 if frameworks:
     memory: Any = sys.modules[f"{frameworks.__name__}.memory"]
-    memory.KEEPERS = (*memory.KEEPERS, memory.Keeper(__name__, "Remembers", is_agent=True))
+    memory.STATEFUL_CLASSES = (*memory.STATEFUL_CLASSES, memory.StatefulClass(__name__, "Remembers", is_agent=True))
     methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
     methods.change_below(
         Tool,
