@@ -171,7 +171,7 @@ class Stopwatch:
     @property
     def pending(self) -> str:
         names = ", ".join(dict.fromkeys(tuple(self._activities)))
-        return f"{names}, held up by a limit or a retry" if self._waits else names
+        return f"{names}, waiting for a limit or a retry" if self._waits else names
 
 
 def current_stopwatch() -> Stopwatch:

@@ -46,9 +46,9 @@ class ExitGuard:
 
     def _end(self, called: str) -> NoReturn:
         if self._code is None:
-            what = f"{called} was called: the process ended before anything was decided"
+            what = f"{called} was called: the process ended before a verdict"
             _write_stderr(
-                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything done by then is in the journal"
+                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything until then is in the journal"
             )
             self._code = EXIT_UNDECIDED
         _run_exit_hooks()

@@ -236,7 +236,7 @@ class _RunningSample:
                 key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
             )
             if not control.is_stopping and self._should_repeat(end):
-                text = f"the conversation was lost, and is played once more: {stop.detail}"
+                text = f"the conversation errored and is repeated: {stop.detail}"
                 self._running.emit(Notice(text=text, key=key))
                 end = end.model_copy(update={"again": True})
             self._running.emit(end)

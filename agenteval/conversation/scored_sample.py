@@ -117,7 +117,7 @@ class ScoredSample:
                 judging.start_soon(self._ask_judge, judge, trajectory, turn)
 
     async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with exempt_from_deadlines(self.watch, "what other conversations show of the agent's calls"):
+        with exempt_from_deadlines(self.watch, "evidence from other conversations about the agent's calls"):
             trajectory = await self._visibility.with_final_visibility(self.sample, trajectory)
         await self._ask(judge, trajectory, turn)
 
@@ -140,7 +140,7 @@ async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory)
     except AuthorError as error:
         return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
     except (Exception, SystemExit) as error:
-        broke = f"the scorer broke: {next(leaf_errors(error))!r}"
+        broke = f"the scorer failed: {next(leaf_errors(error))!r}"
         return (ScoreFailure(metric=_metric(scorer), message=broke),)
 
 

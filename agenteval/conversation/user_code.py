@@ -67,7 +67,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def late(_number: int, _frame: Any) -> None:
-        raise ImportTimeout(f"it was not done within {seconds:g} s")
+        raise ImportTimeout(f"it did not finish within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -80,7 +80,7 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
     reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
         reasons.append(
-            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
+            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, set"
             " goal_outcome: refused"
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
@@ -92,9 +92,9 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
         score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
     )
     if policies:
-        reasons.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
+        reasons.append(f"it is not clear in {plural(policies, 'conversation')} whether the policy was followed")
     if failed := sum(bool(skipped_judges(sample, scenario, plan)) for sample in scenario.samples):
-        reasons.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
+        reasons.append(f"judges failed in {plural(failed, 'conversation')} and were skipped")
     if criteria := unexercised_criteria(scenario):
         reasons.append(f"did not arise in any conversation: {quote_names(criteria)}")
     return "; ".join(reasons)

@@ -235,7 +235,7 @@ def _repeated_conversations(report: Report) -> Iterator[Caveat]:
             for each in again
         ]
         shown = join_first([one_line(name, 60) for name in names], _MOST_NAMED)
-        text = f"{plural(len(again), 'lost conversation')} played again ({shown})"
+        text = f"{plural(len(again), 'errored conversation')} repeated ({shown})"
         yield Caveat("played_again", len(again), text)
 
 
@@ -248,7 +248,7 @@ def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
         if key not in unread
     )
     if lost:
-        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} errored within {TOLERANCE}")
 
 
 def _log_caveats(report: Report, decision: Decision) -> Iterator[Caveat]:
@@ -297,10 +297,10 @@ def _describe_code_only(report: Report) -> str:
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
     thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
     parts = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
-    parts += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
+    parts += [f"{plural(len(thresholds), 'threshold')} not evaluated"] if thresholds else []
     left_out = len(report.plan.needs_model)
-    parts += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
-    return f"code checks alone{': ' if parts else ''}{', '.join(parts)}"
+    parts += [f"{plural(left_out, 'scenario')} skipped for lack of a model"] if left_out else []
+    return f"code checks only{': ' if parts else ''}{', '.join(parts)}"
 
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
@@ -316,7 +316,7 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
                 declaring[each.agent] = None
     if agents := [agent for agent in declaring if agent not in calling]:
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no call of {one_line(who, 120)} seen, although tools are declared"
+        text = f"no call by {one_line(who, 120)} seen, although tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
 
 

@@ -60,9 +60,9 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
         verdict = Verdict.PASSED
     what = f"a finding of {severity} severity{'' if severity is Severity.CRITICAL else ' or above'}"
     basis = f"{bad:,} of {plural(shares.conversations, 'conversation')} with {what}"
-    basis += " or a check that does not hold" if shares.by_checks else ""
+    basis += " or a failed check" if shares.by_checks else ""
     basis += f": {_places(shares.bad)}" if bad else ""
-    basis += f"; of {unknown:,} more that is not known: {_places(shares.unknown)}" if unknown else ""
+    basis += f"; not known for {unknown:,} more: {_places(shares.unknown)}" if unknown else ""
     return GateRow(
         name=f"{MAX_RATE} {severity}",
         value=bad / shares.conversations if shares.conversations else None,
@@ -138,7 +138,7 @@ def _find_remedy(
     if failures:
         return _failure_remedy(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
-        return "a judge to whom it is clear (another model, or -m again)"
+        return "a judge that can decide (another model, or -m again)"
     details = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
     return next(details, "")
 

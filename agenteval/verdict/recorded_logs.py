@@ -70,7 +70,7 @@ def readable_row(report: Report) -> GateRow:
     is_decided = is_anything_known and not hidden and len(places) <= bound * records
     basis = f"{len(places):,} unreadable of {plural(records, 'record')}"
     basis += f": {named_places(places)}" if places else ""
-    basis += f"; how many more follow {hidden[0].record} is not known" if hidden else ""
+    basis += f"; it is not known how many more follow {hidden[0].record}" if hidden else ""
     basis += "" if is_anything_known else "; no conversation with an answer"
     return GateRow(
         name=READABLE,
@@ -86,7 +86,7 @@ def readable_row(report: Report) -> GateRow:
 def _resolution(places: Sequence[str]) -> str:
     if not places:
         return "records in which the agent answers"
-    return f"records that can be read in place of {named_places(places)}"
+    return f"readable records in place of {named_places(places)}"
 
 
 def named_places(places: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def _usage_gap(sample: SampleReport) -> str:
     read is no count either."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
     if not turns or any(not turn.usage.tokens for turn in turns):
-        return "the agent reported no usage: let it return its tokens"
+        return "the agent reported no usage: have it return its token counts"
     if any(turn.unread_usage for turn in turns):
         return "the agent reported usage that cannot be read"
     return ""
@@ -57,7 +57,7 @@ def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measurement:
     usage = price_usage(sample.trajectory.usage, price_of(agent, plan.suite.prices))
     reason = _usage_gap(sample)
     if usage.cost is None and not reason:
-        sum_alone = "the agent reported the sum of its tokens alone: let it return those in and those out"
+        sum_alone = "the agent reported only the sum of its tokens: have it return input and output tokens"
         reason = sum_alone if usage.unsplit else how_to_price(agent)
     return Measurement(usage.cost or 0.0, "" if _is_cost_reported(sample) else reason, usage.estimated)
 
@@ -79,7 +79,7 @@ def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measu
 def _unseen_calls(sample: SampleReport) -> str:
     """Explain why the calls are unknown: if not all of an agent's calls are seen, any call may have been
     made."""
-    return "" if sample.trajectory.all_calls_seen else "not all calls of the agent are seen"
+    return "" if sample.trajectory.all_calls_seen else "not all of the agent's calls are seen"
 
 
 MEASURES: Mapping[str, Measure] = {

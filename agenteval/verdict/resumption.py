@@ -106,7 +106,7 @@ def _specs(run: RunStarted) -> dict[str, Any]:
 
 def _source_names(sources: Mapping[str, str]) -> dict[str, str]:
     return {
-        f"what variables expand to in '{name.removesuffix(VARIABLES_SUFFIX)}'"
+        f"the value of variables in '{name.removesuffix(VARIABLES_SUFFIX)}'"
         if name.endswith(VARIABLES_SUFFIX)
         else f"the file '{name}'": content
         for name, content in sources.items()

@@ -47,7 +47,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
                 name=f"thresholds.{name}",
                 value=None,
                 bound=next(bound.bound for bound in _bounds(threshold.rule)),
-                basis=left_out or "no scenario that it applies to",
+                basis=left_out or "it applies to no scenario",
                 where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
                 metric=name,
@@ -207,7 +207,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
 
 
 REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
-KEPT_UP = "a goal or profile that has the user go on, since no goal_outcome counts a goal that was withdrawn"
+KEPT_UP = "a goal or profile that makes the user continue, because no goal_outcome counts a withdrawn goal"
 
 
 def _describe_known(scores: _Scores) -> str:
@@ -228,7 +228,7 @@ def _describe_unknown(scores: _Scores) -> Iterable[str]:
     if scores.withdrawn:
         yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({KEPT_UP})"
     if scores.lost:
-        yield f"{plural(scores.lost, 'conversation')} lost"
+        yield f"{plural(scores.lost, 'conversation')} errored"
 
 
 def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
@@ -239,6 +239,6 @@ def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
         (scores.unclear, "not clear"),
         (scores.ruled_out, "ruled out"),
         (scores.withdrawn, "withdrawn"),
-        (scores.lost, "lost"),
+        (scores.lost, "errored"),
     )
     return ", ".join([text, *(f"{count} {word}" for count, word in counts if count)])

@@ -108,7 +108,7 @@ def _drop_row(
     pairing: Pairing, pair: Pair, bound: str, description: str, where: str, verdict: Verdict
 ) -> GateRow:
     before, after = pair.before, pair.after
-    lost = f", {after.missing} lost" if after.missing else ""
+    lost = f", {after.missing} errored" if after.missing else ""
     return GateRow(
         name="no_regression",
         value=None if pair.difference is None else -float(pair.difference),
@@ -153,7 +153,7 @@ def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evid
 
 def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
     """Describe the drop. A run that is no worse than another may be as bad, so that is reported first."""
-    text = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
+    text = f"drop of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:
         before = ", as before" if not any(pair.before.successes for pair in never) else ""

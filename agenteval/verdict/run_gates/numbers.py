@@ -61,7 +61,7 @@ class NumberGate(Value):
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
         if not self.bounds and self.no_worse_than is None:
-            raise ValueError("nothing is bounded; write mean, p50, p95, max or no_worse_than with a number")
+            raise ValueError("no bound is set; write mean, p50, p95, max or no_worse_than with a number")
         return self
 
     @property
@@ -134,7 +134,7 @@ def _row(
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
-    verdict, basis = Verdict.INCONCLUSIVE, "no conversation was played to an end"
+    verdict, basis = Verdict.INCONCLUSIVE, "no conversation was completed"
     if played:
         low = of([one.measurement.value for one in played])
         high = of([inf if one.measurement.unknown_reason else one.measurement.value for one in played])
@@ -143,13 +143,13 @@ def _row(
         value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
         basis = _basis(name, played, verdict)
         basis += (
-            "; p95 of so few is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
+            "; with so few, p95 is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
         )
     return GateRow(
         name=f"{name}.{statistic}",
         value=value,
         bound=f"at most {shown_bound(name, bound)}",
-        basis=basis + (f"; {lost} lost" if lost else ""),
+        basis=basis + (f"; {lost} errored" if lost else ""),
         where=evidence.place(name, statistic),
         verdict=verdict,
         agent=agent,
@@ -244,13 +244,13 @@ def _baseline_pairs(
         before = known.get(name, ())
         played = _measure_conversations(name, scenario, evidence)
         if not played:
-            unknown.append(f"no conversation of {scenario.scenario.id} was played to an end")
+            unknown.append(f"no conversation of {scenario.scenario.id} was completed")
         elif reason := next(
             (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), ""
         ):
             unknown.append(f"{scenario.scenario.id}: {reason}")
         elif not before:
-            unknown.append(f"{scenario.scenario.id}: the baseline does not tell")
+            unknown.append(f"{scenario.scenario.id}: the baseline has no value")
         else:
             after = tuple(one.measurement.value for one in played)
             pairs.append(RatioPair(scenario.scenario.id, Side(before), Side(after)))
@@ -275,12 +275,12 @@ def _describe_ratio(
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
     text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{text}; one scenario says nothing of how much they scatter: 2 at least"
+        return f"{text}; one scenario does not show how much they scatter: at least 2 are needed"
     text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
         return text
     enough = scenarios_to_decide(found, bound)
-    would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
+    would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too close to decide"
     return f"{text}: {would}"
 
 
@@ -293,7 +293,7 @@ def _ratio_resolution(found: Ratio, bound: float) -> str:
 
 
 def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) -> GateErrorRates:
-    sentences = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
+    sentences = ["compares the values of this run with the bound, and has no error rate"] if gate.bounds else []
     if gate.no_worse_than is not None:
         sentences.append(_describe_paired_error_rates(gate.no_worse_than, len(planned_run.epochs)))
     return unknown_error_rates(name, planned_run.where, "; ".join(sentences))
@@ -302,12 +302,12 @@ def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) 
 def _describe_paired_error_rates(bound: float, scenarios: int) -> str:
     scatter = scatter_decided(scenarios, bound)
     if scatter is None:
-        return f"{_PAIRED} is never decided with one scenario: it takes 2 at least"
+        return f"{_PAIRED} is never decided with one scenario: it needs at least 2"
     wrong = f"{_PAIRED}: a true ratio of {bound:g} is green in about 5 % of runs"
     if not scatter:
-        return f"{wrong}, an agent that did not change is not"
+        return f"{wrong}; an unchanged agent is not"
     return (
-        f"{wrong}; an agent that did not change is green in half of them if the ratios of the scenarios"
+        f"{wrong}; an unchanged agent is green in half of them if the ratios of the scenarios"
         f" scatter by {scatter:.0%}, and mostly not decided if they scatter more"
     )
 

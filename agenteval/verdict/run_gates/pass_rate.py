@@ -43,7 +43,7 @@ class PassRateGate(Value):
         if self.reject_below >= self.at_least:
             raise ValueError(
                 f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
-                " for rates between the two either verdict is right"
+                " for rates between the two, either verdict is right"
             )
         return self
 
@@ -81,9 +81,9 @@ def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRate
     decided = decision.epochs - decision.missing
     text = f"{decision.successes} of {decided} epochs succeeded"
     if decision.missing:
-        text += f", {decision.missing} lost"
+        text += f", {decision.missing} errored"
     if outcomes.replaced:
-        text += f", {len(outcomes.replaced)} lost and replaced"
+        text += f", {len(outcomes.replaced)} errored and replaced"
     match decision.outcome:
         case StatisticalOutcome.ACCEPT:
             return f"{text}: significantly above {rule.reject_below:g}"
@@ -118,7 +118,7 @@ def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, ru
         between = f"between {rule.reject_below:g} and {rule.at_least:g}"
         return f"a rate {between} may stay undecided" if decided else "no epoch was decided"
     if more == 0:
-        return "the lost epochs could have decided either way"
+        return "the errored epochs could have decided either way"
     return f"about {more} more would decide at this rate"
 
 
