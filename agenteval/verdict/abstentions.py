@@ -92,7 +92,9 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
         score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
     )
     if policies:
-        reasons.append(f"it is not clear in {plural(policies, 'conversation')} whether the policy was followed")
+        reasons.append(
+            f"it is not clear in {plural(policies, 'conversation')} whether the policy was followed"
+        )
     if failed := sum(bool(skipped_judges(sample, scenario, plan)) for sample in scenario.samples):
         reasons.append(f"judges failed in {plural(failed, 'conversation')} and were skipped")
     if criteria := unexercised_criteria(scenario):

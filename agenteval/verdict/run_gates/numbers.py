@@ -293,7 +293,9 @@ def _ratio_resolution(found: Ratio, bound: float) -> str:
 
 
 def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) -> GateErrorRates:
-    sentences = ["compares the values of this run with the bound, and has no error rate"] if gate.bounds else []
+    sentences = (
+        ["compares the values of this run with the bound, and has no error rate"] if gate.bounds else []
+    )
     if gate.no_worse_than is not None:
         sentences.append(_describe_paired_error_rates(gate.no_worse_than, len(planned_run.epochs)))
     return unknown_error_rates(name, planned_run.where, "; ".join(sentences))
