@@ -135,7 +135,7 @@ class Stopwatch:
             if left_s <= 0:
                 self._is_stuck = self.conversation_clock.is_stuck
                 self._scope.cancel()
-            else:  # then the clock may show less than it is now, and is looked at again
+            else:  # by then the conversation clock may show less, so check it again
                 self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._reset_timer)
 
     @contextmanager
@@ -145,7 +145,7 @@ class Stopwatch:
         try:
             yield
         except BaseException:
-            # Of what is nested, the innermost; or what another task, which is not broken off, still does.
+            # The innermost of nested activities, or one of another task that is not cancelled.
             self._broken_off = self._broken_off or self._activities[-1]
             raise
         finally:

@@ -26,7 +26,7 @@ class ExitGuard:
 
     def guard(self) -> None:
         os._exit = self._guarded_exit
-        for name in ("execv", "execve"):  # all the others end in one of these
+        for name in ("execv", "execve"):  # all other variants call one of these
             setattr(os, name, partial(self._guarded_exec, name, getattr(os, name)))
 
     def set_exit_code(self, code: int) -> int:
@@ -41,7 +41,7 @@ class ExitGuard:
     def _guarded_exec(self, name: str, begin: Callable[..., NoReturn], program: Any, *rest: Any) -> NoReturn:
         if os.getpid() != self._process:
             begin(program, *rest)
-        os.stat(program)  # one that is not there is looked for elsewhere
+        os.stat(program)  # raises if it does not exist, so that the caller tries the next path
         self._end(f"os.{name}({program!r}, …)")
 
     def _end(self, called: str) -> NoReturn:
@@ -91,7 +91,9 @@ def count_interrupt(line: str) -> int:
     describes what follows."""
     _interrupts.append(line)
     if len(_interrupts) == 1:
-        _write_stderr(f"\n{line}" if sys.stderr and sys.stderr.isatty() else line)  # behind ^C
+        _write_stderr(
+            f"\n{line}" if sys.stderr and sys.stderr.isatty() else line
+        )  # after the ^C that the terminal echoes
     return len(_interrupts)
 
 

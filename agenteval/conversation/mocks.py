@@ -61,7 +61,7 @@ class MockFunctions:
             what = f"the agent called '{call.tool}' without await within its event loop; its mock is async"
             raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
         context = ToolContext(call.call_index, turn, sample.key, sample.seed)
-        args = deepcopy(call.args)  # it may do to them what it likes; the record stays as it was
+        args = deepcopy(call.args)  # the mock may change them; the record must not change
         arguments = (args, context) if takes_context(function) else (args,)
         try:
             value = await call_user_code(function, *arguments, timeout_s=self._timeout_s)

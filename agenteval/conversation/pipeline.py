@@ -225,7 +225,7 @@ class _RunningSample:
                 )
         except Exception as error:
             stop = _stop_for_error(error)
-            if stop.fault != "author":  # whose mistakes the report tells by themselves
+            if stop.fault != "author":  # the report lists the author's mistakes itself
                 self._running.emit(Notice(level="error", text=stop.detail, key=key))
         finally:
             stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.stop_reason)
@@ -298,7 +298,9 @@ class _RunningSample:
     async def _converse(self, judging: TaskGroup) -> None:
         try:
             await self._follow(judging)
-        except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
+        except (
+            SystemExit
+        ) as error:  # raised by an agent's object while it is read; it would end the event loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
     async def _follow(self, judging: TaskGroup) -> None:
@@ -321,7 +323,7 @@ class _RunningSample:
             nonlocal agent
             agent = None
             close(left)
-            # With ``fail_fast`` nothing follows before it is known how this one ended.
+            # With ``fail_fast`` no sample starts before this one has a result.
             if runtime.fail_fast:
                 self._running.none_follows.set()
             else:

@@ -95,7 +95,7 @@ class _RecordedSample:
             emit,
             checks=rescoring.checks_of(recorded),
             judges=() if is_lost else rescoring.judges,
-            # How much of its calls is seen is known as far as this record alone tells.
+            # This record alone determines how many of its calls are seen.
             visibility=VisibilityTracker(rescoring.visibility, evidence=shown, may_start=False),
         )
 
@@ -114,7 +114,7 @@ class _RecordedSample:
         for count in range(1, len(complete.turns) + 1):
             yield Trajectory(turns=complete.turns[:count])
         review = self._recorded.review
-        if review:  # of the user that was then: none is asked anew
+        if review:  # the review of the original user: no new one is requested
             self._scored.emit(Scored(key=self.key, turn=None, items=(review,)))
             if review.decides:
                 complete = Trajectory(turns=complete.turns[: review.turn], stop=complete.stop)

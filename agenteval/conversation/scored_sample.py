@@ -36,7 +36,7 @@ class ScoredSample:
         self.events: list[Event] = []
         self.is_refused = False
         """True if one of its judges was not called."""
-        self._is_whole = False  # checks have looked at the whole
+        self._is_whole = False  # the checks have run on the whole conversation
         self._emit_all = emit
         self._checks = checks
         self._judges = judges

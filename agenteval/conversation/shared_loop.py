@@ -159,7 +159,9 @@ class SharedLoop:
                 setattr(self.loop, name, method)
 
     def _call_soon(self, name: str, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
-        schedule = getattr(type(self.loop), name)  # now, not before: others may patch the class
+        schedule = getattr(
+            type(self.loop), name
+        )  # looked up at call time, because others may patch the class
         return schedule(self.loop, self._run_callback, callback, *args, context=context)
 
     def _call_at(self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
@@ -206,7 +208,7 @@ class SharedLoop:
         own_loop = asyncio.get_running_loop()
 
         def answer() -> None:
-            with contextlib.suppress(RuntimeError):  # the run has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # the run has ended in the meantime
                 own_loop.call_soon_threadsafe(answered.set)
 
         self.loop.call_soon_threadsafe(answer)

@@ -237,7 +237,7 @@ async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolW
     except AgentError as error:
         stop = _charged_stop(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
         return ended.model_copy(update={"stop": stop})
-    except InfrastructureError as error:  # what was seen of its turns may be another's
+    except InfrastructureError as error:  # the calls seen in its turns may be another agent's
         spent = ended.stop.user_usage if ended.stop else Usage()
         return ended.model_copy(update={"stop": _stop_of(error).model_copy(update={"user_usage": spent})})
     return ended
@@ -317,7 +317,7 @@ class _OpenTurn:
         self._unplaced: dict[str, None] = {}
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
-        self._asked_at: float | None = None  # since when the agent thinks
+        self._asked_at: float | None = None  # when the agent received the request
         self._answering: list[ToolCall] = []
 
     def close(self, error: str | None = None) -> Turn:
@@ -368,7 +368,7 @@ class _OpenTurn:
         return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
-        if self._rounds.fault:  # of a call that came before this turn
+        if self._rounds.fault:  # from a call before this turn
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
@@ -406,7 +406,7 @@ class _OpenTurn:
         unanswered."""
         if seen is None:
             return
-        with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
+        with suppress(AgentevalError):  # half a call, or none: the agent's failure is known already
             self._keep_answers()
             reply = ReadReply.from_reply(seen)
             read = observed.read_turn(reply.messages, self._sent)
@@ -483,7 +483,7 @@ class _OpenTurn:
         ]
         if not asked:
             return False
-        # What is answered by then counts, if the turn is closed meanwhile.
+        # If the turn is closed in the meantime, the answers so far count.
         calls = self._answering = list(step.tool_calls)
         answered = False
         for index in asked:
@@ -529,7 +529,7 @@ class _Rounds:
         self, name: str, args: Any, batch: int, own: AgentExecutedCall | None, *, known: bool = False
     ) -> ToolResult:
         read, raw = chat.read_arguments(args)
-        is_agents = own is not None  # then there is such a tool
+        is_agents = own is not None  # then the tool exists
         try:
             called = chat.require_tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
             call = ToolCall(
@@ -546,7 +546,7 @@ class _Rounds:
             self.fault = self.fault or error
             if self._thinking:
                 self._thinking.cancel()
-            await anyio.sleep_forever()  # not raised: the agent could catch it and call again for ever
+            await anyio.sleep_forever()  # do not raise: the agent could catch it and call again for ever
         calls[position] = call.model_copy(update={"result": result})
         return result
 

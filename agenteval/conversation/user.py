@@ -17,7 +17,7 @@ class ScenarioUser:
         self._remaining = max_turns  # simulated turns
         self._entry = 0
         self._stretch_turns = 0  # turns of the current stretch
-        self._unspoken = Usage()  # of calls that ended a stretch without a message
+        self._unspoken = Usage()  # usage of calls that ended a stretch without a message
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         while self._entry < len(self._entries):

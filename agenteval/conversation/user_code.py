@@ -144,7 +144,7 @@ class _PendingResult:
         self._done = asyncio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
-        self._began = self._ended = clock.now()  # a thread may begin later than it is asked for its result
+        self._began = self._ended = clock.now()  # the result may be requested before the thread begins
 
     def begin(self) -> None:
         self._began = self._clock.now()
@@ -152,7 +152,7 @@ class _PendingResult:
 
     def put(self, value: Any, error: BaseException | None = None) -> None:
         if os.getpid() != self._process:
-            exit_now(0)  # the author's code forked: the copy of the run has nobody to answer
+            exit_now(0)  # the author's code forked: nothing waits for a result in the copy of the run
         self._ended = self._clock.now()
         self._value, self._error = value, error
         self._set_event(self._done)
@@ -160,7 +160,7 @@ class _PendingResult:
     def _set_event(self, event: asyncio.Event) -> None:
         try:
             self._loop.call_soon_threadsafe(event.set)
-        except RuntimeError:  # the run has ended meanwhile and nobody waits
+        except RuntimeError:  # the run has ended in the meantime and nothing waits
             return
 
     async def get(self, left_s: Callable[[float], float]) -> TimedResult:
@@ -177,7 +177,7 @@ class _PendingResult:
             raise CancelledUserCodeError(str(self._error) or "its code was cancelled") from self._error
         if isinstance(self._error, Exception):
             raise self._error
-        if self._error is not None:  # never ours: a KeyboardInterrupt of the user's comes in the main thread
+        if self._error is not None:  # never agenteval's: Ctrl-C raises in the main thread
             raise QuitError(type(self._error).__name__) from self._error
         elapsed = self._ended - self._began
         if left_s(elapsed) < 0:
@@ -275,7 +275,7 @@ class _LoopCall:
             return await self._outcome.get(lambda elapsed: timeout_s - elapsed + excused_s())
         except asyncio.CancelledError:
             self._cancel()
-            # A deadline above may have passed: others must not wait behind code that blocks.
+            # An outer deadline may have passed: other calls must not wait behind code that blocks.
             _checks.add(check := asyncio.ensure_future(self._shared.give_up_if_blocked()))
             check.add_done_callback(_checks.discard)
             raise

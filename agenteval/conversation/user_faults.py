@@ -137,7 +137,7 @@ _FAULTS: tuple[Callable[[_Attempt], str], ...] = (
 """The checks of a message in the order in which they run; the first fault is reported."""
 
 
-# ── what the agent is to find out ────────────────────────────────────────────────────────────────
+# ── what the agent has to find out ───────────────────────────────────────────────────────────────
 
 _CODE = re.compile(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
 _TEXTS_SOUGHT = ("contains", "any_of", "json")
@@ -157,7 +157,7 @@ def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *
 
 
 def _is_mentioned(needle: str, visible: str) -> bool:
-    # "ORD-42" was told as "order ORD 42", too.
+    # "order ORD 42" also mentions "ORD-42".
     return contains(visible, needle) or (
         _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(visible)
     )
@@ -288,7 +288,7 @@ def _is_copy(text: str, answer: str) -> bool:
     if len(one) < 60 or len(other) < 60:
         return False
     alike = SequenceMatcher(None, one[:2000], other[:2000], autojunk=False)
-    # The quick ones are upper bounds, and nearly always low enough.
+    # The quick ratios are upper bounds, and are nearly always low enough.
     return alike.real_quick_ratio() > _SAME and alike.quick_ratio() > _SAME and alike.ratio() > _SAME
 
 

@@ -15,7 +15,7 @@ from agenteval.core.folding import fold
 ENOUGH_WORDS = 8
 """The minimum length of the model's reason in words: a message that contains all of it thinks aloud."""
 
-# ── an answer of nothing ─────────────────────────────────────────────────────────────────────────
+# ── empty answers ────────────────────────────────────────────────────────────────────────────────
 
 _NULL_WORDS = frozenset(("null", "undefined", "nil", "nan", "void", "eos", "eof", "eot"))
 """Words of programs that are not a message on their own."""

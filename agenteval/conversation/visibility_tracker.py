@@ -36,7 +36,7 @@ class VisibilityTracker:
         self._may_start = may_start
         self._changed = anyio.Event()
 
-    # ── what is being played ──
+    # ── running conversations ──
 
     def note_conversation_start(self) -> None:
         """Note that a conversation starts."""

@@ -116,7 +116,7 @@ def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Cav
         if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
             yield Caveat(f"findings_{severity}", count, text, below_gate=True)
-    # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
+    # A missed goal is reported once, as a goal: whatever its severity, a user did not get what they came for.
     of_goals = [key for key, finding in below if _is_goal(finding)]
     not_refused = {sample.key for sample in report.samples if failed_to_refuse(sample)}
     granted = sum(key in not_refused for key in of_goals)
@@ -240,7 +240,7 @@ def _repeated_conversations(report: Report) -> Iterator[Caveat]:
 
 
 def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
-    of_log = decision.without_scenarios  # what of it could not be read is told apart
+    of_log = decision.without_scenarios  # unreadable records are reported separately
     unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
     lost = sum(
         decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)

@@ -108,7 +108,7 @@ class RunAccumulator:
             case Reconsidered():
                 self._reconsider(event)
             case ModelAsked():
-                pass  # no report is made of it
+                pass  # not part of the report
             case _:
                 assert_never(event)
 

@@ -104,7 +104,7 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     found = [
         (_finding_row_key(finding), _finding_occurrence(samples[key], finding))
         for key, _, finding in locate_counted_findings(report.scenarios, decision.samples, report)
-        if not is_open_question(finding)  # a question is no failure: its conversation is among the undecided
+        if not is_open_question(finding)  # a question is not a failure: its conversation counts as undecided
     ]
     broken = [
         (_check_row_key(met.name), met)
@@ -186,7 +186,7 @@ def _rate(
         first.setdefault(each.quotation.key, each.quotation)
     others = [sample for sample in readable if sample.key not in worst]
     unknown = sum(_is_unknown(sample, metric) for sample in others)
-    # A judge that was not asked about a conversation says nothing of it.
+    # A judge that was not called for a conversation provides no information about it.
     is_judged = by.startswith(f"{_JUDGE} ")
     asked = [s for s in others if not is_judged or _is_judged(s, metric)]
     known_of = sum(not _is_unknown(sample, metric) for sample in asked)

@@ -126,7 +126,7 @@ def names_between(
 
 
 def _hash(*names: str) -> str:
-    # As JSON, so that no two lists of names make one text.
+    # As JSON, so that different lists of names never give the same text.
     return blake2b(json.dumps(names).encode(), digest_size=LENGTH // 2).hexdigest()
 
 
@@ -174,7 +174,7 @@ def _fingerprint_finding(found: LocatedFinding, sample: SampleReport) -> Fingerp
     names = ("judged", scenario, finding.metric, finding.label, about)
     quoted = ""
     if not about and finding.metric != GOAL:
-        # How the quotation is broken into lines does not matter.
+        # Line breaks in the quotation do not matter.
         quoted = " ".join(normalize("NFC", finding.evidence).split())
     is_quoted = finding.severity is Severity.CRITICAL and bool(quoted)
     narrow = _hash(*names, quoted) if quoted else ""
@@ -235,7 +235,7 @@ def _fingerprint_check(
     if matching:
         return tuple(dict.fromkeys(matching))
     if check.name == "answer" and turn is None:
-        # An empty answer is told by its turn and by the whole: one failure.
+        # Both the turn and the whole conversation report an empty answer: it is one failure.
         return tuple(_empty_answers(sample, scenario))
     parts = check.parts or (criterion_of(check, scenario),)
     place = _broken_place(sample) if check.name == "no_error" else _place(turn, sample)

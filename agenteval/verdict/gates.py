@@ -208,7 +208,7 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
         return 130
     if author_errors:
         return 2
-    # A run that was killed has not ended: it is not called undecided.
+    # A run that was killed has not ended, so it is not undecided.
     if verdict is Verdict.INCONCLUSIVE and is_neutral(report) and report.finished:
         return 0
     return {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}[verdict]

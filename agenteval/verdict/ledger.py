@@ -94,7 +94,7 @@ def total_cost(lines: Iterable[LedgerLine]) -> Cost:
     return Cost(known, tuple(line for line in billed if line.usage.cost is None))
 
 
-# ── while a run goes on ──────────────────────────────────────────────────────────────────────────
+# ── during a run ─────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass

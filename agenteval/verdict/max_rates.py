@@ -50,7 +50,7 @@ def max_rate_rows(
 
 
 def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
-    # As written: 0.29 of 100 conversations are 29, and not a little less.
+    # As written: 0.29 of 100 conversations is exactly 29, not slightly less.
     most = Fraction(repr(bound)) * shares.conversations
     bad, unknown = len(shares.bad), len(shares.unknown)
     verdict = Verdict.INCONCLUSIVE

@@ -40,7 +40,7 @@ def _expects_nothing(scenario: ScenarioReport) -> bool:
 def _is_record_alone(sample: SampleReport) -> bool:
     stop = sample.stop
     is_recorded = stop is None or stop.is_cut_short or stop.reason in _OF_RECORDS
-    # A user who was at fault ends a conversation otherwise, here as in a run.
+    # A user at fault ends a conversation with another reason, here as in a run.
     is_recorded = is_recorded or (sample.review is not None and sample.review.decides)
     return is_recorded and not any(check.name == OUTCOME for check in sample.checks)
 

@@ -112,7 +112,7 @@ def build_report(events: Iterable[Event]) -> Report:
         raise ValueError("no run_started event: this is not the journal of a run")
     run, plan, evidence = accumulator.run, accumulator.run.plan, accumulator.evidence
     by_id = {**accumulator.recorded, **{scenario.id: scenario for scenario in run.scenarios}}
-    # Each is let go when it is read: of many samples only one form is in memory.
+    # Each is released once it is read, so that many samples are in memory in only one form.
     reports = {
         key: _build_sample_report(key, by_id[key.scenario], accumulator.samples.pop(key), plan, evidence)
         for key in list(accumulator.samples)
@@ -240,7 +240,7 @@ def _build_scenario_reports(
 ) -> list[ScenarioReport]:
     planned_keys = plan.samples
     planned = set(planned_keys)
-    # A run that decides as it goes how many epochs there are has more than it had planned.
+    # A run that decides along the way how many epochs it needs has more than planned.
     further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
     groups: dict[tuple[str, str], list[SampleKey]] = {}
     groups |= {(key.scenario, key.agent): [] for key in (*planned_keys, *reports)}

@@ -21,7 +21,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 RESULT_NEUTRAL_KEYS = frozenset(
     (
         *("concurrency", "agent_concurrency", "reporters", "budget"),
-        # Where things are written; and what ``sources`` tells of.
+        # Where things are written, and what ``sources`` covers.
         *("source", "root", "lines", "columns", "origins", "accepted_failures"),
     )
 )

@@ -104,7 +104,7 @@ class RetainedEvents:
             case Reconsidered():
                 self._reconsidered.setdefault(event.key, []).append(event)
             case TurnFinished() | Scored() | SampleFinished():
-                self._rest.append(event)  # of a sample that was not begun
+                self._rest.append(event)  # from a sample that never started
             case RunResumed() | Notice() | IssuesFound() | RunFinished():
                 self._rest.append(event)
             case ModelAsked():

@@ -91,7 +91,7 @@ def _severity_row(report: Report, samples: Mapping[SampleKey, SampleDecision]) -
     )
 
 
-# ── lost samples ─────────────────────────────────────────────────────────────────────────────────
+# ── errored samples ──────────────────────────────────────────────────────────────────────────────
 
 
 def tolerance_rows(
@@ -115,7 +115,7 @@ def tolerance_rows(
         begun = tuple(sample for sample in begun if not is_unreadable(sample))
     row = _run_tolerance_row(begun, samples, report.plan, replaced=replaced, never=never)
     yield row
-    if row.verdict is Verdict.PASSED:  # else the samples say all there is to say
+    if row.verdict is Verdict.PASSED:  # otherwise the samples explain it already
         for scenario in report.scenarios:
             if (scenario.scenario.id, scenario.agent) in lost:
                 yield _scenario_tolerance_row(scenario, samples, report.plan)
@@ -259,7 +259,7 @@ def resolve_with_next_steps(
     """Return the rows with resolutions that are possible for this run."""
     if report.run.command[:1] == ("score",):
         return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
-    if report.finished and report.finished.outcome == "fail_fast":  # which nothing goes on with
+    if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
         again = "the same run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
     return tuple(rows)

@@ -155,8 +155,8 @@ def _is_violated(check: Check, turn: int | None, evidence: _SampleEvidence) -> b
     if check.passed is True or (is_unjudged(check) and evidence.ignores_unjudged):
         return False
     if check.name == OUTCOME:
-        return check.passed is False  # one that nobody recorded is reported, and is not a fault of this run
-    # An empty answer is told by the turn and, for the reader of the sample alone, by the whole.
+        return check.passed is False  # an unrecorded one is only reported: it is not a fault of this run
+    # The turn reports an empty answer, and so does the whole, for those who read only the sample.
     return not (check.name == "answer" and turn is not None and evidence.is_answer_missing)
 
 
@@ -237,7 +237,7 @@ def _is_proven(violation: Violation, sample: SampleReport) -> bool:
 def _error_violation(evidence: _SampleEvidence) -> Violation:
     sample = evidence.sample
     detail = sample.stop.detail if sample.stop else "the sample did not finish"
-    # What could not be read has no turn, and a sample that was cut off did not say where.
+    # An unreadable record has no turn, and an interrupted sample does not report one.
     at = len(sample.trajectory.turns) if sample.stop and evidence.fault != "recording" else None
     if sample.review and sample.review.decides:
         at = sample.review.turn
@@ -260,7 +260,7 @@ def _decided_fault(verdict: Verdict, remaining: Iterable[Violation], evidence: _
         return evidence.fault if verdict is Verdict.FAILED else None
     if any(violation.name == "judge" for violation in remaining):
         return "judge"
-    # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
+    # If no judge was called, none failed: the sample is missing what a rule is based on.
     is_unanswered = any(map(is_unjudged, evidence.sample.all_checks))
     return "judge" if is_unanswered and not evidence.plan.suite.no_judge else "undecided"
 

@@ -72,7 +72,7 @@ def _is_known(
     if is_undecided or _is_lost(scenario, run) or _is_incomplete(scenario):
         return False
     if run.is_open_for_all and Verdict.FAILED in verdicts:
-        # That is tolerated by a gate of its own, or not yet.
+        # Only a gate row of the scenario itself can tolerate the failure; the others are still open.
         return any(row.verdict is Verdict.PASSED and not row.metric for row in rows)
     return True
 

@@ -164,7 +164,7 @@ class SequentialQueue:
     def _begin(self, run: RunStarted) -> None:
         self._run = run
         gate = PASS_RATE.parse_settings(run.plan.suite.gates)
-        assert gate is not None  # selection has asked for one
+        assert gate is not None  # scenario selection requires one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():
             ranged = self._ranges.get(sample.scenario.id)

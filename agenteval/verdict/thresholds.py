@@ -29,7 +29,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     nowhere in the suite has one row, which is violated."""
     plan = report.plan
     if plan.suite.code_only:
-        return  # what only a judge could tell is not asked for
+        return  # nothing that only a judge can decide is required
     known = plan.suite.specs
     applied: set[str] = set()
     for scenario in report.scenarios:
@@ -195,7 +195,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
             return Verdict.INCONCLUSIVE, left_out
         if spec.name not in plan.suite.judged:
             return Verdict.FAILED, "nothing was judged: it is not among the metrics"
-    if not scores.values:  # of what nothing is known, nothing is green
+    if not scores.values:  # nothing passes if nothing is known
         return Verdict.INCONCLUSIVE, _describe_known(scores)
     low, high = (bound.of(values) for values in scores.extremes(spec))
     if bound.holds(low) == bound.holds(high):

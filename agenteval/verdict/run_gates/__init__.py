@@ -71,7 +71,7 @@ _ARE = ("is", "are")
 
 def replaces_every_sample(gates: GatesConfig) -> bool:
     """Check whether a gate sets how many samples may fail, in place of "every sample passes"."""
-    # Asked for every finding: what is written under the names does not matter.
+    # This runs for every finding, so it does not parse what is written under the names.
     return any(gate.replaces_every_sample and gate.name in gates.configured_gates for gate in RUN_GATES)
 
 

@@ -136,7 +136,7 @@ def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evid
     if evidence.others_decide:
         verdict, addition = Verdict.PASSED, "; another gate decides"
     else:
-        # What is lost is the matter of ``fault_tolerance``, unless nothing else is known.
+        # Errored samples are left to ``fault_tolerance``, unless nothing else is known.
         known = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE]
         verdict = Verdict.worst(known or [Verdict.INCONCLUSIVE])
     return GateRow(
@@ -179,7 +179,7 @@ def _estimate_error_rates(gate: NoRegressionGate, planned_run: PlannedRun) -> Ga
     before, worse = [rate] * len(planned_run.epochs), rate - 2 * gate.margin
     same = no_regression_chances(before, before, n, margins)
     fallen = no_regression_chances(before, [worse] * len(planned_run.epochs), n, margins)
-    # The bad agent is one of which all scenarios dropped by twice the margin.
+    # The bad agent is one for which all scenarios dropped by twice the margin.
     row = GateErrorRates(
         "no_regression",
         rate,

@@ -124,7 +124,7 @@ def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, ru
 
 def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateErrorRates:
     rule = rule_of(gate, len(planned_run.epochs))
-    # An agent right at the bound is as often red as is allowed; one that is as good again is asked for.
+    # An agent exactly at the bound is red as often as allowed, so the good one has half its failure rate.
     good = (1 + gate.at_least) / 2
     designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
     most = max(planned.max for planned in planned_run.epochs)

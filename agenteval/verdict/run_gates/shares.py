@@ -122,7 +122,7 @@ def _estimate_error_rates(name: str, planned_run: PlannedRun) -> GateErrorRates:
     return unknown_error_rates(name, planned_run.where, known)
 
 
-# ── what each of them counts ─────────────────────────────────────────────────────────────────────
+# ── what each share counts ───────────────────────────────────────────────────────────────────────
 
 
 def _expects_tools(scenario: Scenario) -> bool:

@@ -130,7 +130,7 @@ def epochs_for_green(
     ``min_epochs`` it is a test of a fixed number."""
     n = max(least_epochs(rule), min_epochs or 1)
     while n <= _LONGEST_TEST:
-        # The exact test of n epochs has nearly the most power of all tests that end by n, and costs little.
+        # The exact test of n epochs has nearly the highest power of all tests that end by n, and is cheap.
         if _power(rule, good, n) ** rule.scenarios >= 0.9 * chance:
             test = rate_test(rule, n if min_epochs is None else min_epochs, n)
             if test.chances(good).accept ** rule.scenarios >= chance:

@@ -56,7 +56,7 @@ class PassRateRule:
     @property
     def false_accept(self) -> float:
         """The maximum error probability per scenario at ``reject_below``."""
-        # 1 - 0.95 is a little more than 0.05 in binary.
+        # 1 - 0.95 is slightly more than 0.05 in binary.
         return round(1 - self.confidence, 12)
 
     @property
@@ -250,7 +250,7 @@ def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
         reject_to += 1
         spent += weights[reject_to]
     if accept_from <= reject_to:
-        # Many epochs, a rate between the bounds: either would be allowed. The likelier side is taken.
+        # With many epochs and a rate between the bounds, both are allowed. Take the more likely side.
         likelier = sum(rule.evidence(successes, n) < 0 for successes in range(n + 1))
         accept_from = min(max(likelier, accept_from), reject_to + 1)
         reject_to = accept_from - 1

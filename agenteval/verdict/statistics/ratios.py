@@ -161,7 +161,7 @@ def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) ->
     no realistic number would."""
     gaps = [log(bound) - log(each) for each in (found.value, found.of_a_scenario)]
     if gaps[0] * gaps[1] <= 0:
-        return None  # one is above the bound, and the other below
+        return None  # one is above the bound, the other below
     n = max(2, found.scenarios)
     while n <= _MOST_SCENARIOS:
         n += max(1, n // 20)

@@ -101,7 +101,7 @@ def _degrees(tallies: Sequence[Tally]) -> int:
 
 def _collapsed_variance(outcomes: Sequence[float]) -> float:
     if len(outcomes) == 1:
-        return 0.25  # the most that one outcome can vary: nothing else is known of it
+        return 0.25  # the maximum variance of one outcome, because nothing else is known about it
     return _spread(outcomes) if outcomes else 0.0
 
 
