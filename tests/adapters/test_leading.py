@@ -209,7 +209,11 @@ def test_scripted_and_cached_judges_do_not_wait() -> None:
         return found
 
     asked = doors("openai/x", "judge")
-    assert asked.index("StoreBackedModel") < asked.index("CircuitBreakerModel") < asked.index("CachePrimingModel")
+    assert (
+        asked.index("StoreBackedModel")
+        < asked.index("CircuitBreakerModel")
+        < asked.index("CachePrimingModel")
+    )
     assert "CachePrimingModel" not in doors("scripted/x.yaml", "judge")
     assert "CachePrimingModel" not in doors("openai/x", "user")
 

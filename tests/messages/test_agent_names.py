@@ -165,6 +165,8 @@ def test_logs_of_adk_name_their_agents_and_their_usage() -> None:
 
 def test_programs_and_endpoints_name_the_agent_of_one_answer() -> None:
     assert parse_program_answer({"text": "Yes.", "agent": "billing"}).agent == "billing"
-    assert parse_program_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
+    assert (
+        parse_program_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
+    )
     completion = {"choices": [{"message": {"role": "assistant", "content": "Yes.", "name": "billing"}}]}
     assert parse_reply(completion).agent == "billing"
