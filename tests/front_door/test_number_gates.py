@@ -238,7 +238,7 @@ def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project
     project.run()
     agent(project, {"a": 10})
     assert project.run("--baseline", "latest").code == 3
-    assert "2 at least" in row(project, "latency_ms.no_worse_than")["basis"]
+    assert "at least 2 are needed" in row(project, "latency_ms.no_worse_than")["basis"]
     suite(project, SIX, "gates: {latency_ms: {no_worse_than: 1.2}}\n")
     assert "mostly not decided if they scatter more" in project.call("validate").out
 

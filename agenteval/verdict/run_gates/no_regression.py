@@ -41,15 +41,15 @@ SCENARIO_MARGIN = 0.3
 
 
 class NoRegressionGate(Value):
-    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
-    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
+    """Compared with ``--baseline``, the mean success rate certainly dropped by less than ``margin``, no
+    scenario certainly dropped, and none was observed to drop by more than ``scenario_margin``."""
 
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
-    """Drop of the mean success rate that is still no regression."""
+    """Largest drop of the mean success rate that is not a regression."""
     scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
-    """Drop of one scenario's success rate that is still no regression."""
+    """Largest drop of one scenario's success rate that is not a regression."""
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
@@ -201,7 +201,7 @@ def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
 
 NO_REGRESSION = RunGate(
     "no_regression",
-    "How far success rates may fall against --baseline.",
+    "How much success rates may drop compared with --baseline.",
     NoRegressionGate,
     _rows,
     _estimate_error_rates,

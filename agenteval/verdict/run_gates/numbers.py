@@ -43,7 +43,7 @@ _PAIRED = "no_worse_than"
 
 
 class NumberGate(Value):
-    """The most that conversations may take; percentiles by nearest rank."""
+    """Upper bounds on what conversations use. Percentiles are by nearest rank."""
 
     EXAMPLE: ClassVar[str] = "{mean: 1500}"
 
@@ -56,7 +56,7 @@ class NumberGate(Value):
     max: Annotated[Number, Field(ge=0)] | None = None
     """Highest acceptable value of any conversation."""
     no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
-    """Highest acceptable ratio to the baseline; 1.2: a fifth more."""
+    """Highest acceptable ratio to the baseline; 1.2 allows a fifth more."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:

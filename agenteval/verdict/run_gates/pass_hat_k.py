@@ -25,17 +25,17 @@ from agenteval.verdict.statistics import (
 
 
 class PassHatKGate(Value):
-    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
-    their mean over the ``suite``."""
+    """The probability that ``k`` epochs in a row succeed, by the unbiased estimator: for each ``scenario``,
+    or the mean over the ``suite``."""
 
     EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
 
     k: Annotated[Count, Field(ge=1)]
-    """Number of epochs in a row that succeed."""
+    """Number of epochs in a row that must succeed."""
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Lowest acceptable chance of that."""
+    """Lowest acceptable probability."""
     over: Literal["scenario", "suite"] = "scenario"
-    """scenario: holds for each; suite: for their mean."""
+    """scenario: applies to each scenario; suite: to their mean."""
 
 
 def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:
@@ -99,7 +99,7 @@ def _unapplied(gate: PassHatKGate, *, repeats: bool) -> str:
 
 PASS_HAT_K = RunGate(
     "pass_hat_k",
-    "The chance that k epochs in a row succeed.",
+    "The probability that k epochs in a row succeed.",
     PassHatKGate,
     _rows,
     _estimate_error_rates,

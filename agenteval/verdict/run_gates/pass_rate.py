@@ -26,17 +26,17 @@ from agenteval.verdict.statistics import (
 
 
 class PassRateGate(Value):
-    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
-    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
+    """A test of each scenario's true success rate. Accepting it at ``reject_below`` or less, and (for a whole
+    run) rejecting it at ``at_least`` or more, each have a probability of at most ``1 - confidence``."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Success rate from which a scenario is good: red is then improbable."""
+    """Success rate from which a scenario is good, so that red is unlikely."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    """Success rate below which a scenario is bad: green is then improbable."""
+    """Success rate up to which a scenario is bad, so that green is unlikely."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
-    """How sure a verdict is; 0.95: wrong in at most 5 of 100 runs."""
+    """Confidence of a verdict; 0.95 means wrong in at most 5 of 100 runs."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PassRateGate:

@@ -25,7 +25,7 @@ _MOST_NAMED = 3
 
 
 class ShareGate(Value):
-    """The least share: a number, or ``{at_least: …}``."""
+    """The minimum share: a number, or ``{at_least: …}``."""
 
     EXAMPLE: ClassVar[str] = "0.9"
     SHORT: ClassVar[AlternativeSchema] = AlternativeSchema(type="number", exclusiveMinimum=0, maximum=1)
