@@ -85,19 +85,19 @@ class Stopwatch:
         self._remaining["turn"] = self._limits["turn"]
 
     @contextmanager
-    def enforce_deadlines(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
-        """Let ``who`` work under the deadlines. If one passes, cancel the work and raise what ``fault`` makes
-        of a sentence."""
+    def enforce_deadlines(self, worker: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
+        """Let ``worker`` work under the deadlines. If one passes, cancel the work and raise the error that
+        ``fault`` makes of a sentence."""
         name = min(self._remaining, key=lambda each: self._remaining[each])
         if self._remaining[name] == math.inf:
-            with self.track_activity(who):
+            with self.track_activity(worker):
                 yield
             return
         self._broken_off = None
         with anyio.CancelScope() as scope:
             self._start(scope, self._remaining[name])
             try:
-                with self.track_activity(who):
+                with self.track_activity(worker):
                     yield
             finally:
                 self._stop()
@@ -105,7 +105,7 @@ class Stopwatch:
             raise BlockedLoopError
         if scope.cancelled_caught:
             limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
-            raise fault(f"the {name} took longer than {limit} ({self._broken_off or who} was at work)")
+            raise fault(f"the {name} took longer than {limit} ({self._broken_off or worker} was at work)")
 
     def _start(self, scope: anyio.CancelScope, left_s: float) -> None:
         self._scope = scope

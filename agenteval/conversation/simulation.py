@@ -112,8 +112,8 @@ class ToolWorld:
 
     def take_tool_list_request(self) -> bool:
         """Return whether the agent has asked for the list since the last call of this method."""
-        asked, self._list_asked = self._list_asked, False
-        return asked
+        was_requested, self._list_asked = self._list_asked, False
+        return was_requested
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
@@ -410,9 +410,11 @@ class _OpenTurn:
             self._keep_answers()
             reply = ReadReply.from_reply(seen)
             read = observed.read_turn(reply.messages, self._sent)
-            asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
+            requested = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
             listed = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
-            steps = [step for step in (*listed, *map(_refused_step, asked)) if step.text or step.tool_calls]
+            steps = [
+                step for step in (*listed, *map(_refused_step, requested)) if step.text or step.tool_calls
+            ]
             self._note_reply_evidence(reply, read)
             self._steps += self._with_measured_usage(reply.usage, steps)
 
@@ -476,17 +478,17 @@ class _OpenTurn:
     async def _answer_calls(self) -> bool:
         """Resolve the calls of the last step. Return ``False`` if there were none: the turn is over."""
         step = self._steps[-1]
-        asked = [
+        open_indexes = [
             at
             for at, call in enumerate(step.tool_calls)
             if call.result is None and not (call.given_up or call.attempted)
         ]
-        if not asked:
+        if not open_indexes:
             return False
         # If the turn is closed in the meantime, the answers so far count.
         calls = self._answering = list(step.tool_calls)
         answered = False
-        for index in asked:
+        for index in open_indexes:
             if self._world.is_passthrough(calls[index].name):
                 calls[index] = calls[index].model_copy(update={"observed": True})
                 continue
@@ -644,10 +646,10 @@ def _give_up_unanswered(step: Step) -> Step:
     return step.model_copy(update={"tool_calls": tuple(map(_give_up, step.tool_calls))})
 
 
-def _with_call_ids(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[Step]:
+def _with_call_ids(recorded: Sequence[Step], requested: Sequence[RequestedCall]) -> list[Step]:
     """Return the recorded steps with the id and the agent by which the framework knows their calls."""
     waiting: dict[Any, deque[RequestedCall]] = {}
-    for each in made:
+    for each in requested:
         args, _ = chat.read_arguments(each.arguments)
         waiting.setdefault((each.name, json_key(args)), deque()).append(each)
 
@@ -714,9 +716,11 @@ class _CallMatcher:
         for number, step in enumerate(self._recorded):
             places = [(number, index) for index in range(len(step.tool_calls))]
             last = max([last, *(self._listed_at.get(place, -1) for place in places)])
-            kept = [self._call_at(place) for place in places if place not in self._listed_at]
-            if kept:
-                behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+            unlisted_calls = [self._call_at(place) for place in places if place not in self._listed_at]
+            if unlisted_calls:
+                behind.setdefault(last, []).append(
+                    step.model_copy(update={"tool_calls": tuple(unlisted_calls)})
+                )
         return behind
 
     def _call_at(self, place: tuple[int, int]) -> ToolCall:

@@ -190,10 +190,10 @@ def find_missing_fact(
     world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
     known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
-    asked = _name_words(unknown)
+    requested = _name_words(unknown)
     for path, expect in scenario.expectations:
         for call, name, value in _needed_codes(expect):
-            is_asked = _shares_word(asked, _name_words(name) or _name_words(call.name))  # get_order(id)
+            is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
                 what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
@@ -214,9 +214,9 @@ def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]
 def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
     """Yield the calls without which the expectation cannot be met, or that are all it allows: neither
     alternatives nor optional calls."""
-    if asked := expect.tool_calls:
-        for call in asked.calls or ():
-            if call.times is None or call.bounds(asked.match)[0]:
+    if tool_calls := expect.tool_calls:
+        for call in tool_calls.calls or ():
+            if call.times is None or call.bounds(tool_calls.match)[0]:
                 yield call
 
 
@@ -241,9 +241,9 @@ def _name_words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text) if len(word) > 2)
 
 
-def _shares_word(asked: Iterable[str], names: Iterable[str]) -> bool:
+def _shares_word(words: Iterable[str], names: Iterable[str]) -> bool:
     """Check whether both have a word in common, where one may be a plural."""
-    return any(one.startswith(other) or other.startswith(one) for one in asked for other in names)
+    return any(one.startswith(other) or other.startswith(one) for one in words for other in names)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -262,7 +262,7 @@ def _strings(value: Any) -> Iterator[str]:
 def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     """Yield everything that a simulated user is shown."""
     yield from (scenario.profile, scenario.goal, *scenario.knowledge)
-    yield from (held.belief for held in scenario.beliefs)
+    yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
         yield from (turn.user, *(step.text or "" for step in turn.steps))
 

@@ -18,7 +18,7 @@ from agenteval.scoring.goals import GOAL, count_open_goals, goals_of
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.skipped_judges import skipped_judges
-from agenteval.verdict.thresholds import KEPT_UP
+from agenteval.verdict.thresholds import CONTINUE_REMEDY
 
 DECIDED = "something decides"
 """The gate of a scenario in which the judges only abstained."""
@@ -85,7 +85,7 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        reasons.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: write {CONTINUE_REMEDY}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
         reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(

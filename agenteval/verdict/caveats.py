@@ -315,8 +315,8 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
             elif sample.trajectory.all_turns and each.scenario.tools:
                 declaring[each.agent] = None
     if agents := [agent for agent in declaring if agent not in calling]:
-        who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no call by {one_line(who, 120)} seen, although tools are declared"
+        named_agents = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
+        text = f"no call by {one_line(named_agents, 120)} seen, although tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
 
 

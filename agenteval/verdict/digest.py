@@ -136,12 +136,12 @@ def _known_measures(
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
     """Return each failure of these samples of one scenario, and in how many samples it occurred."""
     found: dict[str, FingerprintedFailure] = {}
-    met: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     for sample in samples:
         for failure in failures_of(sample, scenario).all:
-            met[failure.fingerprint] += 1
+            occurrences[failure.fingerprint] += 1
             found.setdefault(failure.fingerprint, failure)
-    return tuple(_summarize_failure(found[name], met[name]) for name in sorted(met))
+    return tuple(_summarize_failure(found[name], occurrences[name]) for name in sorted(occurrences))
 
 
 def _summarize_failure(failure: FingerprintedFailure, epochs: int) -> FailureSummary:

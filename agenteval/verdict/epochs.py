@@ -37,9 +37,9 @@ class EpochOutcomes:
 
     outcomes: tuple[bool | None, ...]
     """The outcomes in epoch order, with an errored epoch replaced in its place."""
-    wanted: int
+    planned_min: int
     """The minimum number of epochs that were planned."""
-    most: int
+    planned_max: int
     """The maximum number of epochs that were planned."""
     replaced: frozenset[int] = frozenset()
     """The epochs that were replaced."""
@@ -47,30 +47,30 @@ class EpochOutcomes:
     @property
     def tally(self) -> Tally:
         """All epochs, for display. If success decided how many there are, no estimate may be based on it."""
-        unfinished = max(0, self.wanted - len(self.outcomes))
+        unfinished = max(0, self.planned_min - len(self.outcomes))
         return Tally.of([*self.outcomes, *[None] * unfinished])
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
         """The first epochs, whose number was fixed beforehand. Estimates are based on these."""
-        known = self.outcomes[: self.wanted]
-        return (*known, *[None] * (self.wanted - len(known)))
+        known = self.outcomes[: self.planned_min]
+        return (*known, *[None] * (self.planned_min - len(known)))
 
 
 def epoch_outcomes(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> EpochOutcomes:
     """Arrange the outcomes of a scenario by epoch. ``outcomes`` has one entry for each of
     ``scenario.samples``."""
-    ranged = scenario.rules.range
-    if ranged is None:
-        wanted = len(outcomes) + len(scenario.missing)
-        return EpochOutcomes((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)
+    epoch_range = scenario.rules.range
+    if epoch_range is None:
+        planned = len(outcomes) + len(scenario.missing)
+        return EpochOutcomes((*outcomes, *(None for _ in scenario.missing)), planned, planned)
     finished = {
         sample.key.epoch: outcome
         for sample, outcome in zip(scenario.samples, outcomes, strict=True)
         if sample.stop is not None
     }
-    ordered = in_epoch_order(finished, ranged.max)
+    ordered = in_epoch_order(finished, epoch_range.max)
     replaced = frozenset(
         epoch for epoch, outcome in enumerate(ordered) if outcome is not None and finished[epoch] is None
     )
-    return EpochOutcomes(ordered, ranged.min, ranged.max, replaced)
+    return EpochOutcomes(ordered, epoch_range.min, epoch_range.max, replaced)

@@ -62,8 +62,8 @@ class SampleAccumulator:
 
     def reconsider(self, event: Reconsidered) -> None:
         """Replace earlier results of a metric with those of a second look."""
-        whole = self.items.get(None, [])
-        others = [item for item in whole if getattr(item, "metric", "") != event.metric]
+        conversation_items = self.items.get(None, [])
+        others = [item for item in conversation_items if getattr(item, "metric", "") != event.metric]
         self.items[None] = [*others, *event.items]
         self.is_over &= event.is_over
 

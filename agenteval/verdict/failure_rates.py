@@ -107,21 +107,21 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
         if not is_open_question(finding)  # a question is not a failure: its conversation counts as undecided
     ]
     broken = [
-        (_check_row_key(met.name), met)
+        (_check_row_key(occurrence.name), occurrence)
         for sample in report.samples
-        for met in _check_occurrences(sample, decision.samples[sample.key])
+        for occurrence in _check_occurrences(sample, decision.samples[sample.key])
     ]
     rows: dict[tuple[str, str, str], list[_Occurrence]] = {}
-    for name, met in (*found, *broken):
-        rows.setdefault(name, []).append(met)
-    rates = [_rate(name, met, readable) for name, met in rows.items()]
+    for name, occurrence in (*found, *broken):
+        rows.setdefault(name, []).append(occurrence)
+    rates = [_rate(name, occurrences, readable) for name, occurrences in rows.items()]
     return FailureRates(
         records=len(report.samples),
         unreadable=unreadable_places(report),
         undecided=sum(decision.samples[s.key].verdict is Verdict.INCONCLUSIVE for s in readable),
         unplaced=sum(any(each.turn.unplaced for each in s.turns) for s in readable),
         rows=tuple(sorted(rates, key=_worst_first)),
-        by_severity=_count_by_severity(_worst_severities(met for _, met in found), Severity),
+        by_severity=_count_by_severity(_worst_severities(occurrence for _, occurrence in found), Severity),
     )
 
 
@@ -158,10 +158,10 @@ def _check_occurrences(sample: SampleReport, decided: SampleDecision) -> Iterato
             yield _Occurrence(violation.name, None, quoted)
 
 
-def _worst_severities(met: Iterable[_Occurrence]) -> dict[SampleKey, Severity | None]:
+def _worst_severities(occurrences: Iterable[_Occurrence]) -> dict[SampleKey, Severity | None]:
     """Return the worst severity found in each conversation."""
     worst: dict[SampleKey, Severity | None] = {}
-    for each in met:
+    for each in occurrences:
         key, severity = each.quotation.key, each.severity
         known = worst.setdefault(key, severity)
         if known and severity and severity.rank > known.rank:
@@ -177,19 +177,19 @@ def _count_by_severity(
 
 
 def _rate(
-    name: tuple[str, str, str], met: Sequence[_Occurrence], readable: Sequence[SampleReport]
+    name: tuple[str, str, str], occurrences: Sequence[_Occurrence], readable: Sequence[SampleReport]
 ) -> FailureRate:
     label, by, metric = name
-    worst = _worst_severities(met)
+    worst = _worst_severities(occurrences)
     first: dict[SampleKey, Quotation] = {}
-    for each in met:
+    for each in occurrences:
         first.setdefault(each.quotation.key, each.quotation)
     others = [sample for sample in readable if sample.key not in worst]
     unknown = sum(_is_unknown(sample, metric) for sample in others)
     # A judge that was not called for a conversation provides no information about it.
     is_judged = by.startswith(f"{_JUDGE} ")
-    asked = [s for s in others if not is_judged or _is_judged(s, metric)]
-    known_of = sum(not _is_unknown(sample, metric) for sample in asked)
+    judged = [s for s in others if not is_judged or _is_judged(s, metric)]
+    known_of = sum(not _is_unknown(sample, metric) for sample in judged)
     return FailureRate(
         label=label,
         found_by=by,

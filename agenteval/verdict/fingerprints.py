@@ -84,12 +84,12 @@ class SampleFailures:
     def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
         """Return the failures under other names. Of several with the same name, the first gets the first new
         name, and so on."""
-        met: Counter[str] = Counter()
+        occurrences: Counter[str] = Counter()
 
         def now(name: str) -> str:
             known = names.get(name, (name,))
-            met[name] += 1
-            return known[min(met[name], len(known)) - 1]
+            occurrences[name] += 1
+            return known[min(occurrences[name], len(known)) - 1]
 
         def of(failures: Iterable[FingerprintedFailure]) -> tuple[FingerprintedFailure, ...]:
             return tuple(
@@ -110,18 +110,23 @@ def names_between(
 
     If two failures look the same as shown, it is unknown which is which: they keep the names that they are
     shown by."""
-    there, here = _failures_as_shown(before, scenario), _failures_as_shown(shown, scenario)
+    failures_before, failures_shown = (
+        _failures_as_shown(before, scenario),
+        _failures_as_shown(shown, scenario),
+    )
     ends = (_end_as_shown(before, scenario),), (_end_as_shown(shown, scenario),)
-    checks = [(there.checks.get(place, ()), failures) for place, failures in here.checks.items()]
-    groups = [(there.findings, here.findings), *checks, ends]
+    checks = [
+        (failures_before.checks.get(place, ()), failures) for place, failures in failures_shown.checks.items()
+    ]
+    groups = [(failures_before.findings, failures_shown.findings), *checks, ends]
     names: dict[str, list[str]] = {}
-    for were, are in groups:
-        if [each.metric for each in were] != [each.metric for each in are]:
+    for group_before, group_shown in groups:
+        if [each.metric for each in group_before] != [each.metric for each in group_shown]:
             continue
-        for was, now in zip(were, are, strict=True):
-            names.setdefault(now.fingerprint, []).append(was.fingerprint)
-            if now.quoted:
-                names.setdefault(now.quoted, []).append(was.quoted)
+        for failure_before, failure_shown in zip(group_before, group_shown, strict=True):
+            names.setdefault(failure_shown.fingerprint, []).append(failure_before.fingerprint)
+            if failure_shown.quoted:
+                names.setdefault(failure_shown.quoted, []).append(failure_before.quoted)
     return {name: tuple(known) for name, known in names.items() if set(known) != {name}}
 
 
@@ -162,8 +167,8 @@ def _failures_as_shown(sample: SampleReport, scenario: Scenario) -> SampleFailur
 
 
 def _checks_by_turn(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
-    whole: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
-    return whole + [(index, turn.checks) for index, turn in enumerate(sample.turns)]
+    by_turn: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
+    return by_turn + [(index, turn.checks) for index, turn in enumerate(sample.turns)]
 
 
 def _fingerprint_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:

@@ -144,12 +144,12 @@ def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision
 def _accepted_uses(report: Report) -> tuple[AcceptedUse, ...]:
     if not report.plan.suite.accepted:
         return ()
-    met = [
+    occurrences = [
         (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
         for scenario in report.scenarios
         for sample in scenario.samples
     ]
-    return accepted_uses(report.run, met)
+    return accepted_uses(report.run, occurrences)
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
@@ -191,16 +191,16 @@ def _is_broken(severity: Severity, decision: Decision) -> bool:
 def _author_errors(report: Report) -> tuple[str, ...]:
     """Return the author's mistakes that showed only at run time, each once, with the sample in which it
     occurred."""
-    met: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for sample in report.samples:
         details = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
         details += [failure.message for failure in sample.all_failures if failure.author]
         for detail in details:
-            met.setdefault(detail, f"{detail}\n  (in {sample.key})")
+            texts.setdefault(detail, f"{detail}\n  (in {sample.key})")
     for failure in report.issue_failures:
         if failure.author:
-            met.setdefault(failure.message, failure.message)
-    return tuple(met.values())
+            texts.setdefault(failure.message, failure.message)
+    return tuple(texts.values())
 
 
 def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:

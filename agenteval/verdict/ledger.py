@@ -70,8 +70,8 @@ def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
         if usage.is_spent or usage.cached_calls:
             before = sums.get((role, name))
             sums[role, name] = usage if before is None else before + usage
-    made = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
-    return tuple(sorted(made, key=lambda line: (ROLES.index(line.role), line.name)))
+    lines = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
+    return tuple(sorted(lines, key=lambda line: (ROLES.index(line.role), line.name)))
 
 
 class Cost(NamedTuple):
@@ -110,22 +110,22 @@ class _Spending:
 
 
 class _Account:
-    """What was spent, and what calls in flight may spend, against one allowance. ``whose`` names it in
+    """What was spent, and what calls in flight may spend, against one allowance. ``owner`` names it in
     messages."""
 
-    def __init__(self, allowance: Allowance, whose: str) -> None:
+    def __init__(self, allowance: Allowance, owner: str) -> None:
         self.allowance = allowance
-        self.whose = whose
+        self.owner = owner
         self.spent = _Spending()
         self.reserved = _Spending()
         self.is_used_up = False
 
     def shortfall(self, calls: int, tokens: int, cost: float) -> str:
         """Explain why there is no room for this much more; empty if there is."""
-        asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        requested = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         for name, limit in self.allowance.limits.items():
             kind = name.removeprefix("max_")
-            spent, reserved, more = getattr(self.spent, kind), getattr(self.reserved, kind), asked[name]
+            spent, reserved, more = getattr(self.spent, kind), getattr(self.reserved, kind), requested[name]
             if spent + reserved >= limit - _ROUNDING or spent + reserved + more > limit + _ROUNDING:
                 return self._sentence(name, limit, spent, reserved, more)
         return ""
@@ -134,7 +134,7 @@ class _Account:
         def form(amount: float) -> str:
             return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
 
-        text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
+        text = f"{self.owner} is used up: {name} is {form(limit)}, {form(spent)} are spent"
         if reserved:
             text += f" and {form(reserved)} are reserved for calls in flight"
         if name != "max_calls":
@@ -172,8 +172,8 @@ class Ledger:
 
     def _accounts(self, role: str) -> tuple[_Account, ...]:
         """Return the accounts that a call counts against; the role's own is first, because it stops less."""
-        own = self._roles.get(role)
-        return (own, self._total) if own else (self._total,)
+        account = self._roles.get(role)
+        return (account, self._total) if account else (self._total,)
 
     def needs_estimate(self, role: str = "") -> bool:
         """Check whether the size of a call matters before it is made."""

@@ -30,13 +30,13 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
             yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
 
 
-def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, whose: str) -> GateRow:
+def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, scope: str) -> GateRow:
     broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
     return GateRow(
         name=name,
         value=spent,
         bound=limit,
-        basis=broken or whose,
+        basis=broken or scope,
         where=report.plan.suite.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
         resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",

@@ -111,7 +111,11 @@ def compare_with_reference(report: Report, decision: Decision) -> ReferenceCompa
         of_agents.setdefault(scenario.agent, {})[scenario.id] = scenario
     reference, *others = of_agents
     shared = {
-        agent: [(base, own) for id, own in of_agents[agent].items() if (base := of_agents[reference].get(id))]
+        agent: [
+            (base, scenario_summary)
+            for id, scenario_summary in of_agents[agent].items()
+            if (base := of_agents[reference].get(id))
+        ]
         for agent in others
     }
     shared = {agent: pairs for agent, pairs in shared.items() if pairs}

@@ -187,9 +187,9 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
-    who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
-    what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
-    return f"{who} {failure.metric} {what}"
+    source = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
+    problem = "could not decide" if failure.unclear else "broke" if source == "check" else "failed"
+    return f"{source} {failure.metric} {problem}"
 
 
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:

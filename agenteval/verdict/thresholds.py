@@ -183,8 +183,8 @@ def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
     if scores.broken:
         return "agenteval report latest --rejudge"
     if scores.ruled_out:
-        return REFUSED
-    return RERUN_FAILED if scores.lost else KEPT_UP if scores.withdrawn else ""
+        return REFUSAL_REMEDY
+    return RERUN_FAILED if scores.lost else CONTINUE_REMEDY if scores.withdrawn else ""
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
@@ -206,8 +206,10 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
     )
 
 
-REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
-KEPT_UP = "a goal or profile that makes the user continue, because no goal_outcome counts a withdrawn goal"
+REFUSAL_REMEDY = "goal_outcome: refused in the scenario, if refusing is right"
+CONTINUE_REMEDY = (
+    "a goal or profile that makes the user continue, because no goal_outcome counts a withdrawn goal"
+)
 
 
 def _describe_known(scores: _Scores) -> str:
@@ -224,9 +226,9 @@ def _describe_unknown(scores: _Scores) -> Iterable[str]:
     if scores.unclear:
         yield f"not clear in {plural(scores.unclear, 'conversation')}"
     if scores.ruled_out:
-        yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSED})"
+        yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSAL_REMEDY})"
     if scores.withdrawn:
-        yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({KEPT_UP})"
+        yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({CONTINUE_REMEDY})"
     if scores.lost:
         yield f"{plural(scores.lost, 'conversation')} errored"
 

@@ -371,10 +371,10 @@ def test_what_counts_as_a_success(epoch: Epoch, success: bool | None) -> None:
 
 
 def test_epochs_that_are_missing_are_missing() -> None:
-    own = EpochOutcomes((True, False, True, True), wanted=3, most=9)
+    own = EpochOutcomes((True, False, True, True), planned_min=3, planned_max=9)
     assert own.fixed == (True, False, True)
     assert (own.tally.successes, own.tally.decided, own.tally.planned) == (3, 4, 4)
-    short = EpochOutcomes((True,), wanted=3, most=9)
+    short = EpochOutcomes((True,), planned_min=3, planned_max=9)
     assert short.fixed == (True, None, None)
     assert (short.tally.decided, short.tally.planned) == (1, 3)
 

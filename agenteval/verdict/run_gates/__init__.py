@@ -27,7 +27,7 @@ from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE
 from agenteval.verdict.run_gates.shares import SHARES
-from agenteval.verdict.thresholds import KEPT_UP, REFUSED
+from agenteval.verdict.thresholds import CONTINUE_REMEDY, REFUSAL_REMEDY
 
 RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
 """All gates, in the order in which results list them."""
@@ -57,7 +57,7 @@ def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
-    for outcome, remedy in ((WITHDRAWN, KEPT_UP), (RULED_OUT, REFUSED)):
+    for outcome, remedy in ((WITHDRAWN, CONTINUE_REMEDY), (RULED_OUT, REFUSAL_REMEDY)):
         number = sum(count_open_goals(each.samples, outcome) for each in counted)
         if row.verdict is Verdict.INCONCLUSIVE and number:
             what = f"the goal was {outcome} in {plural(number, 'conversation')}"

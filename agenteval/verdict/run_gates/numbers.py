@@ -148,7 +148,7 @@ def _row(
     return GateRow(
         name=f"{name}.{statistic}",
         value=value,
-        bound=f"at most {shown_bound(name, bound)}",
+        bound=f"at most {format_bound(name, bound)}",
         basis=basis + (f"; {lost} errored" if lost else ""),
         where=evidence.place(name, statistic),
         verdict=verdict,
@@ -163,7 +163,7 @@ def _resolution(played: Sequence[_MeasuredConversation]) -> str:
     )
 
 
-def shown_bound(name: str, bound: float) -> str:
+def format_bound(name: str, bound: float) -> str:
     """Format a bound as it was written: ``1,500 ms``."""
     unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"

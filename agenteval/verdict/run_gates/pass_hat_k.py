@@ -41,7 +41,7 @@ class PassHatKGate(Value):
 def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:
     epochs, where = evidence.epochs, evidence.where
     if gate.over == "suite":
-        tallies = [Tally.of(own.fixed) for own in epochs.values()]
+        tallies = [Tally.of(outcomes.fixed) for outcomes in epochs.values()]
         least = min((tally.planned for tally in tallies), default=0)
         found = mean_pass_hat_k(tallies, gate.k)
         basis = f"the mean of {plural(len(tallies), 'scenario')}"

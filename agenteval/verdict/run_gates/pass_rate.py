@@ -54,7 +54,7 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
 
 def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
     """Return the test that was planned before the first epoch: sequential, or exact for a fixed number."""
-    return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
+    return rate_test(rule_of(gate, scenarios), max(1, epochs.planned_min), max(1, epochs.planned_max))
 
 
 def _rows(gate: PassRateGate, evidence: Evidence) -> Iterable[GateRow]:
@@ -96,22 +96,22 @@ def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRate
 def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     """Return what would decide, as a line to write or a command to run."""
     decided = decision.epochs - decision.missing
-    if outcomes.most < least_epochs(rule):
+    if outcomes.planned_max < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.most:
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.planned_max:
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
         return "gates.pass_rate with at_least and reject_below further apart"
-    return f"epochs: {outcomes.most + more}" if more else RERUN_FAILED
+    return f"epochs: {outcomes.planned_max + more}" if more else RERUN_FAILED
 
 
 def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
-    if outcomes.most < least_epochs(rule):
+    if outcomes.planned_max < least_epochs(rule):
         least = plural(least_epochs(rule), "epoch")
-        return f"even without a failure it takes {least}, and {outcomes.most} were planned"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.most:
+        return f"even without a failure it takes {least}, and {outcomes.planned_max} were planned"
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.planned_max:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
     if more is None:

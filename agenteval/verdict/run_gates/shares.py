@@ -47,7 +47,7 @@ class _Share(NamedTuple):
     """What a conversation adds to the share, from 0 to 1; ``None`` if it is unknown."""
     concerns: Callable[[Scenario], bool]
     """Whether it applies to a scenario."""
-    whose: str
+    scenarios_text: str
     """Those scenarios, in words."""
     counts: Callable[[SampleReport, Scenario, Violation], bool]
     """Whether a broken rule lowers it."""
@@ -86,11 +86,11 @@ def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, 
     unknown = len(shares) - len(known)
     low, high = ((fsum([*known, *[each] * unknown]) / len(shares) if shares else None) for each in (0.0, 1.0))
     if low is None or high is None:
-        verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].whose} was run"
+        verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].scenarios_text} was run"
     else:
         verdict = Verdict.PASSED if low >= gate.at_least - _ROUNDING else Verdict.INCONCLUSIVE
         verdict = Verdict.FAILED if high < gate.at_least - _ROUNDING else verdict
-        basis = f"{plural(len(shares), 'conversation')} of {_SHARES[name].whose}"
+        basis = f"{plural(len(shares), 'conversation')} of {_SHARES[name].scenarios_text}"
         basis += f"; {unknown} not known: {low:.3g} to {high:.3g}" if unknown else ""
         basis += _describe_lowest(shares)
     return GateRow(
@@ -183,7 +183,7 @@ _SHARES = {
 def _gate(name: str) -> RunGate[ShareGate]:
     return RunGate(
         name,
-        f"Lowest acceptable share, over all {_SHARES[name].whose}: a number, or {{at_least: …}}.",
+        f"Lowest acceptable share, over all {_SHARES[name].scenarios_text}: a number, or {{at_least: …}}.",
         ShareGate,
         lambda settings, seen: _rows(name, settings, seen),
         lambda _, ahead: _estimate_error_rates(name, ahead),
