@@ -1,1 +1,1 @@
-"""One conversation is played: the user, the agent's turn, the tool world, the author's code."""
+"""Run one conversation: the user, the agent's turn, the simulated tools, the author's code."""

@@ -1,8 +1,7 @@
-"""Which sample the running task belongs to.
+"""The sample that the running task belongs to.
 
-A scorer is shared by all samples of an agent and is told scenario and trajectory alone, which two epochs
-may have in common. What keeps their model calls apart (the cache, a cassette) asks here.
-"""
+A scorer is shared by all samples of an agent and receives only scenario and trajectory, which two epochs may
+have in common. Whatever keeps their model calls apart (the cache, a cassette) looks up the sample here."""
 
 from __future__ import annotations
 
@@ -14,10 +13,11 @@ _CURRENT: ContextVar[SampleKey | None] = ContextVar("agenteval_current_sample", 
 
 
 def enter_sample(key: SampleKey) -> None:
-    """From here on this task, and all that it starts, belongs to the sample."""
+    """Assign this task, and every task that it starts, to the sample."""
     _CURRENT.set(key)
 
 
 def current_sample_key() -> SampleKey | None:
-    """``None`` outside all samples: de-duplication is about the whole run."""
+    """Return the sample of the running task; ``None`` outside all samples, because de-duplication is about
+    the whole run."""
     return _CURRENT.get()

@@ -1,10 +1,10 @@
-"""How long a conversation may take, and what it waits for.
+"""Limit how long a conversation may take, and report what it waits for.
 
-A conversation has a stopwatch. What runs within it says so (``doing``), and stops it while it waits for a
-limit or a retry (``waiting``): neither agent nor user is at work then. It stands still as well while others
-hold the conversation up on the event loop of the author's code (``shared_loop``). Judges work beside the
-conversation, and its stopwatch does not concern them (``apart``).
-"""
+A conversation has a stopwatch. Code within it reports its activity (``track_activity``), and stops the watch
+while it waits for a limit or a retry (``pause_clock``), because neither agent nor user is at work then. The
+watch also stands still while other conversations block this one on the event loop of the author's code
+(``shared_loop``). Judges run in parallel to the conversation and do not count for its stopwatch
+(``exempt_from_deadlines``)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Whether what runs here was started by a sample: its agent, its user, its judges, the author's code."""
+    """Check whether a sample started the running code: its agent, user, judges or the author's code."""
     return _CURRENT.get() is not None
 
 
 class BlockedLoopError(InfrastructureError):
-    """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
+    """The event loop is blocked by code that no deadline applies to any more, so that calls on it cannot
+    continue."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -39,7 +40,7 @@ class BlockedLoopError(InfrastructureError):
 
 class Deadlines:
     """The limits of all conversations of a run, in seconds of their own work (``None``: no limit), and the
-    stopwatches of those that go on."""
+    stopwatches of the running ones."""
 
     def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
         self._turn_s = math.inf if turn_s is None else turn_s
@@ -48,7 +49,7 @@ class Deadlines:
 
     @contextmanager
     def time_sample(self, key: SampleKey) -> Iterator[Stopwatch]:
-        """The sample runs: this task and all that it starts belong to its stopwatch."""
+        """Run the sample: this task and every task that it starts use its stopwatch."""
         watch = self._running[key] = Stopwatch(self._turn_s, self._sample_s)
         token = _CURRENT.set(watch)
         try:
@@ -58,44 +59,45 @@ class Deadlines:
             del self._running[key]
 
     def pending(self, key: SampleKey) -> str:
-        """What a sample waits for, in words; empty if that is not known. From any thread."""
+        """Describe what a sample waits for; empty if that is unknown. May be called from any thread."""
         watch = self._running.get(key)
         return watch.pending if watch else ""
 
 
 class Stopwatch:
-    """Of one conversation. Turn and sample are measured by the same one: what is over first, ends it."""
+    """The stopwatch of one conversation. It measures both turn and sample; the first limit that is reached
+    ends the conversation."""
 
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
-        self._left = dict(self._limits)
+        self._remaining = dict(self._limits)
         self.conversation_clock = ConversationClock()
         self._scope: anyio.CancelScope | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = math.inf
         self._waits = 0
         self._waiting_since = self._waited_s = 0.0
-        self._doing: list[str] = []
+        self._activities: list[str] = []
         self._broken_off: str | None = None
         self._is_stuck = False
 
     def begin_turn(self) -> None:
-        self._left["turn"] = self._limits["turn"]
+        self._remaining["turn"] = self._limits["turn"]
 
     @contextmanager
-    def enforce_deadlines(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
-        """``who`` is at work. When a deadline passes it is cancelled, and what ``fault`` makes of a sentence
-        is raised."""
-        name = min(self._left, key=lambda each: self._left[each])
-        if self._left[name] == math.inf:
-            with self.track_activity(who):
+    def enforce_deadlines(self, worker: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
+        """Let ``worker`` work under the deadlines. If one passes, cancel the work and raise the error that
+        ``fault`` makes of a sentence."""
+        name = min(self._remaining, key=lambda each: self._remaining[each])
+        if self._remaining[name] == math.inf:
+            with self.track_activity(worker):
                 yield
             return
         self._broken_off = None
         with anyio.CancelScope() as scope:
-            self._start(scope, self._left[name])
+            self._start(scope, self._remaining[name])
             try:
-                with self.track_activity(who):
+                with self.track_activity(worker):
                     yield
             finally:
                 self._stop()
@@ -103,14 +105,14 @@ class Stopwatch:
             raise BlockedLoopError
         if scope.cancelled_caught:
             limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
-            raise fault(f"the {name} took longer than {limit} ({self._broken_off or who} was at work)")
+            raise fault(f"the {name} took longer than {limit} ({self._broken_off or worker} was at work)")
 
     def _start(self, scope: anyio.CancelScope, left_s: float) -> None:
         self._scope = scope
         self._began = self._waiting_since = self._now()
         self._waited_s = 0.0
         self._deadline = self._began + max(0.0, left_s)
-        self._set()
+        self._reset_timer()
 
     def _now(self) -> float:
         return anyio.current_time() - self.conversation_clock.blocked_s()
@@ -118,11 +120,13 @@ class Stopwatch:
     def _stop(self) -> None:
         now = self._now()
         waited_s = self._waited_s + (now - self._waiting_since if self._waits else 0.0)
-        self._left = {name: left - (now - self._began - waited_s) for name, left in self._left.items()}
+        self._remaining = {
+            name: left - (now - self._began - waited_s) for name, left in self._remaining.items()
+        }
         self._scope = None
-        self._set()
+        self._reset_timer()
 
-    def _set(self) -> None:
+    def _reset_timer(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -131,29 +135,29 @@ class Stopwatch:
             if left_s <= 0:
                 self._is_stuck = self.conversation_clock.is_stuck
                 self._scope.cancel()
-            else:  # then the clock may show less than it is now, and is looked at again
-                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._set)
+            else:  # by then the conversation clock may show less, so check it again
+                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._reset_timer)
 
     @contextmanager
     def track_activity(self, what: str) -> Iterator[None]:
-        """``what`` is under way, as a person would call it."""
-        self._doing.append(what)
+        """Record that ``what`` is under way, in the user's words."""
+        self._activities.append(what)
         try:
             yield
         except BaseException:
-            # Of what is nested, the innermost; or what another task, which is not broken off, still does.
-            self._broken_off = self._broken_off or self._doing[-1]
+            # The innermost of nested activities, or one of another task that is not cancelled.
+            self._broken_off = self._broken_off or self._activities[-1]
             raise
         finally:
-            self._doing.remove(what)
+            self._activities.remove(what)
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
-        """Nobody is at work: what this takes counts for no deadline."""
+        """Stop the clock: no deadline counts the time in this block."""
         if not self._waits:
             self._waiting_since = self._now()
         self._waits += 1
-        self._set()
+        self._reset_timer()
         try:
             yield
         finally:
@@ -162,22 +166,22 @@ class Stopwatch:
                 waited_s = self._now() - self._waiting_since
                 self._waited_s += waited_s
                 self._deadline += waited_s
-                self._set()
+                self._reset_timer()
 
     @property
     def pending(self) -> str:
-        names = ", ".join(dict.fromkeys(tuple(self._doing)))
-        return f"{names}, held up by a limit or a retry" if self._waits else names
+        names = ", ".join(dict.fromkeys(tuple(self._activities)))
+        return f"{names}, waiting for a limit or a retry" if self._waits else names
 
 
 def current_stopwatch() -> Stopwatch:
-    """That of the running task; one without limits outside all samples."""
+    """Return the stopwatch of the running task; one without limits outside all samples."""
     return _CURRENT.get() or Stopwatch()
 
 
 @contextmanager
 def pause_deadlines() -> Iterator[None]:
-    """What is inside waits for a slot, a rate or a retry."""
+    """Stop the clock while the block waits for a slot, a rate limit or a retry."""
     watch = _CURRENT.get()
     if watch is None:
         yield
@@ -188,7 +192,8 @@ def pause_deadlines() -> Iterator[None]:
 
 @contextmanager
 def exempt_from_deadlines(watch: Stopwatch, what: str) -> Iterator[None]:
-    """``what`` works beside the conversation: no deadline of it holds, and its waits stop nothing."""
+    """Run ``what`` in parallel to the conversation: none of its deadlines apply, and waiting does not stop
+    its clock."""
     token = _CURRENT.set(None)
     try:
         with watch.track_activity(what):

@@ -1,4 +1,4 @@
-"""The exit code of the process is agenteval's, whatever code of the author's ends the process."""
+"""Keep the exit code of the process agenteval's own, even if the author's code ends the process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _os_exit = os._exit
 
 
 class ExitGuard:
-    """While it is guarded, ``os._exit`` leaves with the code that was decided: an agent that ends the
-    process with 0 would turn a run green that was cut off. ``os.exec…`` ends it, too: with the code of the
-    program that it begins. A forked process ends as it likes."""
+    """Makes ``os._exit`` exit with the code that was decided. Otherwise an agent that ends the process with 0
+    would turn a run green that was cut off. ``os.exec…`` ends the process too, with the code of the program
+    that it starts. A forked process may end in any way."""
 
     def __init__(self) -> None:
         self._code: int | None = None
@@ -26,7 +26,7 @@ class ExitGuard:
 
     def guard(self) -> None:
         os._exit = self._guarded_exit
-        for name in ("execv", "execve"):  # all the others end in one of these
+        for name in ("execv", "execve"):  # all other variants call one of these
             setattr(os, name, partial(self._guarded_exec, name, getattr(os, name)))
 
     def set_exit_code(self, code: int) -> int:
@@ -41,14 +41,14 @@ class ExitGuard:
     def _guarded_exec(self, name: str, begin: Callable[..., NoReturn], program: Any, *rest: Any) -> NoReturn:
         if os.getpid() != self._process:
             begin(program, *rest)
-        os.stat(program)  # one that is not there is looked for elsewhere
+        os.stat(program)  # raises if it does not exist, so that the caller tries the next path
         self._end(f"os.{name}({program!r}, …)")
 
     def _end(self, called: str) -> NoReturn:
         if self._code is None:
-            what = f"{called} was called: the process ended before anything was decided"
+            what = f"{called} was called: the process ended before a verdict"
             _write_stderr(
-                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything done by then is in the journal"
+                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything until then is in the journal"
             )
             self._code = EXIT_UNDECIDED
         _run_exit_hooks()
@@ -57,7 +57,7 @@ class ExitGuard:
 
 
 def register_exit_hook(call: Callable[[], None]) -> None:
-    """``call`` is made in front of each end that ``atexit`` does not hear of."""
+    """Call ``call`` before each exit that bypasses ``atexit``."""
     _exit_hooks.append(call)
 
 
@@ -71,14 +71,14 @@ def _run_exit_hooks() -> None:
 
 
 def exit_now(code: int) -> NoReturn:
-    """Ends the process there and then."""
+    """End the process immediately."""
     _run_exit_hooks()
     _os_exit(code)
 
 
 def exit_without_waiting(code: int) -> NoReturn:
-    """Python waits for threads at its end; one of the author's that hangs must not hold up the verdict.
-    What is registered with ``atexit`` is still run."""
+    """End the process without joining threads. Python waits for threads when it exits, and a thread of the
+    author's that hangs must not hold up the verdict. ``atexit`` callbacks still run."""
     import atexit
 
     atexit._run_exitfuncs()
@@ -87,11 +87,13 @@ def exit_without_waiting(code: int) -> NoReturn:
 
 
 def count_interrupt(line: str) -> int:
-    """How often the process was asked to end, this time counted; the first time the line says what follows,
-    and no other does."""
+    """Count the requests to end the process, including this one. Only the first one prints ``line``, which
+    describes what follows."""
     _interrupts.append(line)
     if len(_interrupts) == 1:
-        _write_stderr(f"\n{line}" if sys.stderr and sys.stderr.isatty() else line)  # behind ^C
+        _write_stderr(
+            f"\n{line}" if sys.stderr and sys.stderr.isatty() else line
+        )  # after the ^C that the terminal echoes
     return len(_interrupts)
 
 
@@ -103,8 +105,8 @@ def is_interrupted() -> bool:
 
 
 def install_interrupt_handler() -> None:
-    """Ctrl-C ends the command, unless it knows better; twice, there and then. One that is ignored, as a shell
-    does it for what runs in the background, stays ignored."""
+    """Make Ctrl-C end the command, unless the command handles it; a second one ends the process immediately.
+    If SIGINT is ignored, as shells do for background jobs, it stays ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
 
@@ -116,14 +118,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def exit_on_late_interrupt(code: int) -> None:
-    """All is done: Ctrl-C in what Python does at its end would only print where it was."""
+    """Exit silently if Ctrl-C arrives while Python shuts down; otherwise it would only print a traceback."""
     if signal.getsignal(signal.SIGINT) is _interrupt:
         signal.signal(signal.SIGINT, lambda *_: exit_now(code))
 
 
 def flush_output() -> None:
-    """What is still to be written is, where that can be: Python's own last flush must not fail, or the exit
-    code is 120."""
+    """Flush the output as far as possible. Python's own last flush must not fail, or the exit code is 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -132,7 +133,7 @@ def flush_output() -> None:
 
 
 def silence(stream: Any) -> None:
-    """Lets a stream that can no longer be written swallow whatever it holds or still gets."""
+    """Make a stream that can no longer be written discard its content."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

@@ -21,23 +21,26 @@ from agenteval.messages.chat import jsonable
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The second argument of a mock: which call of this tool it is in the sample (from 0), in which
-    turn (from 0), of which sample; ``seed`` is the sample's own (63 bits)."""
+    """The second argument of a mock."""
 
     call_index: int
+    """The index of the call among the calls of this tool in the sample, from 0."""
     turn: int
+    """The index of the turn, from 0."""
     sample: SampleKey
+    """The sample."""
     seed: int
+    """The sample's own seed (63 bits)."""
 
 
 class MockFunctions:
-    """Calls them. What they raise, other than ``ToolError``, is the author's mistake."""
+    """Calls the mocks. Any exception other than ``ToolError`` is the author's mistake."""
 
     def __init__(self, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
 
     def check(self, scenario: Scenario) -> None:
-        """Load every function of a scenario, so that a wrong name shows before anything runs."""
+        """Load every function of a scenario, so that a wrong name is reported before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
                 self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
@@ -51,32 +54,32 @@ class MockFunctions:
             raise AuthorError(Problem(what, "write def NAME(args) or def NAME(args, ctx)", place))
         return function
 
-    async def __call__(self, wanted: FunctionCall, sample: Sample, turn: int) -> ToolResult:
-        place = parse_place(sample.scenario.where(f"tools.{wanted.tool}"))
-        function = self._function(wanted.target, wanted.base, place, wanted.tool)
+    async def __call__(self, call: FunctionCall, sample: Sample, turn: int) -> ToolResult:
+        place = parse_place(sample.scenario.where(f"tools.{call.tool}"))
+        function = self._function(call.target, call.base, place, call.tool)
         if is_loop_blocked() and is_async(function):
-            what = f"the agent called '{wanted.tool}' without await within its event loop; its mock is async"
+            what = f"the agent called '{call.tool}' without await within its event loop; its mock is async"
             raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
-        context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
-        args = deepcopy(wanted.args)  # it may do to them what it likes; the record stays as it was
+        context = ToolContext(call.call_index, turn, sample.key, sample.seed)
+        args = deepcopy(call.args)  # the mock may change them; the record must not change
         arguments = (args, context) if takes_context(function) else (args,)
         try:
             value = await call_user_code(function, *arguments, timeout_s=self._timeout_s)
             with contain_exits():
-                return _result(value, wanted.tool, place)
+                return _to_tool_result(value, call.tool, place)
         except ToolError as error:
             return error_result(str(error))
         except (asyncio.CancelledError, AuthorError, BlockedLoopError):
             raise
         except Exception as error:
-            what = f"the mock of '{wanted.tool}' raised {describe_error(error)}"
+            what = f"the mock of '{call.tool}' raised {describe_error(error)}"
             if isinstance(error, DeadlineError):
-                what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
+                what = f"the mock of '{call.tool}' did not return within {self._timeout_s:g} s"
             remedy = "to give the agent an error result, raise agenteval.ToolError"
             raise AuthorError(Problem(what, remedy, place)) from error
 
 
-def _result(value: Any, tool: str, place: Place) -> ToolResult:
+def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
     try:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:
@@ -86,8 +89,8 @@ def _result(value: Any, tool: str, place: Place) -> ToolResult:
 
 
 def _text_of(value: Any) -> str:
-    """What a value prints as, if its class has a text in mind (dates, UUIDs, paths): what it is for a
-    programmer, ``<object at 0x…>``, no tool answers."""
+    """Return a value's text form if its class defines one (dates, UUIDs, paths). A programmer's
+    representation, ``<object at 0x…>``, is not something that a tool answers."""
     if vars(object)["__str__"] is type(value).__str__ or isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(type(value).__name__)
     return str(value)

@@ -1,4 +1,4 @@
-"""The spine: samples in, events out. Task groups and limits, no other policy."""
+"""Run samples and emit events. This module has task groups and limits, and no other policy."""
 
 from __future__ import annotations
 
@@ -36,37 +36,40 @@ RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"
 
 @dataclass(frozen=True)
 class Runtime:
-    """All that a run is carried out with. ``checks`` are code and run in passing; ``judges`` ask models and
-    run beside the conversation: both by agent. ``review``: who looks at conversations that are over.
-    ``fail_fast``: nothing is started before it is known how the samples before it ended. ``visibility``: by
-    agent, what is known before the run of how its calls are seen; ``evidence``: what an earlier part of it
-    has shown. ``emitted_warnings``: warnings that a run gives once."""
+    """Everything that a run needs."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
     make_user: Callable[[Sample], User]
     call_function: CallFunction
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
+    """Scorers in code, by agent; they run within the conversation."""
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
+    """Scorers that call models, by agent; they run in parallel to the conversation."""
     reviewer: Reviewer | None = None
+    """The reviewer of conversations that are over."""
     agent_concurrency: int = 20
     unmocked_tools: str = "error"
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    """What is known before the run, by agent, of how its calls are seen."""
     evidence: Mapping[str, Collection[CallEvidence]] = field(default_factory=dict)
+    """What an earlier part of the run has shown, by agent."""
     fail_fast: bool = False
+    """True if no sample starts before the results of earlier ones are known."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     emitted_warnings: set[str] = field(default_factory=set)
+    """Warnings that a run gives only once."""
 
 
 class RunControl:
-    """How a run is told to end early. ``interrupt``: start no further conversation, which leaves a run
-    complete that had none left; ``stop``: start nothing more; ``cancel``: end what runs, too."""
+    """The means of ending a run early. ``interrupt`` starts no further conversation and leaves a run complete
+    that had none left; ``stop`` starts nothing more; ``cancel`` also ends what is running."""
 
     def __init__(self) -> None:
         self.outcome: RunOutcome = "complete"
         self.stop_reason = "the run was interrupted"
         self.active_conversations = 0
-        """Conversations under way; those that are only judged yet are not among them."""
+        """The number of conversations under way, without those that are only being judged."""
         self._is_interrupted = False
         self._scope: anyio.CancelScope | None = None
 
@@ -78,7 +81,7 @@ class RunControl:
         self._is_interrupted = True
 
     def may_begin(self, what: object | None) -> bool:
-        """Whether ``what`` comes next is begun. Where an interruption keeps it from that, the run is not
+        """Check whether ``what`` may begin as the next one. If an interruption prevents it, the run is not
         complete."""
         if what is not None and self._is_interrupted:
             self.stop("interrupted")
@@ -86,11 +89,11 @@ class RunControl:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the interruption leaves something out, as far as is known."""
+        """True if the interruption leaves something out, as far as is known."""
         return self.is_stopping or self.active_conversations > 0
 
     def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
-        """``why``: what samples that are cut off are told."""
+        """Start nothing more. ``why`` is the reason reported for samples that are cut off."""
         if not self.is_stopping:
             self.outcome, self.stop_reason = outcome, why or self.stop_reason
 
@@ -104,8 +107,8 @@ class RunControl:
 
 
 async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None:
-    """Run every sample of its queue, at most ``agent_concurrency`` conversations at a time. A fault of
-    one sample never ends another."""
+    """Run every sample of the queue, at most ``agent_concurrency`` conversations at a time. A fault in one
+    sample never ends another."""
     running = _RunState(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
@@ -115,7 +118,7 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
             if not control.may_begin(sample):
                 sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
-            running.found.may_start = sample is not None and not runtime.fail_fast
+            running.visibility.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
                 group.start_soon(_RunningSample(sample, running).run)
@@ -128,14 +131,14 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
 
 
 def _warn_unreadable_usage(emit: Emit) -> Emit:
-    """``emit``, which also tells once of each agent whose usage could not be read."""
-    told: set[str] = set()
+    """Return ``emit`` extended to warn once about each agent whose usage could not be read."""
+    warned: set[str] = set()
 
     def emit_and_warn(event: Event) -> None:
         emit(event)
-        if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
+        if not isinstance(event, TurnFinished) or event.key.agent in warned or not event.turn.unread_usage:
             return
-        told.add(event.key.agent)
+        warned.add(event.key.agent)
         what = f"agent '{event.key.agent}' reports usage that cannot be read: {event.turn.unread_usage}"
         why = "its tokens are estimated, and so is everything based on them"
         emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
@@ -144,17 +147,17 @@ def _warn_unreadable_usage(emit: Emit) -> Emit:
 
 
 class _RunState:
-    """What the samples of a run share; how many of them run, and a way to wait until one has finished.
-    ``none_follows``: none is begun for now."""
+    """What the samples of a run share: how many of them run, and a way to wait until one has finished.
+    ``none_follows`` is set if no sample begins for now."""
 
     def __init__(self, runtime: Runtime, emit: Emit, control: RunControl) -> None:
         self.runtime = runtime
         self.control = control
         self.slots = anyio.Semaphore(runtime.agent_concurrency)
-        self.found = VisibilityTracker(
+        self.visibility = VisibilityTracker(
             runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked_tools == "passthrough"
         )
-        self.emit = self.found.wrap_emit(_warn_unreadable_usage(emit))
+        self.emit = self.visibility.wrap_emit(_warn_unreadable_usage(emit))
         self.count = 0
         self._one_finished = anyio.Event()
         self.none_follows = anyio.Event()
@@ -162,13 +165,13 @@ class _RunState:
     def begin(self) -> None:
         self.count += 1
         self.control.active_conversations += 1
-        self.found.note_conversation_start()
+        self.visibility.note_conversation_start()
         if self.none_follows.is_set():
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
-        """A conversation shows nothing further of how its calls are seen."""
-        self.found.note_conversation_end()
+        """Note that a conversation provides no further evidence of how its calls are seen."""
+        self.visibility.note_conversation_end()
         self.control.active_conversations -= 1
 
     def finish(self) -> None:
@@ -181,8 +184,8 @@ class _RunState:
 
 
 def _stop_for_error(error: Exception) -> Stop:
-    """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
-    others are not."""
+    """Return the stop of a sample that ended through a mistake of the author's or a defect of agenteval or a
+    plugin. Only this sample errors."""
     causes = list(leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
@@ -192,17 +195,17 @@ def _stop_for_error(error: Exception) -> Stop:
 
 class _RunningSample:
     def __init__(self, sample: Sample, running: _RunState) -> None:
-        agent, runtime, found = sample.key.agent, running.runtime, running.found
+        agent, runtime, visibility = sample.key.agent, running.runtime, running.visibility
         self._sample = sample
         self._running = running
         self._runtime = runtime
-        self._shown = partial(found.evidence_events, agent)
+        self._evidence_events = partial(visibility.evidence_events, agent)
         self._scored = ScoredSample(
             sample,
             running.emit,
             checks=runtime.checks.get(agent, ()),
             judges=runtime.judges.get(agent, ()),
-            visibility=found,
+            visibility=visibility,
         )
         self._is_played = False
         self._holds_slot = True
@@ -217,10 +220,12 @@ class _RunningSample:
             with self._runtime.deadlines.time_sample(key) as scored.watch:
                 async with anyio.create_task_group() as judging:
                     await self._converse(judging)
-                stop = await scored.review_user(self._runtime.reviewer, self._end(), self._shown)
+                stop = await scored.review_user(
+                    self._runtime.reviewer, self._final_stop(), self._evidence_events
+                )
         except Exception as error:
             stop = _stop_for_error(error)
-            if stop.fault != "author":  # whose mistakes the report tells by themselves
+            if stop.fault != "author":  # the report lists the author's mistakes itself
                 self._running.emit(Notice(level="error", text=stop.detail, key=key))
         finally:
             stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.stop_reason)
@@ -230,8 +235,8 @@ class _RunningSample:
             end = SampleFinished(
                 key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
             )
-            if not control.is_stopping and self._is_played_again(end):
-                text = f"the conversation was lost, and is played once more: {stop.detail}"
+            if not control.is_stopping and self._should_repeat(end):
+                text = f"the conversation errored and is repeated: {stop.detail}"
                 self._running.emit(Notice(text=text, key=key))
                 end = end.model_copy(update={"again": True})
             self._running.emit(end)
@@ -241,27 +246,27 @@ class _RunningSample:
             self._free_slot()
 
     def _unfinished(self, why: str) -> Turn | None:
-        """The turn that broke, or that an interruption cut off: what was done by then is kept."""
+        """Return the turn that failed or was interrupted, with what was done by then."""
         last = self._scored.last_trajectory
         if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
         return last.unfinished
 
-    def _end(self) -> Stop | None:
-        """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
+    def _final_stop(self) -> Stop | None:
+        """Return why it ended. A tool call made while the judges are at work is too late as well."""
         if self._world:
             self._scored.last_trajectory = with_late_calls(self._scored.last_trajectory, self._world)
         return self._scored.last_trajectory.stop
 
-    def _is_played_again(self, end: SampleFinished) -> bool:
-        """Whether it is lost as a whole, to a fault that another try may not meet."""
+    def _should_repeat(self, end: SampleFinished) -> bool:
+        """Check whether the sample errored as a whole, from a fault that another attempt may not meet."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
-        events = [*self._scored.events, *self._shown(), end]
+        events = [*self._scored.events, *self._evidence_events(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
     def _stop_accepting_calls(self) -> None:
-        """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
+        """Stop judging the agent's calls. If all seemed well, a later call causes a warning."""
         if self._world is None:
             return
         if self._scored.last_trajectory.stop and self._world.rounds:
@@ -285,7 +290,7 @@ class _RunningSample:
             self._running.end_playing()
 
     def _free_slot(self) -> None:
-        """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
+        """Free the conversation's slot when its simulation ends; its scores drain afterwards."""
         if self._holds_slot:
             self._holds_slot = False
             self._running.slots.release()
@@ -293,7 +298,9 @@ class _RunningSample:
     async def _converse(self, judging: TaskGroup) -> None:
         try:
             await self._follow(judging)
-        except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
+        except (
+            SystemExit
+        ) as error:  # raised by an agent's object while it is read; it would end the event loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
     async def _follow(self, judging: TaskGroup) -> None:
@@ -316,7 +323,7 @@ class _RunningSample:
             nonlocal agent
             agent = None
             close(left)
-            # With ``fail_fast`` nothing follows before it is known how this one ended.
+            # With ``fail_fast`` no sample starts before this one has a result.
             if runtime.fail_fast:
                 self._running.none_follows.set()
             else:

@@ -1,4 +1,4 @@
-"""Recorded conversations in, events out: what a run reports, of conversations that were held long ago."""
+"""Score recorded conversations: emit the events of a run for conversations from the past."""
 
 from __future__ import annotations
 
@@ -23,32 +23,35 @@ from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 _BREATH = 20
-"""After so many conversations that nothing had to be waited for, signals are heard."""
+"""The number of conversations without waiting after which signals are handled."""
 
 
 @dataclass(frozen=True)
 class Rescoring:
-    """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
-    at a time. ``rules_for``: what applies to a scenario with an agent, where that is not what the suite
-    says of all. ``visibility``: by agent, what is known of how its calls are seen."""
+    """How recorded conversations are scored."""
 
     checks_of: Callable[[RecordedConversation], Sequence[Scorer]]
+    """Returns the scorers in code for a conversation."""
     judges: Sequence[Scorer] = ()
+    """The scorers that call models."""
     rules_for: Callable[[Scenario, str], ScenarioRules | None] = lambda _scenario, _agent: None
+    """Returns the rules of a scenario with an agent, if they differ from those of the suite."""
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    """What is known, by agent, of how its calls are seen."""
     max_concurrent: int = 20
+    """The number of conversations that are judged at a time."""
     reviewer: Reviewer | None = None
-    """Who looks at the users of conversations that were judged."""
+    """The reviewer of the users in conversations that were judged."""
 
 
 async def rescore(
     conversations: Iterable[RecordedConversation], rescoring: Rescoring, emit: Emit, control: RunControl
 ) -> None:
-    """Score each conversation, and keep none. Without judges one after the other; with them, up to
-    ``in_flight`` at a time. ``control`` ends it early."""
+    """Score each conversation, and keep none in memory. Without judges they are scored one after the other;
+    with judges, up to ``max_concurrent`` at a time. ``control`` can end it early."""
     slots = anyio.Semaphore(rescoring.max_concurrent)
-    found = VisibilityTracker(rescoring.visibility)
-    emit = found.wrap_emit(emit)
+    visibility = VisibilityTracker(rescoring.visibility)
+    emit = visibility.wrap_emit(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
@@ -62,15 +65,15 @@ async def rescore(
                     await anyio.lowlevel.checkpoint()
                 continue
             await slots.acquire()
-            group.start_soon(_judge, one, slots, found)
+            group.start_soon(_judge, one, slots, visibility)
 
 
-async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: VisibilityTracker) -> None:
+async def _judge(one: _RecordedSample, slots: anyio.Semaphore, visibility: VisibilityTracker) -> None:
     enter_sample(one.key)
     try:
         async with anyio.create_task_group() as judging:
             await one.score(judging)
-        one.finish(await one.review(found))
+        one.finish(await one.review(visibility))
     except BaseException:
         with suppress(Exception):
             one.finish(Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted"))
@@ -92,12 +95,13 @@ class _RecordedSample:
             emit,
             checks=rescoring.checks_of(recorded),
             judges=() if is_lost else rescoring.judges,
-            # How much of its calls is seen is known as far as this record alone tells.
+            # This record alone determines how many of its calls are seen.
             visibility=VisibilityTracker(rescoring.visibility, evidence=shown, may_start=False),
         )
 
     async def score(self, judging: TaskGroup | None) -> None:
-        """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
+        """Score the turns as they finished, then the whole conversation: each scorer sees only what had
+        happened by then."""
         key, scenario = self.key, self._recorded.scenario
         rules = self._rescoring.rules_for(scenario, key.agent)
         self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
@@ -106,27 +110,28 @@ class _RecordedSample:
         self._emit_known_checks()
 
     def _trajectories(self) -> Iterator[Trajectory]:
-        whole = self._recorded.trajectory
-        for count in range(1, len(whole.turns) + 1):
-            yield Trajectory(turns=whole.turns[:count])
+        complete = self._recorded.trajectory
+        for count in range(1, len(complete.turns) + 1):
+            yield Trajectory(turns=complete.turns[:count])
         review = self._recorded.review
-        if review:  # of the user that was then: none is asked anew
+        if review:  # the review of the original user: no new one is requested
             self._scored.emit(Scored(key=self.key, turn=None, items=(review,)))
             if review.decides:
-                whole = Trajectory(turns=whole.turns[: review.turn], stop=whole.stop)
-        yield whole
+                complete = Trajectory(turns=complete.turns[: review.turn], stop=complete.stop)
+        yield complete
 
     def _emit_known_checks(self) -> None:
         if self._recorded.checks:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
-    async def review(self, found: VisibilityTracker) -> Stop | None:
-        """Why it ended, once its user was looked at. Of a run of ours that was done then."""
+    async def review(self, visibility: VisibilityTracker) -> Stop | None:
+        """Return why it ended, after a review of its user. In a recording of an agenteval run the review was
+        done then."""
         stop = self._recorded.trajectory.stop
         if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop
         after = await self._scored.review_user(
-            self._rescoring.reviewer, stop, lambda: found.evidence_events(self.key.agent)
+            self._rescoring.reviewer, stop, lambda: visibility.evidence_events(self.key.agent)
         )
         if after is not stop:
             self._emit_known_checks()

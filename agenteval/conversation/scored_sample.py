@@ -1,4 +1,4 @@
-"""One sample as it is reported, played or recorded: each turn and, in a fixed order, what scorers find."""
+"""Report one sample, simulated or recorded: each turn, and what scorers find, in a fixed order."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 
 class ScoredSample:
-    """``checks`` are code and asked in passing; ``judges`` ask models, beside the conversation.
-    ``visibility``: how much of the agent's calls is seen."""
+    """A sample that is being scored. ``checks`` are code and run within the conversation; ``judges`` call
+    models in parallel to it. ``visibility`` tracks how many of the agent's calls are seen."""
 
     def __init__(
         self,
@@ -35,8 +35,8 @@ class ScoredSample:
         self.watch = Stopwatch()
         self.events: list[Event] = []
         self.is_refused = False
-        """Whether a judge of it was not asked."""
-        self._is_whole = False  # checks have looked at the whole
+        """True if one of its judges was not called."""
+        self._is_whole = False  # the checks have run on the whole conversation
         self._emit_all = emit
         self._checks = checks
         self._judges = judges
@@ -47,8 +47,8 @@ class ScoredSample:
         self._emit_all(event)
 
     async def score_progress(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
-        """Report what the conversation has come to, a turn more or its end, and ask everybody about that.
-        ``judging``: where judges are at work, if any are."""
+        """Report the progress of the conversation, one more turn or its end, and run all scorers on it.
+        ``judging`` is the task group of the judges, if there are any."""
         self.last_trajectory = trajectory
         turns = trajectory.turns
         if trajectory.stop is None:
@@ -65,7 +65,7 @@ class ScoredSample:
         self._judge("conversation", trajectory, None, judging)
 
     async def check_interrupted(self, stop: Stop) -> None:
-        """Ask the checks what the turns until then prove of a conversation that was cut off."""
+        """Run the checks on an interrupted conversation, for what its turns so far prove."""
         if self.last_trajectory.turns and not self._is_whole:
             with anyio.CancelScope(shield=True):
                 await self._check(
@@ -75,9 +75,11 @@ class ScoredSample:
     async def review_user(
         self, reviewer_of: Reviewer | None, stop: Stop | None, shown: Callable[[], Sequence[Event]]
     ) -> Stop | None:
-        """Return why it ended, once the simulated user was looked at: where its fault explains the outcome,
-        the outcome is the simulator's, and of the conversation only what was proven before the fault stands.
-        ``shown``: how calls of the agent were seen by now."""
+        """Return why the conversation ended, after a review of the simulated user.
+
+        If the user's fault explains the outcome, the outcome is attributed to the simulator, and of the
+        conversation only what was proven before the fault counts. ``shown`` returns the evidence so far of
+        how the agent's calls are seen."""
         if reviewer_of is None or stop is None or stop.fault is not None:
             return stop
         self.last_trajectory = await self._visibility.with_final_visibility(self.sample, self.last_trajectory)
@@ -100,7 +102,7 @@ class ScoredSample:
         return stop
 
     async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
-        """Ask the checks in code, which do not wait."""
+        """Run the checks in code, which do not wait."""
         self._is_whole |= trajectory.stop is not None
         trajectory = self._visibility.with_current_visibility(self.sample, trajectory)
         for check in self._checks:
@@ -115,7 +117,7 @@ class ScoredSample:
                 judging.start_soon(self._ask_judge, judge, trajectory, turn)
 
     async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with exempt_from_deadlines(self.watch, "what other conversations show of the agent's calls"):
+        with exempt_from_deadlines(self.watch, "evidence from other conversations about the agent's calls"):
             trajectory = await self._visibility.with_final_visibility(self.sample, trajectory)
         await self._ask(judge, trajectory, turn)
 
@@ -132,13 +134,13 @@ class ScoredSample:
 
 
 async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
-    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
+    """Return a scorer's items; if it fails, a ``ScoreFailure``. It never raises for a scorer's fault."""
     try:
         return await scorer(scenario, trajectory)
     except AuthorError as error:
         return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
     except (Exception, SystemExit) as error:
-        broke = f"the scorer broke: {next(leaf_errors(error))!r}"
+        broke = f"the scorer failed: {next(leaf_errors(error))!r}"
         return (ScoreFailure(metric=_metric(scorer), message=broke),)
 
 

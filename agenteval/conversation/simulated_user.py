@@ -21,13 +21,13 @@ from agenteval.files.prompt_templates import RenderedPrompt, fence
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompt
 
 ENOUGH_BYTES = 8
-"""Of the words that let a user make things up, so that they say something."""
+"""The minimum length of the words that let a user make things up, so that they are meaningful."""
 ATTEMPTS = 2
-"""A message that is no user's is asked for once more; then the sample is inconclusive."""
+"""A message that no user would write is requested once more; then the sample is inconclusive."""
 
 
 def _text(value: Any) -> Any:
-    """Some models write null where there is nothing to say."""
+    """Convert null to an empty text. Some models write null if there is nothing to report."""
     return "" if value is None else value
 
 
@@ -48,13 +48,13 @@ class UserReply(BaseModel):
 
 
 class SimulatedUser:
-    """Plays the user of one sample. It is given a flat transcript, never chat roles: it is the user, and a
-    model that finds itself in the role "assistant" speaks as one.
+    """Plays the user of one sample. It receives a flat transcript, never chat roles: it is the user, and a
+    model in the role "assistant" speaks as one.
 
-    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no user's
-    twice, or the model's answer holds none; ``MissingFactError`` when the agent asks for what the checks need
-    and nobody can know; and what else the model raises. ``policy``: the agent's; ``agent_has_tools``: it may
-    have tools that the scenario does not declare."""
+    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` if the message is not a
+    user's twice, or the model's answer contains none; ``MissingFactError`` if the agent asks for a fact that
+    the checks need but nobody can know; and any other error of the model. ``policy`` is the agent's; with
+    ``agent_has_tools`` it may have tools that the scenario does not declare."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class SimulatedUser:
         self._prompt = prompt or SHIPPED_PROMPTS.prompt("simulated_user")
 
     async def next(self, trajectory: Trajectory) -> UserMove:
-        usage, fault, said = Usage(), "", ""
+        usage, fault, message = Usage(), "", ""
         for _ in range(ATTEMPTS):
             try:
                 reply = await self._model.complete(self._request(trajectory, fault))
@@ -86,12 +86,12 @@ class SimulatedUser:
             usage = usage + reply.usage
             move = UserReply.model_validate(reply.value.model_dump())
             last = trajectory.turns[-1].answer if trajectory.turns else ""
-            said = move.message.strip()
-            if is_empty_message(said, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
-                said = ""
+            message = move.message.strip()
+            if is_empty_message(message, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
+                message = ""
             before = fault
             fault = find_user_fault(
-                said,
+                message,
                 self._sample.scenario,
                 trajectory,
                 done=move.done,
@@ -101,15 +101,17 @@ class SimulatedUser:
             )
             if not fault:
                 self._require_known_fact(move.unknown, trajectory, usage)
-                if move.done and trajectory.turns and is_farewell(said, last):
-                    said = ""
+                if move.done and trajectory.turns and is_farewell(message, last):
+                    message = ""
                 stop = StopReason.USER_DONE if move.done else None
-                return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
-        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=said, usage=usage)
+                return UserMove(message or None, stop=stop, usage=usage, model=reply.model, fault=before)
+        raise SimulatorError(
+            f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=message, usage=usage
+        )
 
     def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
-        """What the user was not told is the author's mistake where a check needs it; else it does not know
-        it, and goes on."""
+        """Raise ``MissingFactError`` if a check needs the fact that the user was not given: that is the
+        author's mistake. Otherwise the user does not know it and continues."""
         if not unknown.strip() or self._agent_has_tools:
             return
         if needed := find_missing_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
@@ -126,7 +128,7 @@ class SimulatedUser:
 
 
 def invented_by(move: UserReply, scenario: Scenario) -> str:
-    """What the user made up and may have: the words that let it stand in its profile or its goal."""
+    """Return what the user made up, if words in its profile, goal or knowledge permit it."""
     words = fold(move.allowed_by)
     sources = (scenario.profile, scenario.goal, *scenario.knowledge)
     is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(
@@ -138,7 +140,7 @@ def invented_by(move: UserReply, scenario: Scenario) -> str:
 def render_user_prompt(
     scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
 ) -> RenderedPrompt:
-    """The prompt for the user's next message; ``fault`` is what was wrong with the attempt before."""
+    """Render the prompt for the user's next message. ``fault`` is the problem with the previous attempt."""
     transcript = format_transcript(trajectory)
     if fault:
         transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
@@ -160,7 +162,7 @@ _HELD = {
 
 
 def format_beliefs(scenario: Scenario) -> Iterable[str]:
-    """Each with what it takes to give it up."""
+    """Yield each belief with what makes the user give it up."""
     return (f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs)
 
 
@@ -169,7 +171,7 @@ def format_list(items: Iterable[str]) -> str:
 
 
 def format_transcript(trajectory: Trajectory) -> str:
-    """What both have said, as text: the user sees no tool calls, only what the agent told."""
+    """Format the messages of both sides as text. The user sees no tool calls, only the agent's texts."""
     if not trajectory.turns:
         return "(Nothing has been said yet: you begin.)"
     return "\n\n".join(
@@ -194,8 +196,9 @@ _PLEASED = frozenset((
 
 
 def is_farewell(text: str, answer: str) -> bool:
-    """Whether a last message is thanks or a goodbye and nothing besides, to which no answer is needed: every
-    word is one of courtesy. What may be a yes is none where the agent's ``answer`` asks something."""
+    """Check whether a last message is only thanks or a goodbye that needs no answer: every word is one of
+    courtesy. If the agent's ``answer`` asks something, a word that may be a yes does not count as courtesy.
+    """
     words = re.findall(r"\w+", text.casefold())
     if "?" in text or not _THANKS.intersection(words):
         return False

@@ -1,4 +1,4 @@
-"""One conversation: a user, an agent, and the tool world between them, as growing trajectories."""
+"""Run one conversation: a user, an agent, and the tool world between them. It yields growing trajectories."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 MAX_TOOL_REPLIES = 50
-"""Replies with tool calls in one turn; one more is a tool loop."""
+"""The maximum number of replies with tool calls in one turn; one more is a tool loop."""
 MAX_CONTEXT_CALLS = 1000
-"""Calls through ``ctx`` in one turn; one more is a tool loop."""
+"""The maximum number of calls through ``ctx`` in one turn; one more is a tool loop."""
 MAX_CALLS = 1000
-"""Calls in one reply; with more of them it is unreadable, and none is carried out."""
+"""The maximum number of calls in one reply; with more it is unreadable, and none is carried out."""
 
 CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
 """Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
 
 
 class ToolWorld:
-    """The tools of one sample, and what they remember. One conversation has it to itself."""
+    """The tools of one sample and their state. Each conversation has its own."""
 
     def __init__(
         self,
@@ -84,13 +84,13 @@ class ToolWorld:
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
     ) -> None:
-        """``sees_all_calls``: the author says that all calls are seen, so that what was not placed holds
-        none."""
+        """Create the tools of ``sample``. With ``sees_all_calls`` the author states that all calls are seen,
+        so that unplaced content holds none."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
         self._list_asked = False
         self.intercepted_call_ids: set[str] = set()
-        """The ids of calls that were heard."""
+        """The ids of calls that were observed."""
         self._call_function = call_function
         self._unmocked = unmocked_tools
         self._state = ToolState()
@@ -102,21 +102,22 @@ class ToolWorld:
         self.on_unread_message: Callable[[str], None] = lambda text: None
 
     def is_intercepted(self, call: ToolCall) -> bool:
-        """Whether a call was met, or heard, where the agent carries it out: it is no message to the agent."""
+        """Check whether a call was intercepted, or observed, where the agent carries it out. Such a call is
+        not a message to the agent."""
         return call.known or (bool(call.id) and call.id in self.intercepted_call_ids)
 
     def note_tool_list_request(self) -> None:
-        """Note that the agent asked for the list of the tools; from any thread."""
+        """Note that the agent asked for the list of tools. May be called from any thread."""
         self._list_asked = True
 
     def take_tool_list_request(self) -> bool:
-        """Whether it has since the last time."""
-        asked, self._list_asked = self._list_asked, False
-        return asked
+        """Return whether the agent has asked for the list since the last call of this method."""
+        was_requested, self._list_asked = self._list_asked, False
+        return was_requested
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools that the scenario answers, where all others are the agent's own business."""
+        """The tools that the scenario answers, if the agent runs all others itself; otherwise ``None``."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property
@@ -125,15 +126,17 @@ class ToolWorld:
         return frozenset(name for name, tool in self._sample.scenario.tools.items() if tool.is_mocked)
 
     def is_passthrough(self, name: str) -> bool:
-        """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
+        """Check whether the agent runs a tool itself (``unmocked_tools: passthrough``)."""
         return self.answered_tools is not None and name not in self.answered_tools
 
     async def call(
         self, name: str, args: Any, batch: int, own: AgentExecutedCall | None = None, *, known: bool = False
     ) -> ToolResult:
-        """A call through ``ctx``. One that comes after the agent's answer belongs to the turn that goes on
-        meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end.
-        ``own``: the agent carries it out itself. ``known``: it surely has such a tool."""
+        """Answer a call through ``ctx``.
+
+        A call that comes after the agent's answer belongs to the turn that is then under way, otherwise to
+        the next. After the conversation the call never returns a result. With ``own`` the agent carries it
+        out itself; with ``known`` it certainly has such a tool."""
         if self.rounds is None:
             self.on_late_call(name)
             raise asyncio.CancelledError
@@ -155,7 +158,7 @@ DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]
 
 
 async def _detach_nothing(_agent: Agent | None) -> None:
-    """Of an agent that nobody plays with any more."""
+    """Do nothing: the agent has nothing to let go of."""
 
 
 async def run_conversation(
@@ -166,9 +169,11 @@ async def run_conversation(
     world: ToolWorld,
     detach: DetachAgent = _detach_nothing,
 ) -> AsyncIterator[Trajectory]:
-    """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
-    turn and the stop set. Faults end the conversation and are its stop; none is raised. ``leave``: lets go of
-    the agent after its last answer and waits until what it did since is known; raises ``AgentError``."""
+    """Yield the trajectory after each finished turn, without a stop, then exactly once more with no new turn
+    and the stop set.
+
+    Faults end the conversation and become its stop; none is raised. ``detach`` lets go of the agent after its
+    last answer and waits until its later actions are known; it raises ``AgentError``."""
     trajectory = Trajectory()
     agent: Agent | None = None
     while True:
@@ -177,7 +182,7 @@ async def run_conversation(
             with world.watch.enforce_deadlines("the simulated user", _user_too_slow):
                 move = await user.next(trajectory)
         except AgentevalError as error:
-            yield await _without_user(trajectory, error, agent, world, detach)
+            yield await _end_without_user(trajectory, error, agent, world, detach)
             return
         if move.text is None:
             break
@@ -195,58 +200,58 @@ async def run_conversation(
         yield trajectory
         if move.stop:
             break
-    yield await _ended(trajectory, move, agent, world, detach)
+    yield await _finish_conversation(trajectory, move, agent, world, detach)
 
 
-async def _ended(
-    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+async def _finish_conversation(
+    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
-    """The trajectory of a conversation that its user ended."""
+    """Return the trajectory of a conversation that its user ended."""
     unspoken = last.usage if last.text is None else Usage()
     stop = Stop(reason=last.stop or StopReason.USER_DONE, user_usage=unspoken)
-    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
+    ended = await _await_agent_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
     ended = with_late_calls(ended, world)
     if ended.stop and ended.stop.fault is None:
-        ended = await _to_the_end(ended, leave(agent), world)
+        ended = await _await_agent_end(ended, detach(agent), world)
     return ended
 
 
-async def _without_user(
-    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+async def _end_without_user(
+    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
-    """The trajectory of a conversation that ended since its user failed."""
-    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+    """Return the trajectory of a conversation that ended because its user failed."""
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error)})
     if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
-        ended = await _to_the_end(ended, finish(agent), world)
-        ended = await _to_the_end(ended, leave(agent), world)
+        ended = await _await_agent_end(ended, finish(agent), world)
+        ended = await _await_agent_end(ended, detach(agent), world)
     world.rounds = None
     return ended
 
 
-async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
-    """The trajectory of a conversation in which nothing is asked any more; broken by the agent if it breaks
-    in its ``end``, which is charged to the turn of its last answer."""
+async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
+    """Return the trajectory of a conversation with no further messages. If the agent fails in its ``end``,
+    the fault is charged to the turn of its last answer."""
     try:
         with world.watch.track_activity("the end of the agent"):
             await end
     except AgentError as error:
-        stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
+        stop = _charged_stop(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
         return ended.model_copy(update={"stop": stop})
-    except InfrastructureError as error:  # what was seen of its turns may be another's
+    except InfrastructureError as error:  # the calls seen in its turns may be another agent's
         spent = ended.stop.user_usage if ended.stop else Usage()
         return ended.model_copy(update={"stop": _stop_of(error).model_copy(update={"user_usage": spent})})
     return ended
 
 
-def _charged(error: AgentError, turn: int, unspoken: Usage) -> Stop:
-    """The stop of a fault that a finished turn is charged with. ``unspoken``: of a user's message that was
-    never sent."""
+def _charged_stop(error: AgentError, turn: int, unspoken: Usage) -> Stop:
+    """Return the stop of a fault that a finished turn is charged with. ``unspoken`` is the usage of a user's
+    message that was never sent."""
     return _stop_of(error).model_copy(update={"turn": turn, "user_usage": unspoken})
 
 
 def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
-    """The trajectory of a conversation that has ended; broken by the agent if it called tools after its last
-    answer."""
+    """Return the trajectory of a conversation that has ended. If the agent called tools after its last
+    answer, the agent has failed."""
     steps = world.rounds.take() if world.rounds else []
     if not steps or not world.rounds:
         return ended
@@ -268,8 +273,8 @@ def _agent_too_slow(what: str) -> AgentevalError:
     return AgentError(what, kind="timeout")
 
 
-def _refused(error: AgentevalError) -> Turn | None:
-    """The turn that a message which is not a user's would have begun: evidence, and its cost."""
+def _refused_turn(error: AgentevalError) -> Turn | None:
+    """Return the turn that a refused message would have begun: evidence, and its cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
@@ -299,7 +304,7 @@ def _stop_of(error: AgentevalError) -> Stop:
 
 
 class _OpenTurn:
-    """A turn while it goes on: asks the agent, answers its tool calls, keeps what happened."""
+    """A turn in progress: calls the agent, answers its tool calls, records what happened."""
 
     def __init__(self, index: int, move: UserMove, world: ToolWorld) -> None:
         self._index = index
@@ -312,17 +317,17 @@ class _OpenTurn:
         self._unplaced: dict[str, None] = {}
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
-        self._asked: float | None = None  # since when the agent thinks
+        self._asked_at: float | None = None  # when the agent received the request
         self._answering: list[ToolCall] = []
 
     def close(self, error: str | None = None) -> Turn:
         self._keep_answers()
         self._steps += self._taken_rounds()
         if self._world.take_tool_list_request():
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
-        if self._asked is not None:
-            self._spent_ms += (time.perf_counter() - self._asked) * 1000
+        if self._asked_at is not None:
+            self._spent_ms += (time.perf_counter() - self._asked_at) * 1000
         return Turn(
             user=self._user,
             steps=tuple(self._steps),
@@ -336,18 +341,19 @@ class _OpenTurn:
             unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),
         )
 
-    def _show(self, evidence: CallEvidence | None) -> None:
-        """What shows the agent's own calls, too, outweighs that it asked for a tool."""
+    def _record_evidence(self, evidence: CallEvidence | None) -> None:
+        """Record evidence. Evidence that also covers the agent's own calls outweighs that it asked for a
+        tool."""
         if evidence and self._evidence in (None, CallEvidence.ASKED):
             self._evidence = evidence
 
     @property
     def is_answered(self) -> bool:
-        """Whether a reply of the agent is part of it."""
+        """True if the turn contains a reply of the agent."""
         return bool(self._steps)
 
     def broken(self, before: Trajectory, error: AgentevalError) -> Trajectory:
-        """The trajectory of a conversation that ended within this turn."""
+        """Return the trajectory of a conversation that ended within this turn."""
         if isinstance(error, AfterAnswerError) and before.turns and not self.is_answered:
             return self._unsent(before, error)
         self.keep(error.seen)
@@ -355,34 +361,34 @@ class _OpenTurn:
         return before.model_copy(update={"stop": _stop_of(error), "unfinished": turn})
 
     def _unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
-        """What there is of the conversation if the message was never sent, since the agent broke after its
-        answer to the one before. Calls that came meanwhile are kept."""
+        """Return the trajectory if the message was never sent because the agent failed after its answer to
+        the previous one. Calls that came meanwhile are kept."""
         turn = self.close(error=str(error))
-        stop = _charged(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
+        stop = _charged_stop(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
         return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
-        if self._rounds.fault:  # of a call that came before this turn
+        if self._rounds.fault:  # from a call before this turn
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             self._sent, messages = sent, chat.to_chat_messages(sent, self._world.is_intercepted)
-            tools = self._tools()
-            self._asked = time.perf_counter()
+            tools = self._turn_tools()
+            self._asked_at = time.perf_counter()
             reply = ReadReply.from_reply(await self._rounds.while_thinking(agent.reply(messages, tools)))
             latency_ms = reply.latency_ms
             if latency_ms is None:
-                latency_ms = (time.perf_counter() - self._asked) * 1000
+                latency_ms = (time.perf_counter() - self._asked_at) * 1000
             self._spent_ms += latency_ms
-            self._asked = None
-            self._take(reply, sent, latency_ms)
+            self._asked_at = None
+            self._add_reply(reply, sent, latency_ms)
             if not await self._answer_calls():
                 return self.close()
         raise AgentError(
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
         )
 
-    def _tools(self) -> TurnTools:
+    def _turn_tools(self) -> TurnTools:
         world = self._world
         return TurnTools(
             turn=self._index,
@@ -396,56 +402,59 @@ class _OpenTurn:
         )
 
     def keep(self, seen: AgentReply | None) -> None:
-        """What the agent reported of the turn before it broke. What it asked for by then nobody answers."""
+        """Keep what the agent reported about the turn before it failed. Calls that it requested by then stay
+        unanswered."""
         if seen is None:
             return
-        with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
+        with suppress(AgentevalError):  # half a call, or none: the agent's failure is known already
             self._keep_answers()
             reply = ReadReply.from_reply(seen)
             read = observed.read_turn(reply.messages, self._sent)
-            asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
-            told = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
-            steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
-            self._see(reply, read)
-            self._steps += self._metered(reply.usage, steps)
+            requested = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
+            listed = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
+            steps = [
+                step for step in (*listed, *map(_refused_step, requested)) if step.text or step.tool_calls
+            ]
+            self._note_reply_evidence(reply, read)
+            self._steps += self._with_measured_usage(reply.usage, steps)
 
     def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
         rounds = self._rounds.take(answered=answered)
         if rounds:
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         return rounds
 
-    def _see(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
-        """Note what a reply shows of how calls are seen, and what of it was not placed."""
-        self._show(reply.evidence)
+    def _note_reply_evidence(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
+        """Record what a reply shows of how calls are seen, and what in it was not placed."""
+        self._record_evidence(reply.evidence)
         self._world.intercepted_call_ids.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
-            self._show(CallEvidence.REPORTED)
+            self._record_evidence(CallEvidence.REPORTED)
         elif any(
             not call.attempted for call in map(chat.read_tool_call, map(foreign.as_call, reply.tool_calls))
         ):
-            self._show(CallEvidence.ASKED)
+            self._record_evidence(CallEvidence.ASKED)
         for entry in (*reply.unplaced, *read.unplaced):
             self._unplaced.setdefault(entry)
             if not self._world.sees_all_calls:
                 self._world.on_unread_message(entry)
 
-    def _take(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
-        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+    def _add_reply(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
+        """Add the steps of a reply to what was ``sent``; the last one carries its usage and latency."""
         read = observed.read_turn(reply.messages, sent)
-        self._see(reply, read)
-        told = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
-        fault, steps = _unreadable(told), told
+        self._note_reply_evidence(reply, read)
+        reply_steps = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
+        fault, steps = _find_unreadable_call(reply_steps), reply_steps
         if fault:
-            steps = [_refused_step(step) for step in told]
-        *before, last = self._metered(reply.usage, steps)
+            steps = [_refused_step(step) for step in reply_steps]
+        *before, last = self._with_measured_usage(reply.usage, steps)
         self._steps += [*before, last.model_copy(update={"latency_ms": latency_ms})]
         if fault:
             raise fault
 
-    def _metered(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
-        """The steps of a reply with their usage: what the reply has ``reported`` of all of them, else what
-        its messages report, each of itself (those that report nothing took nothing), else an estimate."""
+    def _with_measured_usage(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
+        """Return the steps of a reply with their usage: what the reply ``reported`` for all of them, else
+        what each of its messages reports (those that report nothing used nothing), else an estimate."""
         usage, unread = read_usage(reported), unread_usage(reported)
         if usage is not None:
             return _with_usage(steps, usage)
@@ -467,19 +476,19 @@ class _OpenTurn:
         return steps[at].model_copy(update={"usage": estimate})
 
     async def _answer_calls(self) -> bool:
-        """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
+        """Resolve the calls of the last step. Return ``False`` if there were none: the turn is over."""
         step = self._steps[-1]
-        asked = [
+        open_indexes = [
             at
             for at, call in enumerate(step.tool_calls)
             if call.result is None and not (call.given_up or call.attempted)
         ]
-        if not asked:
+        if not open_indexes:
             return False
-        # What is answered by then counts, if the turn is closed meanwhile.
+        # If the turn is closed in the meantime, the answers so far count.
         calls = self._answering = list(step.tool_calls)
         answered = False
-        for index in asked:
+        for index in open_indexes:
             if self._world.is_passthrough(calls[index].name):
                 calls[index] = calls[index].model_copy(update={"observed": True})
                 continue
@@ -492,14 +501,14 @@ class _OpenTurn:
         return answered
 
     def _keep_answers(self) -> None:
-        """What was answered of the last step's calls becomes part of it."""
+        """Store the answers so far in the last step."""
         if self._answering:
             self._steps[-1] = self._steps[-1].model_copy(update={"tool_calls": tuple(self._answering)})
             self._answering = []
 
 
 class _Rounds:
-    """Calls that come through ``ctx`` while the agent thinks; those of one batch are one round."""
+    """Calls that come through ``ctx`` while the agent computes its reply; one batch is one round."""
 
     def __init__(self, world: ToolWorld, turn: int) -> None:
         self._world = world
@@ -510,8 +519,8 @@ class _Rounds:
         self._thinking: anyio.CancelScope | None = None
 
     async def while_thinking(self, reply: Awaitable[AgentReply]) -> AgentReply:
-        """The agent's reply; or the fault that its calls met, at once and whatever its code makes of
-        it: an agent that catches everything must not get away with it."""
+        """Return the agent's reply. If its calls met a fault, raise it at once, whatever the agent's code
+        does with it: an agent that catches every exception must not hide it."""
         with anyio.CancelScope() as self._thinking:
             answer = await reply
         if self.fault:
@@ -522,22 +531,24 @@ class _Rounds:
         self, name: str, args: Any, batch: int, own: AgentExecutedCall | None, *, known: bool = False
     ) -> ToolResult:
         read, raw = chat.read_arguments(args)
-        is_own = own is not None  # then there is such a tool
+        is_agents = own is not None  # then the tool exists
         try:
             called = chat.require_tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
-            call = ToolCall(name=called, args=read, raw_args=raw, observed=is_own, known=known or is_own)
+            call = ToolCall(
+                name=called, args=read, raw_args=raw, observed=is_agents, known=known or is_agents
+            )
             calls = self._rounds.setdefault(batch, [])
             position = len(calls)
             calls.append(call)
             self._count_call()
-            if fault := _unreadable([Step(tool_calls=(call,))]):
+            if fault := _find_unreadable_call([Step(tool_calls=(call,))]):
                 raise fault
             result = await (own() if own else self._world.resolve(call, self._turn))
         except AgentevalError as error:
             self.fault = self.fault or error
             if self._thinking:
                 self._thinking.cancel()
-            await anyio.sleep_forever()  # not raised: the agent could catch it and call again for ever
+            await anyio.sleep_forever()  # do not raise: the agent could catch it and call again for ever
         calls[position] = call.model_copy(update={"result": result})
         return result
 
@@ -549,32 +560,32 @@ class _Rounds:
             )
 
     def take(self, *, answered: bool = False) -> list[Step]:
-        """The rounds since the last time, as steps. Calls that wait for their result when the agent has
-        ``answered`` are given up."""
+        """Return the rounds since the last call of this method, as steps. Calls that still wait for their
+        result when the agent has ``answered`` are given up."""
         rounds, self._rounds = self._rounds, {}
         return [
-            Step(tool_calls=tuple(_given_up(call) if answered else call for call in calls))
+            Step(tool_calls=tuple(_give_up(call) if answered else call for call in calls))
             for calls in rounds.values()
         ]
 
 
-def _given_up(call: ToolCall) -> ToolCall:
+def _give_up(call: ToolCall) -> ToolCall:
     return call if call.result else call.model_copy(update={"given_up": True})
 
 
-def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
-    """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
-    calls. A call or text that is reported twice counts once."""
-    told = drop_silent_steps([_with_unknown(step, reply.unknown_tools) for step in told])
-    steps = _without_doubles(told, _labelled(recorded, reply.made))
+def _steps_of(reply: ReadReply, listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """Return the steps of one reply: what went through ``ctx``, what its message list reports, and its own
+    text and calls. A call or text that is reported twice counts once."""
+    listed = drop_silent_steps([_refuse_unknown_tools(step, reply.unknown_tools) for step in listed])
+    steps = _merge_recorded_calls(listed, _with_call_ids(recorded, reply.made))
     if reply.is_over:
-        steps = [_all_given_up(step) for step in steps]
+        steps = [_give_up_unanswered(step) for step in steps]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = read_agent_name(reply.agent)
-    told_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
-    calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
-    is_told = bool(told) and not calls and reply.text in (None, "", steps[-1].text)
-    if not is_told:
+    answered_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
+    calls = tuple(call for call in calls if not call.id or call.id not in answered_ids)
+    is_already_listed = bool(listed) and not calls and reply.text in (None, "", steps[-1].text)
+    if not is_already_listed:
         text = None if reply.text is None else chat.replace_surrogates(reply.text)
         steps.append(
             assign_agent(Step(text=text, tool_calls=calls, extra=chat.drop_unstorable(reply.extra)), agent)
@@ -583,7 +594,7 @@ def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) 
 
 
 def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
-    """The steps of a reply of which the usage is known as a whole: it stands with the last."""
+    """Return the steps of a reply whose total usage is known; the last one carries it."""
     last = len(steps) - 1
     return [
         step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
@@ -591,8 +602,8 @@ def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
     ]
 
 
-def _unreadable(steps: Sequence[Step]) -> AgentError | None:
-    """What of the calls in a reply nobody can carry out as they were meant."""
+def _find_unreadable_call(steps: Sequence[Step]) -> AgentError | None:
+    """Return the error for calls in a reply that cannot be carried out as they were meant."""
     for step in steps:
         if len(step.tool_calls) > MAX_CALLS:
             what = f"{len(step.tool_calls):,} tool calls in one reply; at most {MAX_CALLS:,} are allowed"
@@ -605,7 +616,8 @@ def _unreadable(steps: Sequence[Step]) -> AgentError | None:
 
 
 def _refused_step(step: Step) -> Step:
-    """The step of a reply that was not carried out; of very many calls the first are kept."""
+    """Return the step of a reply that was not carried out. If it has very many calls, only the first are
+    kept."""
     refused = refused_result("not run: the reply is unreadable")
     calls = (
         call if call.result or call.given_up else call.model_copy(update={"result": refused})
@@ -614,8 +626,8 @@ def _refused_step(step: Step) -> Step:
     return step.model_copy(update={"tool_calls": tuple(calls)})
 
 
-def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
-    """The step, with its calls of tools that there are none of as what they are: refused, and not run."""
+def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
+    """Return the step with calls of nonexistent tools marked as refused and not run."""
     if not any(call.name in unknown for call in step.tool_calls):
         return step
     calls = (
@@ -629,15 +641,15 @@ def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
     return step.model_copy(update={"tool_calls": tuple(calls)})
 
 
-def _all_given_up(step: Step) -> Step:
-    """The step, with those of its calls that have no result as given up."""
-    return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
+def _give_up_unanswered(step: Step) -> Step:
+    """Return the step with those of its calls that have no result marked as given up."""
+    return step.model_copy(update={"tool_calls": tuple(map(_give_up, step.tool_calls))})
 
 
-def _labelled(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[Step]:
-    """The recorded steps, their calls with the id and the agent that their framework knows them by."""
+def _with_call_ids(recorded: Sequence[Step], requested: Sequence[RequestedCall]) -> list[Step]:
+    """Return the recorded steps with the id and the agent by which the framework knows their calls."""
     waiting: dict[Any, deque[RequestedCall]] = {}
-    for each in made:
+    for each in requested:
         args, _ = chat.read_arguments(each.arguments)
         waiting.setdefault((each.name, json_key(args)), deque()).append(each)
 
@@ -651,12 +663,14 @@ def _labelled(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[S
     ]
 
 
-def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
-    """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
-    what was recorded. Recorded calls that the list does not have stand where they were made: behind the
-    listed one that was recorded before them, such as that of an agent as a tool whose calls they are; else in
-    front. A call that was only attempted never reached the scenario, so it is none of the recorded ones."""
-    doubles = _Doubles(recorded)
+def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """Merge the calls that an agent lists with those that were recorded.
+
+    An agent that calls through ``ctx`` may list these calls too. In the list they are replaced by what was
+    recorded. Recorded calls that are not in the list keep their place: behind the listed one that was
+    recorded before them (for example that of an agent as a tool, whose calls they are), else in front. A call
+    that was only attempted never reached the scenario, so it is never a recorded one."""
+    doubles = _CallMatcher(recorded)
     merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
     behind = doubles.unlisted()
     steps = behind.get(-1, [])
@@ -665,29 +679,29 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
     return steps
 
 
-class _Doubles:
-    """Recorded calls, and where an agent lists them again. A recorded call is known by its place: the number
-    of its step, and its own within the step."""
+class _CallMatcher:
+    """Recorded calls, and where an agent lists them again. The place of a recorded call is the index of its
+    step and its index within the step."""
 
     def __init__(self, recorded: Sequence[Step]) -> None:
         self._recorded = recorded
-        self._alike: dict[Any, deque[tuple[int, int]]] = {}
-        """The places of those that are not found yet, by name and arguments."""
+        self._unmatched: dict[Any, deque[tuple[int, int]]] = {}
+        """The places of the calls that are not matched yet, by name and arguments."""
         self._listed_at: dict[tuple[int, int], int] = {}
-        """By the place of a recorded call, the listed step that has it, too."""
+        """The index of the listed step that also has a recorded call, by the place of that call."""
         for number, step in enumerate(recorded):
-            for own, call in enumerate(step.tool_calls):
-                self._alike.setdefault((call.name, json_key(call.args)), deque()).append((number, own))
+            for index, call in enumerate(step.tool_calls):
+                self._unmatched.setdefault((call.name, json_key(call.args)), deque()).append((number, index))
 
     def merged(self, step: Step, at: int) -> Step:
-        """A listed step, with its calls as they were recorded."""
-        if not (step.tool_calls and self._alike):
+        """Return a listed step with its calls as they were recorded."""
+        if not (step.tool_calls and self._unmatched):
             return step
         calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
         return step.model_copy(update={"tool_calls": calls})
 
     def _recorded_for(self, call: ToolCall, at: int) -> ToolCall:
-        places = None if call.attempted else self._alike.get((call.name, json_key(call.args)))
+        places = None if call.attempted else self._unmatched.get((call.name, json_key(call.args)))
         if not places:
             return call
         place = places.popleft()
@@ -696,27 +710,30 @@ class _Doubles:
         return found.model_copy(update={"id": call.id, "agent": call.agent or found.agent})
 
     def unlisted(self) -> dict[int, list[Step]]:
-        """The recorded calls that no step lists, as steps, by the listed step that they stand behind."""
+        """Return the recorded calls that no step lists, as steps, by the listed step that they follow."""
         behind: dict[int, list[Step]] = {}
         last = -1
         for number, step in enumerate(self._recorded):
-            places = [(number, own) for own in range(len(step.tool_calls))]
+            places = [(number, index) for index in range(len(step.tool_calls))]
             last = max([last, *(self._listed_at.get(place, -1) for place in places)])
-            kept = [self._call_at(place) for place in places if place not in self._listed_at]
-            if kept:
-                behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+            unlisted_calls = [self._call_at(place) for place in places if place not in self._listed_at]
+            if unlisted_calls:
+                behind.setdefault(last, []).append(
+                    step.model_copy(update={"tool_calls": tuple(unlisted_calls)})
+                )
         return behind
 
     def _call_at(self, place: tuple[int, int]) -> ToolCall:
-        number, own = place
-        return self._recorded[number].tool_calls[own]
+        number, index = place
+        return self._recorded[number].tool_calls[index]
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
-    """Tokens of a step that no provider counted, each text once: the user's message or the results of
-    the tools go in, the reply's text and calls come out. (A provider would count the whole context
-    again at each step; what the agent sends is unknown here.) ``calls``: a reply is one, however many
-    steps it tells of."""
+    """Estimate the tokens of a step that no provider counted, each text once: the user's message or the tool
+    results go in, the reply's text and calls come out.
+
+    A provider would count the whole context again at each step, but what the agent sends is unknown here.
+    ``calls`` is 1 for one reply, however many steps it reports."""
     if previous is None:
         tokens_in = count_tokens(user)
     else:

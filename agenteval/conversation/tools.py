@@ -1,8 +1,8 @@
-"""The tool world: state and a call go in, state and a result come out. Nothing is shared or awaited.
+"""The tool world as a function: state and a call go in, state and a result come out. Nothing is shared or
+awaited.
 
-A tool that is written in Python cannot run in here; ``resolve`` then returns a ``FunctionCall`` that
-says what is to be called, and whoever runs the conversation does.
-"""
+A tool that is written in Python cannot run here. ``resolve_tool_call`` then returns a ``FunctionCall``, and
+the conversation's caller makes the call."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from agenteval.core.trajectory import ToolResult
 
 
 class ToolState(NamedTuple):
-    """What the world remembers of a sample: how often each tool was called in earnest."""
+    """What the tool world remembers about a sample."""
 
     calls: Mapping[str, int] = MappingProxyType({})
+    """How often each tool was called and answered."""
 
 
 class FunctionCall(NamedTuple):
-    """A Python function of the author's to be called with ``(args, ctx)``."""
+    """A Python function of the author's that is to be called with ``(args, ctx)``."""
 
     tool: str
     target: str
@@ -39,12 +40,12 @@ def error_result(message: str) -> ToolResult:
 
 
 def refused_result(message: str) -> ToolResult:
-    """The result of a call that was not carried out."""
+    """Return the result of a call that was not carried out."""
     return ToolResult(value={"error": message}, is_error=True, refused=True)
 
 
 def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
-    """The declared tools (those with ``parameters``) in OpenAI's format."""
+    """Return the declared tools (those with ``parameters``) in OpenAI's format."""
     return tuple(
         {
             "type": "function",
@@ -60,7 +61,7 @@ def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
 
 
 def is_unknown_tool(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
-    """Whether the agent called a tool that does not exist in a world that declares tools."""
+    """Check whether the agent called a tool that does not exist in a world that declares tools."""
     return unmocked == "error" and bool(tools) and name not in tools
 
 
@@ -73,12 +74,11 @@ def resolve_tool_call(
     unmocked_tools: str = "error",
     known: bool = False,
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
-    """Answer one call. ``args`` is ``None`` when they could not be read.
+    """Answer one call. ``args`` is ``None`` if they could not be read.
 
-    A call with broken or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up no
-    step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none, and
-    for one that the agent is ``known`` to have.
-    """
+    A call with unreadable or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up
+    no step of a sequence. Raise ``AuthorError`` for an undeclared tool in a scenario that declares none, and
+    for one that the agent is ``known`` to have."""
     if not known and is_unknown_tool(tools, name, unmocked_tools):
         return state, refused_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
@@ -126,11 +126,10 @@ _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
-    """``template`` with each ``${args.path}`` replaced, in one pass: what is put in is not read again.
+    """Replace each ``${args.path}`` in ``template``, in one pass: inserted text is not parsed again.
 
-    A text that is one reference becomes the value itself, of its own type. ``$${`` writes ``${``.
-    Raises ``KeyError`` with the path of an argument that the call does not have.
-    """
+    A text that consists of one reference becomes the value itself, with its own type. ``$${`` writes ``${``.
+    Raise ``KeyError`` with the path of an argument that the call does not have."""
     if isinstance(template, str):
         return _fill_text(template, args)
     if isinstance(template, Mapping):
@@ -143,9 +142,9 @@ def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
 def _fill_text(template: str, args: Mapping[str, Any]) -> Any:
     if "${" not in template:
         return template
-    whole = _REFERENCE.fullmatch(template)
-    if whole and whole[2] is not None:
-        return _look_up(whole[2], args)
+    only = _REFERENCE.fullmatch(template)
+    if only and only[2] is not None:
+        return _look_up(only[2], args)
 
     def text(match: re.Match[str]) -> str:
         if match[1]:

@@ -1,4 +1,4 @@
-"""Who talks to the agent: a script, a simulated user, or both in turn."""
+"""The user of a scenario: a script, a simulated user, or both in turn."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from agenteval.core.trajectory import StopReason, Trajectory, Usage
 
 
 class ScenarioUser:
-    """Goes through the scenario's turns: says what is written, and leaves the simulated stretches to
-    the simulated user. A scenario without turns is one stretch of ``max_turns``."""
+    """A user that follows the scenario's turns: it sends the scripted messages and leaves simulated stretches
+    to the simulated user. A scenario without turns is one stretch of ``max_turns``."""
 
     def __init__(self, sample: Sample, simulated: User | None = None, *, max_turns: int) -> None:
         self._entries = sample.scenario.turns or (SimulatedTurns(simulate=max_turns),)
         self._simulated = simulated
-        self._left = max_turns  # simulated turns
+        self._remaining = max_turns  # simulated turns
         self._entry = 0
-        self._taken = 0  # turns of the current stretch
-        self._unspoken = Usage()  # of calls that ended a stretch without a message
+        self._stretch_turns = 0  # turns of the current stretch
+        self._unspoken = Usage()  # usage of calls that ended a stretch without a message
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         while self._entry < len(self._entries):
@@ -25,14 +25,14 @@ class ScenarioUser:
             if isinstance(entry, ScriptedTurn):
                 position = self._advance()
                 stop = StopReason.SCRIPT_DONE if self._is_over else None
-                return self._paid(UserMove(entry.user, stop=stop, script=position))
+                return self._with_open_usage(UserMove(entry.user, stop=stop, script=position))
             move = await self._improvise(entry, trajectory)
             if move.text is not None:
-                return self._paid(move)
+                return self._with_open_usage(move)
             self._unspoken = self._unspoken + move.usage
-        return self._paid(UserMove(None, stop=StopReason.USER_DONE))
+        return self._with_open_usage(UserMove(None, stop=StopReason.USER_DONE))
 
-    def _paid(self, move: UserMove) -> UserMove:
+    def _with_open_usage(self, move: UserMove) -> UserMove:
         usage, self._unspoken = move.usage + self._unspoken, Usage()
         return move._replace(usage=usage)
 
@@ -41,16 +41,17 @@ class ScenarioUser:
         return self._entry == len(self._entries)
 
     def _advance(self) -> int:
-        self._entry, self._taken = self._entry + 1, 0
+        self._entry, self._stretch_turns = self._entry + 1, 0
         return self._entry - 1
 
     async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove:
-        """The next message of a simulated stretch; without a text if the user is done and says nothing."""
+        """Return the next message of a simulated stretch, without a text if the user is done and sends
+        nothing."""
         assert self._simulated is not None
         move = await self._simulated.next(trajectory)
-        self._taken += 1
-        self._left -= 1
-        full = self._taken >= stretch.simulate or self._left <= 0
+        self._stretch_turns += 1
+        self._remaining -= 1
+        full = self._stretch_turns >= stretch.simulate or self._remaining <= 0
         if move.stop or full:
             self._advance()
         if self._is_over and move.text is not None:

@@ -1,9 +1,9 @@
-"""Is this what a user would write? Checked in code, before the agent sees it and blind to the outcome.
+"""Check in code whether a user would write a message, before the agent sees it and independent of the
+outcome.
 
-A simulated user that speaks as the assistant, thinks aloud or invents an order number would be booked
-as the agent's failure; one that says what the agent is to find out, as its success. Each rule is narrow: a
-fault found twice makes the sample inconclusive.
-"""
+A simulated user that speaks as the assistant, thinks aloud or invents an order number would be counted as the
+agent's failure; one that reveals what the agent is to find out, as its success. Each rule is narrow: a fault
+found twice makes the sample inconclusive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ASSISTANT = re.compile(
 REPEATABLE_ANSWERS = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
-"""Answers that different questions may get; found in conversations that people wrote."""
+"""Answers that may be given to different questions; collected from conversations that people wrote."""
 _IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
@@ -60,10 +60,12 @@ def find_user_fault(
     reason: str = "",
     invented: str = "",
 ) -> str:
-    """What makes ``message`` no user's message, as the rest of a sentence that begins "the simulated
-    user …"; empty if nothing does. An empty message is fine for a user that is done, unless there is no
-    conversation without it. ``now``: the date that it was told; ``reason``: what the model gave as its
-    reason; ``invented``: what of the message it may have made up."""
+    """Return why a user would not write ``message``, as the rest of a sentence that begins "the simulated
+    user …"; empty if there is no fault.
+
+    An empty message is fine for a user that is done, unless there is no conversation without it. ``now`` is
+    the date that the user was given, ``reason`` the model's own reason, and ``invented`` what the message may
+    have made up."""
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
@@ -72,7 +74,7 @@ def find_user_fault(
 
 
 class _Attempt(NamedTuple):
-    """A message that a simulated user may send; the fields are those of ``find_user_fault``."""
+    """A message that a simulated user may send. The fields are the parameters of ``find_user_fault``."""
 
     text: str
     scenario: Scenario
@@ -84,7 +86,9 @@ class _Attempt(NamedTuple):
 
 def _repetition(attempt: _Attempt) -> str:
     may_recur = _words(attempt.text) in REPEATABLE_ANSWERS
-    is_repeated = not may_recur and any(_same(attempt.text, turn.user) for turn in attempt.trajectory.turns)
+    is_repeated = not may_recur and any(
+        _is_same_message(attempt.text, turn.user) for turn in attempt.trajectory.turns
+    )
     return "repeated its message" if is_repeated else ""
 
 
@@ -110,7 +114,7 @@ def _agents_answer(attempt: _Attempt) -> str:
 
 
 def _unknown_identifier(attempt: _Attempt) -> str:
-    known = _compact(" ".join((*_known(attempt.scenario, attempt.trajectory), attempt.invented)))
+    known = _compact(" ".join((*_identifier_sources(attempt.scenario, attempt.trajectory), attempt.invented)))
     named = (found[0].rstrip(".") for found in _IDENTIFIER.finditer(attempt.text))
     unknown = next((name for name in named if _compact(name) not in known), "")
     return f"used an identifier that it could not know ({unknown})" if unknown else ""
@@ -130,38 +134,39 @@ _FAULTS: tuple[Callable[[_Attempt], str], ...] = (
     _unknown_identifier,
     _leak,
 )
-"""What may be wrong with a message, in the order in which it is looked for: the first is named."""
+"""The checks of a message in the order in which they run; the first fault is reported."""
 
 
-# ── what the agent is to find out ────────────────────────────────────────────────────────────────
+# ── what the agent has to find out ───────────────────────────────────────────────────────────────
 
 _CODE = re.compile(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
 _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 
 def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
-    """The first text with a digit that ``message`` has, that the scenario's checks look for, and that nobody
-    had told the user: neither the scenario, nor anyone in the conversation so far. Empty if there is none.
+    """Return the first text with a digit in ``message`` that the scenario's checks look for and that the user
+    could not know: neither from the scenario, nor from anyone in the conversation so far. Empty if there is
+    none.
 
-    Texts in words are left alone: a user may well come upon them by itself.
-    """
-    sought = [needle for needle in dict.fromkeys(_needles(scenario)) if contains(message, needle)]
+    Texts without digits are ignored, because a user may well think of them."""
+    sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
     if not sought:
         return ""
-    told = "\n".join((*_visible_texts(scenario, trajectory), now))
-    return next((needle for needle in sought if not _is_mentioned(needle, told)), "")
+    visible = "\n".join((*_visible_texts(scenario, trajectory), now))
+    return next((needle for needle in sought if not _is_mentioned(needle, visible)), "")
 
 
-def _is_mentioned(needle: str, told: str) -> bool:
-    # "ORD-42" was told as "order ORD 42", too.
-    return contains(told, needle) or (
-        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(told)
+def _is_mentioned(needle: str, visible: str) -> bool:
+    # "order ORD 42" also mentions "ORD-42".
+    return contains(visible, needle) or (
+        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(visible)
     )
 
 
-def _needles(scenario: Scenario) -> Iterator[str]:
-    """What is looked for, with a digit: in answers all texts; in the arguments of calls codes alone, since
-    times and amounts the user has to say in its own words ("at nine" for 09:00)."""
+def _checked_texts(scenario: Scenario) -> Iterator[str]:
+    """Yield the texts with a digit that checks look for: all texts in answers, but only codes in the
+    arguments of calls, because the user has to express times and amounts in its own words ("at nine" for
+    09:00)."""
     scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
     texts: list[str] = list(scenario.case.keywords) if scenario.case else []
     for expect in filter(None, (scenario.expect, *scripted)):
@@ -175,18 +180,20 @@ def _needles(scenario: Scenario) -> Iterator[str]:
 def find_missing_fact(
     unknown: str, scenario: Scenario, trajectory: Trajectory, *, policy: str = ""
 ) -> Problem | None:
-    """The author's mistake, if ``unknown``, for which the agent asked and which the user was not told, is
-    what an expected call needs: a code or an identifier in an argument that is named like it, and that nobody
-    can have from anywhere. What a tool of the author's code may return is not known: then it is none."""
+    """Return the author's mistake if an expected call needs ``unknown``, which the agent asked for and the
+    user was not given.
+
+    The call needs it if an argument with a matching name holds a code or an identifier that is available
+    nowhere. What a tool of the author's code may return is unknown, so then there is no mistake."""
     if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
         return None
     world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
-    known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
-    asked = _name_words(unknown)
+    known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
+    requested = _name_words(unknown)
     for path, expect in scenario.expectations:
         for call, name, value in _needed_codes(expect):
-            is_asked = _is_named(asked, _name_words(name) or _name_words(call.name))  # get_order(id)
+            is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
                 what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
@@ -196,7 +203,8 @@ def find_missing_fact(
 
 
 def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]]:
-    """The codes and identifiers in the arguments of needed calls, each with its call and its name there."""
+    """Yield the codes and identifiers in the arguments of needed calls, each with its call and its name
+    there."""
     for call in _needed_calls(expect):
         for name, value in _named_strings(call.args, ""):
             if _CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value):
@@ -204,16 +212,16 @@ def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]
 
 
 def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
-    """Those without which the expectation cannot hold, or that are all it allows: none of an alternative, and
-    none that is optional."""
-    if asked := expect.tool_calls:
-        for call in asked.calls or ():
-            if call.times is None or call.bounds(asked.match)[0]:
+    """Yield the calls without which the expectation cannot be met, or that are all it allows: neither
+    alternatives nor optional calls."""
+    if tool_calls := expect.tool_calls:
+        for call in tool_calls.calls or ():
+            if call.times is None or call.bounds(tool_calls.match)[0]:
                 yield call
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """The texts of an argument, each with the names of the keys above it; alternatives are none."""
+    """Yield the texts of an argument, each with the names of the keys above it; alternatives are left out."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):
@@ -233,9 +241,9 @@ def _name_words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text) if len(word) > 2)
 
 
-def _is_named(asked: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether a word is in both, be it in the plural in one of them."""
-    return any(one.startswith(other) or other.startswith(one) for one in asked for other in names)
+def _shares_word(words: Iterable[str], names: Iterable[str]) -> bool:
+    """Check whether both have a word in common, where one may be a plural."""
+    return any(one.startswith(other) or other.startswith(one) for one in words for other in names)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -252,9 +260,9 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
-    """All that a simulated user is shown."""
+    """Yield everything that a simulated user is shown."""
     yield from (scenario.profile, scenario.goal, *scenario.knowledge)
-    yield from (held.belief for held in scenario.beliefs)
+    yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
         yield from (turn.user, *(step.text or "" for step in turn.steps))
 
@@ -266,7 +274,7 @@ def _has_script(scenario: Scenario) -> bool:
     return any(isinstance(entry, ScriptedTurn) for entry in scenario.turns or ())
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_message(one: str, other: str) -> bool:
     return _words(one) == _words(other)
 
 
@@ -275,22 +283,22 @@ def _words(text: str) -> str:
 
 
 def _is_copy(text: str, answer: str) -> bool:
-    """A long message that is the agent's answer, all but word for word."""
+    """Check whether a long message is almost word for word the agent's answer."""
     one, other = _words(text), _words(answer)
     if len(one) < 60 or len(other) < 60:
         return False
     alike = SequenceMatcher(None, one[:2000], other[:2000], autojunk=False)
-    # The quick ones are upper bounds, and nearly always low enough.
+    # The quick ratios are upper bounds, and are nearly always low enough.
     return alike.real_quick_ratio() > _SAME and alike.quick_ratio() > _SAME and alike.ratio() > _SAME
 
 
 def _compact(text: str) -> str:
-    """Whether it was said as "ORD 42" or as "ord-42", it is the same order."""
+    """Remove separators and case: "ORD 42" and "ord-42" are the same order."""
     return re.sub(r"[-_# ]", "", text).upper()
 
 
-def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
-    """All that the user may have an identifier from: what the author wrote elsewhere, too."""
+def _identifier_sources(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
+    """Yield every text that may give the user an identifier, including what the author wrote elsewhere."""
     yield scenario.name
     for entry in scenario.turns or ():
         if isinstance(entry, ScriptedTurn):

@@ -1,8 +1,7 @@
-"""What a model that plays the user writes and no user would say: thoughts, directions, an answer of nothing.
+"""Detect what a model that plays the user writes but no user would: thoughts, directions, an empty answer.
 
-Read by its form alone, never by what its sentences mean. Where a form may be a user's own (a tag in a
-question about HTML), it is one if the scenario or the agent wrote it, too.
-"""
+Detection uses only the form, never the meaning of sentences. If a form may be a user's own (a tag in a
+question about HTML), it counts as such if the scenario or the agent wrote it too."""
 
 from __future__ import annotations
 
@@ -14,34 +13,35 @@ from collections.abc import Iterable, Iterator
 from agenteval.core.folding import fold
 
 ENOUGH_WORDS = 8
-"""Of the reason that the model gives beside its message: a message that holds all of it thinks aloud."""
+"""The minimum length of the model's reason in words: a message that contains all of it thinks aloud."""
 
-# ── an answer of nothing ─────────────────────────────────────────────────────────────────────────
+# ── empty answers ────────────────────────────────────────────────────────────────────────────────
 
 _NULL_WORDS = frozenset(("null", "undefined", "nil", "nan", "void", "eos", "eof", "eot"))
-"""Words of programs: alone they are no message."""
+"""Words of programs that are not a message on their own."""
 _NULL_REPLIES = frozenset((
     *("empty", "blank", "silence", "no message", "no reply", "no response", "no further messages"),
     *("empty message", "empty string", "blank message", "end of conversation", "conversation ended"),
     *("end conversation", "conversation over"),
 ))  # fmt: skip
-"""Alone they are no message, unless the agent has asked something."""
+"""Words that are not a message on their own, unless the agent has asked something."""
 _NULL_ENDINGS = frozenset((
     *("none", "nothing", "n a", "na", "end", "the end", "done", "stop", "exit", "quit", "finished"),
     *("terminate", "true", "false"),
 ))  # fmt: skip
-"""The same, of a user that is done."""
+"""The same, for a user that is done."""
 _WRAPPING = "[<{|#=-"
-"""Not brackets of a remark, and no emphasis: what stands in those may be meant."""
+"""Marks around a placeholder. Brackets of a remark and emphasis are not among them, because their content may
+be meant."""
 _MOST_WRAPPED = 4
-"""Words in one pair of marks that stand for nothing; more are a direction."""
+"""The maximum number of words in one pair of marks that stand for nothing; more are a direction."""
 _ESCAPES = re.compile(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def is_empty_message(message: str, *, answer: str, done: bool, short_answers: Iterable[str] = ()) -> bool:
-    """Whether a message is empty, or stands for an empty one. ``answer``: what the agent said before it;
-    ``short_answers``: short answers that are a message whatever stands around them."""
+    """Check whether a message is empty, or stands for an empty one. ``answer`` is the agent's text before it;
+    ``short_answers`` are messages whatever surrounds them."""
     text = html.unescape(_ESCAPES.sub(" ", message))
     if not any(map(_is_seen, text)):
         return True
@@ -62,8 +62,8 @@ def _is_seen(char: str) -> bool:
 
 
 def _is_wrapped(text: str) -> bool:
-    """Whether all of it, words and not only numbers, stands in one pair of marks: ``[END]``, ``<eos>``,
-    ``###STOP###``."""
+    """Check whether the whole text, words and not only numbers, is in one pair of marks: ``[END]``,
+    ``<eos>``, ``###STOP###``."""
     found = _MARKED.fullmatch(text)
     if found is None or not any(map(str.isalpha, found[2])):
         return False
@@ -92,12 +92,12 @@ _KEY = re.compile(
 )
 _IN_MARKS = r"(?:\((?=[^()\n]*[^\W\d_]\s)[^()\n]*\)|\*(?!\*)[^*\n]+\*(?!\*)|_(?!_)[^_\n]+_)"
 _DIRECTION = re.compile(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\*)[^*\n]+\*(?!\*)\s*\Z")
-"""What stands before all else, or is all, in marks of its own; and what an actor does at the end."""
+"""A text in marks of its own before all else, or alone; or what an actor does, at the end."""
 
 
 def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
-    """What of a message no user says aloud, as it stands there; empty if there is nothing. ``reason``: what
-    the model itself gave as its reason; ``known``: what the scenario and the agent wrote."""
+    """Return the part of a message that no user says aloud, as written; empty if there is none. ``reason`` is
+    the model's own reason; ``known`` has the texts that the scenario and the agent wrote."""
     for form in (_FENCE, _HEAD, _DIRECTION):
         if found := form.search(message):
             return found[0].strip()
@@ -106,11 +106,11 @@ def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
     written = "\n".join(known)
     if tag := next((found[0] for found in _TAG.finditer(message) if found[0] not in written), ""):
         return tag
-    return _repeated(reason, message)
+    return _find_repeated_reason(reason, message)
 
 
-def _repeated(reason: str, message: str) -> str:
-    """The model's reason, where the message says it, too, and more."""
+def _find_repeated_reason(reason: str, message: str) -> str:
+    """Return the model's reason if the message contains it and more."""
     words, spoken = list(_words(reason)), list(_words(message))
     is_there = f" {' '.join(words)} " in f" {' '.join(spoken)} "
     return reason.strip() if is_there and ENOUGH_WORDS <= len(words) < len(spoken) else ""

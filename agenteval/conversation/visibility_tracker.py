@@ -1,8 +1,7 @@
-"""What a run finds out, agent by agent, of how much of their tool calls it sees.
+"""Track during a run, for each agent, how many of its tool calls are seen.
 
-Any turn of any conversation may show it, so a judge of a conversation without a call has to wait: until some
-turn of the agent has shown it, or until nothing is being played that still could.
-"""
+Any turn of any conversation may provide the evidence, so a judge of a conversation without a call has to
+wait: until some turn of the agent has provided it, or until no running conversation still could."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, 
 
 
 class VisibilityTracker:
-    """``known``: by agent, what is known before the run (``""``: of all others). ``evidence``: what earlier
-    parts of this run have shown; ``may_start``: whether there are further ones. ``passthrough``: whether
-    agents have tools of their own, too."""
+    """The evidence of a run about its agents' calls. ``known`` has what is known before the run, by agent
+    (``""``: all others), ``evidence`` what earlier parts of this run have shown. ``may_start`` is true if
+    further parts follow, ``passthrough`` if agents also have tools of their own."""
 
     def __init__(
         self,
@@ -37,20 +36,20 @@ class VisibilityTracker:
         self._may_start = may_start
         self._changed = anyio.Event()
 
-    # ── what is being played ──
+    # ── running conversations ──
 
     def note_conversation_start(self) -> None:
-        """A conversation starts."""
+        """Note that a conversation starts."""
         self._playing += 1
 
     def note_conversation_end(self) -> None:
-        """It shows nothing further."""
+        """Note that a conversation provides no further evidence."""
         self._playing -= 1
         self._wake()
 
     @property
     def may_start(self) -> bool:
-        """Whether further conversations start without waiting for a judge."""
+        """True if further conversations start without waiting for a judge."""
         return self._may_start
 
     @may_start.setter
@@ -65,7 +64,7 @@ class VisibilityTracker:
     # ── what turns show ──
 
     def wrap_emit(self, emit: Emit) -> Emit:
-        """Return ``emit`` that also reports, once, each kind of evidence of an agent."""
+        """Return ``emit`` extended to report each kind of evidence about an agent once."""
 
         def emit_with_evidence(event: Event) -> None:
             emit(event)
@@ -85,13 +84,13 @@ class VisibilityTracker:
         self._wake()
 
     def evidence_events(self, agent: str) -> list[CallsSeen]:
-        """Return what an agent has shown by now, as events."""
+        """Return the evidence about an agent so far, as events."""
         return [CallsSeen(agent=agent, evidence=each) for each in sorted(self._evidence.get(agent, ()))]
 
     # ── what is known ──
 
-    def _of(self, agent: str) -> ToolVisibility:
-        """Return what is known by now."""
+    def _visibility_of(self, agent: str) -> ToolVisibility:
+        """Return what is known so far."""
         return visibility_of(
             self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
         )
@@ -100,28 +99,29 @@ class VisibilityTracker:
         return self._known.get(agent) or self._known.get("")
 
     def with_current_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
-        leave open while it may still be shown that all are seen."""
-        return trajectory if self._is_open(sample) else self._as_known(sample, trajectory)
+        """Return a trajectory for checks in code, which do not wait. As long as evidence may still show that
+        all calls are seen, results that depend on the absence of a call stay open."""
+        return trajectory if self._is_open(sample) else self._with_known_visibility(sample, trajectory)
 
     async def with_final_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
-        seen. Of a scenario without tools too little depends on it for a wait."""
+        """Return a trajectory for a judge, once nothing can change how many of the agent's calls are seen.
+        For a scenario without tools too little depends on it to wait."""
         while self._is_open(sample):
             await self._changed.wait()
-        return self._as_known(sample, trajectory)
+        return self._with_known_visibility(sample, trajectory)
 
-    def _as_known(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Of a scenario without tools, which nobody waits for, the conversation itself decides."""
+    def _with_known_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
+        """Set the known visibility. For a scenario without tools, which nothing waits for, the conversation
+        itself decides."""
         if sample.scenario.tools:
-            found = self._of(sample.key.agent)
+            found = self._visibility_of(sample.key.agent)
         else:
             known = self._known_of(sample.key.agent)
             found = conversation_visibility(known, trajectory.all_turns, passthrough=self._passthrough)
         return trajectory.model_copy(update={"visibility": found})
 
     def _is_open(self, sample: Sample) -> bool:
-        """Whether a conversation that is being played may yet change it."""
+        """Check whether a running conversation may still change it."""
         if not (self._playing or self._may_start):
             return False
         known = self._known_of(sample.key.agent)
@@ -129,4 +129,4 @@ class VisibilityTracker:
             known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
         ):
             return False
-        return self._of(sample.key.agent) is not ToolVisibility.ALL
+        return self._visibility_of(sample.key.agent) is not ToolVisibility.ALL

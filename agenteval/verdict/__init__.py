@@ -1,1 +1,1 @@
-"""From events to a report, from a report to a decision. Pure."""
+"""Build a report from events and a decision from a report. Pure."""

@@ -1,8 +1,7 @@
 """Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
 
-A criterion whose condition never arose holds; a goal that was ruled out, withdrawn or is not clear has no
-value: neither may turn a run red, nor be all that a green run is based on.
-"""
+A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is not clear has
+no value. Neither may turn a run red, nor be all that a green run is based on."""
 
 from __future__ import annotations
 
@@ -19,17 +18,18 @@ from agenteval.scoring.goals import GOAL, count_open_goals, goals_of
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.skipped_judges import skipped_judges
-from agenteval.verdict.thresholds import KEPT_UP
+from agenteval.verdict.thresholds import CONTINUE_REMEDY
 
 DECIDED = "something decides"
-"""The gate of a scenario in which judges only abstained."""
+"""The gate of a scenario in which the judges only abstained."""
 NOT_ASKED_FOR = ("no_error", "answer")
-"""Checks that nobody asks for."""
+"""Checks that run without being configured."""
 _MOST_NAMED, _LONGEST = 3, 100
 
 
 def unexercised_criteria(scenario: ScenarioReport) -> tuple[str, ...]:
-    """The criteria whose condition arose in none of the scenario's conversations, in the author's words."""
+    """Return the criteria whose condition arose in none of the scenario's conversations, in the author's
+    words."""
     arose: dict[tuple[str, str], bool] = {}
     for check in _criteria(scenario.samples):
         name = (check.where, criterion_of(check, scenario.scenario))
@@ -42,7 +42,8 @@ def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
 
 
 def is_any_decided(sample: SampleReport) -> bool:
-    """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
+    """Check whether a rule of the author's, a label or a goal was decided. That the agent answered is not
+    enough."""
     return (
         any(
             check.passed is not None and check.arose and check.name not in NOT_ASKED_FOR
@@ -54,12 +55,12 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
-    """A row for each scenario × agent in which judges abstained or were skipped, and nothing else was
-    decided. What only its lost conversations could have told is the matter of ``fault_tolerance``."""
-    held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
+    """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
+    decided. What only errored conversations could have shown is left to ``fault_tolerance``."""
+    decided = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
-        why = _abstained(scenario, report.plan)
-        if not why or (scenario.scenario.id, scenario.agent) in held:
+        why = _describe_abstentions(scenario, report.plan)
+        if not why or (scenario.scenario.id, scenario.agent) in decided:
             continue
         if not any(is_any_decided(sample) for sample in scenario.samples):
             yield GateRow(
@@ -74,31 +75,33 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
             )
 
 
-def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
-    """Who counted neither way, and what would make it decide; empty if nobody did."""
-    told = []
+def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
+    """Describe what counted neither way and what would make it decide; empty if nothing abstained."""
+    reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
-        told.append(
-            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
+        reasons.append(
+            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, set"
             " goal_outcome: refused"
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        told.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: write {CONTINUE_REMEDY}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
-        told.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
+        reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(
         score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
     )
     if policies:
-        told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
+        reasons.append(
+            f"it is not clear in {plural(policies, 'conversation')} whether the policy was followed"
+        )
     if failed := sum(bool(skipped_judges(sample, scenario, plan)) for sample in scenario.samples):
-        told.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
+        reasons.append(f"judges failed in {plural(failed, 'conversation')} and were skipped")
     if criteria := unexercised_criteria(scenario):
-        told.append(f"did not arise in any conversation: {quote_names(criteria)}")
-    return "; ".join(told)
+        reasons.append(f"did not arise in any conversation: {quote_names(criteria)}")
+    return "; ".join(reasons)
 
 
 def quote_names(criteria: Sequence[str]) -> str:
-    """The first few, in quotation marks."""
+    """Quote the first few criteria."""
     return join_first([f"“{one_line(text, _LONGEST)}”" for text in criteria], _MOST_NAMED)

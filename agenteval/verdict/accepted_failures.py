@@ -1,4 +1,4 @@
-"""Accepted failures: known ones that fail nothing until their last day. Pure."""
+"""Accepted failures: known failures that do not fail a run until they expire. Pure."""
 
 from __future__ import annotations
 
@@ -14,68 +14,77 @@ from agenteval.core.score import Verdict
 from agenteval.verdict.report import Report
 
 SHOWN_ID = 120
-"""So many characters of a scenario's id stand in the entries that are printed."""
+"""The maximum length of a scenario id in the entries that are printed, in characters."""
 
 _NEVER = "9999-12-31"
 
 
 class WaivedViolations(NamedTuple):
-    """``kept`` count, ``accepted`` do not."""
+    """Violations, split by the accept list."""
 
     remaining: tuple[Violation, ...]
+    """The violations that still count."""
     accepted: tuple[Violation, ...]
+    """The violations that do not count."""
 
 
 def accepted_fingerprints(run: RunStarted, scenario: str) -> frozenset[str]:
-    """The fingerprints that are accepted in the scenario on the day on which the run began."""
-    return frozenset(e.fingerprint for e in _valid(run) if _speaks_of(e, scenario))
+    """Return the fingerprints that are accepted in the scenario on the day the run began."""
+    return frozenset(e.fingerprint for e in _valid_entries(run) if _applies_to(e, scenario))
 
 
-def _valid(run: RunStarted) -> Iterator[AcceptedFailure]:
+def _valid_entries(run: RunStarted) -> Iterator[AcceptedFailure]:
     day = run.started_at[:10]
     return (entry for entry in run.plan.suite.accepted if entry.holds_on(day))
 
 
-def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
-    """An entry may name the one scenario that it is for, as it is printed to be pasted."""
+def _applies_to(entry: AcceptedFailure, scenario: str) -> bool:
+    """Check whether an entry applies to the scenario. It may name the one scenario that it is for, in the
+    form in which the id is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
 
 
 def apply_accept_list(report: Report, run: RunStarted) -> Report:
-    """``report`` with the accept list that is in force for ``run``: two runs are compared under one, or a
-    failure that was accepted in between would look fixed."""
-    entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid(run))
+    """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under one
+    list; otherwise a failure that was accepted in between would look fixed."""
+    entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid_entries(run))
     plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
 
 
 def waive_violations(violations: Iterable[Violation], names: Collection[str]) -> WaivedViolations:
-    """Broken rules are accepted if every failure that they tell of is: one that is not known breaks
-    through. What could not be decided is not a failure."""
-    kept: list[Violation] = []
+    """Split violations by whether they are accepted. A violation is accepted only if every failure in it is
+    known. A check that could not be decided is not a failure, so it is never accepted."""
+    remaining: list[Violation] = []
     accepted: list[Violation] = []
     for violation in violations:
         known = bool(violation.fingerprints) and set(violation.fingerprints) <= set(names)
-        (accepted if known and violation.verdict is Verdict.FAILED else kept).append(violation)
-    return WaivedViolations(tuple(kept), tuple(accepted))
+        (accepted if known and violation.verdict is Verdict.FAILED else remaining).append(violation)
+    return WaivedViolations(tuple(remaining), tuple(accepted))
 
 
-def accepted_uses(run: RunStarted, met: Sequence[tuple[str, Collection[str]]]) -> tuple[AcceptedUse, ...]:
-    """What became of each entry. ``met``: of each sample that is not lost its scenario and the fingerprints.
-    Of an entry whose scenario was not run nothing is said, unless its failure was met in another one."""
+def accepted_uses(
+    run: RunStarted, occurrences: Sequence[tuple[str, Collection[str]]]
+) -> tuple[AcceptedUse, ...]:
+    """Return what became of each entry.
+
+    ``occurrences`` pairs the scenario of each sample that did not error with the fingerprints found there. An
+    entry whose scenario was not run is left out, unless its failure occurred in another scenario."""
     day = run.started_at[:10]
-    uses = (_use(entry, day, met) for entry in run.plan.suite.accepted)
+    uses = (_entry_use(entry, day, occurrences) for entry in run.plan.suite.accepted)
     return tuple(use for use in uses if use.elsewhere or _was_run(use.entry, run))
 
 
 def _was_run(entry: AcceptedFailure, run: RunStarted) -> bool:
-    return any(_speaks_of(entry, scenario.id) for scenario in run.scenarios)
+    return any(_applies_to(entry, scenario.id) for scenario in run.scenarios)
 
 
-def _use(entry: AcceptedFailure, day: str, met: Sequence[tuple[str, Collection[str]]]) -> AcceptedUse:
-    at = [scenario for scenario, names in met if entry.fingerprint in names]
-    samples = sum(_speaks_of(entry, scenario) for scenario in at)
-    elsewhere = at[0] if at and not samples else ""
+def _entry_use(
+    entry: AcceptedFailure, day: str, occurrences: Sequence[tuple[str, Collection[str]]]
+) -> AcceptedUse:
+    scenarios = [scenario for scenario, names in occurrences if entry.fingerprint in names]
+    samples = sum(_applies_to(entry, scenario) for scenario in scenarios)
+    elsewhere = scenarios[0] if scenarios and not samples else ""
     if not entry.holds_on(day):
         return AcceptedUse(entry, AcceptedState.EXPIRED, samples, elsewhere)
     state = AcceptedState.IN_FORCE if samples else AcceptedState.UNUSED
@@ -83,7 +92,8 @@ def _use(entry: AcceptedFailure, day: str, met: Sequence[tuple[str, Collection[s
 
 
 def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
-    """What to paste into the accept list, to be filled in: by fingerprint, scenario and what it is."""
+    """Format entries to paste into the accept list, with blanks to fill in. ``failures`` maps a fingerprint
+    to its scenario and description."""
     lines = []
     for fingerprint, (scenario, what) in failures.items():
         lines += [
@@ -98,6 +108,6 @@ def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of one line as a scalar in single quotes, in which nothing but these means anything."""
+    """Write a one-line text as a YAML scalar in single quotes, in which only the quotes need escaping."""
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

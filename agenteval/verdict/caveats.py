@@ -1,4 +1,4 @@
-"""What did not gate a run, and what somebody who reads only its last line would want to know. Pure."""
+"""What did not gate a run, but a reader of only its last line would want to know. Pure."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Caveat:
-    """``kind`` is for programs, ``text`` for people; ``count``: of what (1 where nothing is counted).
-    ``below_gate``: it is a failure that was found, and ``fail_on_severity`` is above it."""
+    """A remark about something that decided nothing."""
 
     kind: str
+    """A key for programs."""
     count: int
+    """How many there are; 1 if nothing is counted."""
     text: str
+    """The remark for people."""
     below_gate: bool = False
+    """True if it is a failure that was found and is below ``fail_on_severity``."""
 
 
 def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
-    that failed there, tools whose mark might have decided, what of a log is not known, judgements that count
-    neither way, criteria that never arose, judges that were skipped, conversations that were lost and played
-    again, samples that were lost and tolerated, accepted failures, a replay, judges that were not asked,
-    agents of which no call was seen, claims of actions that nobody looked for, agents that are taken at their
-    word, empty lists of test cases, logs in which nothing could have been found, scenarios that the baseline
-    has and the suite has no longer.
-    """
+    """Return everything that decided nothing, in a fixed order.
+
+    The order is: findings below the gate, goals missed or not refused, and judges that failed there; tools
+    whose mark might have decided; what is unknown in a log; judgements that count neither way; criteria that
+    never arose; skipped judges; errored conversations that were repeated; errored samples that were
+    tolerated; accepted failures; a replay; judges that were not called; agents whose calls were never seen;
+    claims of actions that nothing checked; agents that are taken at their word; empty lists in test cases;
+    logs in which nothing could have been found; scenarios of the baseline that the suite no longer has."""
     found = (
         ()
         if decision.is_reported
@@ -65,27 +68,27 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
     return (
         *(() if decision.is_reported else _below_gate(report, found)),
         *_unmarked_tools(report, found),
-        *_of_log(report, decision),
-        *_open(report, decision),
+        *_log_caveats(report, decision),
+        *_open_judgements(report, decision),
         *_open_criteria(report, decision),
-        *_never_arose(report),
-        *_skipped(report),
-        *_played_again(report),
-        *_lost(report, decision),
-        *_accepted(decision),
+        *_unexercised(report),
+        *_skipped_judges(report),
+        *_repeated_conversations(report),
+        *_errored_samples(report, decision),
+        *_accepted_failures(decision),
         *_replayed(report),
-        *_not_judged(report),
+        *_uncalled_judges(report),
         *_calls_never_seen(report),
         *_unseen_claims(report, decision),
-        *_on_their_word(report),
+        *_goals_on_trust(report),
         *_empty_lists(report),
         *_nothing_to_prove(report),
-        *_gone(report),
+        *_removed_scenarios(report),
     )
 
 
-def _gone(report: Report) -> Iterator[Caveat]:
-    """A suite that shrank passes more easily."""
+def _removed_scenarios(report: Report) -> Iterator[Caveat]:
+    """Warn about removed scenarios, because a suite that shrinks passes more easily."""
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
         names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
@@ -94,16 +97,17 @@ def _gone(report: Report) -> Iterator[Caveat]:
 
 
 def format_caveats(report: Report, decision: Decision) -> str:
-    """``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty if there is
-    nothing to tell."""
-    told = list_caveats(report, decision)
-    below = [aside.text for aside in told if aside.below_gate]
+    """Format as ``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty
+    if there are no caveats."""
+    caveats = list_caveats(report, decision)
+    below = [caveat.text for caveat in caveats if caveat.below_gate]
     first = [f"{join_names(below)} below the gate"] if below else []
-    return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
+    return "; ".join([*first, *(aside.text for aside in caveats if not aside.below_gate)])
 
 
 def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Accepted ones are reported as such, and those of lost samples with their samples."""
+    """Yield findings below the gate. Accepted ones are reported as accepted, and those of errored samples
+    with their samples."""
     plan = report.plan
     below = [
         (key, each) for key, _, each in found if not is_severe(each, plan) and not is_open_question(each)
@@ -112,7 +116,7 @@ def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Cav
         if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
             yield Caveat(f"findings_{severity}", count, text, below_gate=True)
-    # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
+    # A missed goal is reported once, as a goal: whatever its severity, a user did not get what they came for.
     of_goals = [key for key, finding in below if _is_goal(finding)]
     not_refused = {sample.key for sample in report.samples if failed_to_refuse(sample)}
     granted = sum(key in not_refused for key in of_goals)
@@ -130,7 +134,8 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Tools that nobody knows to write, where a finding that cites a call of one would fail if it did."""
+    """Yield a caveat about tools that are not known to write, if a finding that cites a call of one would
+    fail if the tool did."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
@@ -140,7 +145,7 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
         tool = get_cited_tool(finding, sample.trajectory)
         if not tool or effect_of(tool, tools.get(tool)) is not ToolEffect.UNKNOWN:
             continue
-        as_marked = _if_marked(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
+        as_marked = _rate_with_tools(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
         if is_severe(as_marked, report.plan) and not is_severe(finding, report.plan):
             names.append(one_line(tool, 60))
     if names:
@@ -149,8 +154,10 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
         yield Caveat("tools_unmarked", len(names), f"{text}: mark it `writes: true` or `reads: true`")
 
 
-def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
-    """The finding as it would be with these tools; of code alone, as far as a detector goes."""
+def _rate_with_tools(
+    finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan
+) -> Finding:
+    """Rate the finding as if the scenario had these tools, as far as code alone can."""
     confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
@@ -159,8 +166,9 @@ def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool]
     return finding.model_copy(update={"severity": severity})
 
 
-def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Those of lost samples are reported with their samples."""
+def _open_judgements(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Yield judgements that count neither way, without those of errored samples: they are reported with their
+    samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
     open_ = Counter(
         (score.metric, score.label)
@@ -169,12 +177,12 @@ def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
         for score in sample.all_scores
         if score.is_open
     )
-    for judgement, (kind, text_of) in _OPEN.items():
+    for judgement, (kind, text_of) in _OPEN_JUDGEMENTS.items():
         if count := open_[judgement]:
             yield Caveat(kind, count, text_of(count))
 
 
-_OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
+_OPEN_JUDGEMENTS: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
     (GOAL, RULED_OUT): ("goals_ruled_out", lambda n: f"{plural(n, 'goal')} ruled out"),
     (GOAL, WITHDRAWN): ("goals_withdrawn", lambda n: f"{plural(n, 'goal')} withdrawn by the user"),
     (GOAL, NOT_CLEAR): ("goals_not_clear", lambda n: f"{plural(n, 'goal')} not clear"),
@@ -183,11 +191,11 @@ _OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
         lambda n: f"{POLICY_ADHERENCE} not clear in {plural(n, 'conversation')}",
     ),
 }
-"""Judgements that count neither way, by metric and label: the kind of aside, and its text."""
+"""The kind and text of the caveat, by metric and label, for judgements that count neither way."""
 
 
 def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Of the samples that passed: elsewhere it is among the reasons."""
+    """Yield unclear criteria of the samples that passed. In other samples they are among the reasons."""
     if count := sum(
         check.name == CRITERIA and check.passed is None and bool(check.by)
         for sample in report.samples
@@ -198,22 +206,23 @@ def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
         yield Caveat("criteria_not_clear", count, f"{count:,} {what} not clear")
 
 
-def _never_arose(report: Report) -> Iterator[Caveat]:
-    told = [criterion for scenario in report.scenarios for criterion in unexercised_criteria(scenario)]
-    if told:
-        count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
-        text = f"{count} that did not arise in any conversation: {quote_names(told)}"
-        yield Caveat("never_arose", len(told), text)
+def _unexercised(report: Report) -> Iterator[Caveat]:
+    criteria = [criterion for scenario in report.scenarios for criterion in unexercised_criteria(scenario)]
+    if criteria:
+        count = "1 criterion" if len(criteria) == 1 else f"{len(criteria):,} criteria"
+        text = f"{count} that did not arise in any conversation: {quote_names(criteria)}"
+        yield Caveat("never_arose", len(criteria), text)
 
 
-def _skipped(report: Report) -> Iterator[Caveat]:
-    """Judges that were not asked are told as such."""
+def _skipped_judges(report: Report) -> Iterator[Caveat]:
+    """Yield skipped judges. Judges that were not called are reported separately."""
     if count := sum(not failure.refused for failure in all_skipped_judges(report)):
         yield Caveat("judges_skipped", count, f"{plural(count, 'failed judge')} skipped")
 
 
-def _played_again(report: Report) -> Iterator[Caveat]:
-    """Those whose second conversation was not lost; else it is told as lost."""
+def _repeated_conversations(report: Report) -> Iterator[Caveat]:
+    """Yield the samples whose repeated conversation did not error. If it did, the sample is reported as
+    errored."""
     again = [
         sample
         for sample in report.samples
@@ -226,12 +235,12 @@ def _played_again(report: Report) -> Iterator[Caveat]:
             for each in again
         ]
         shown = join_first([one_line(name, 60) for name in names], _MOST_NAMED)
-        text = f"{plural(len(again), 'lost conversation')} played again ({shown})"
+        text = f"{plural(len(again), 'errored conversation')} repeated ({shown})"
         yield Caveat("played_again", len(again), text)
 
 
-def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
-    of_log = decision.without_scenarios  # what of it could not be read is told apart
+def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
+    of_log = decision.without_scenarios  # unreadable records are reported separately
     unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
     lost = sum(
         decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
@@ -239,11 +248,12 @@ def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
         if key not in unread
     )
     if lost:
-        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} errored within {TOLERANCE}")
 
 
-def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Of a log without scenarios: what could not be read, and what is not known of what could."""
+def _log_caveats(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Yield, for a log without scenarios, the records that could not be read and the conversations that are
+    not decided."""
     if not decision.without_scenarios:
         return
     if places := unreadable_places(report):
@@ -255,11 +265,11 @@ def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
         return
     if open_ := undecided_in(report, decision.samples):
         yield Caveat("conversations_undecided", open_, f"{plural(open_, 'conversation')} not decided")
-    if unplaced := sum(any(told.turn.unplaced for told in each.turns) for each in report.samples):
+    if unplaced := sum(any(each_turn.turn.unplaced for each_turn in each.turns) for each in report.samples):
         yield Caveat("not_fully_seen", unplaced, f"{plural(unplaced, 'conversation')} not fully seen")
 
 
-def _accepted(decision: Decision) -> Iterator[Caveat]:
+def _accepted_failures(decision: Decision) -> Iterator[Caveat]:
     if count := sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted):
         yield Caveat("accepted", count, plural(count, "accepted failure"))
 
@@ -270,10 +280,10 @@ def _replayed(report: Report) -> Iterator[Caveat]:
         yield Caveat("replay", 1, f"a replay of {one_line(name, 80)}")
 
 
-def _not_judged(report: Report) -> Iterator[Caveat]:
+def _uncalled_judges(report: Report) -> Iterator[Caveat]:
     plan = report.plan
     if plan.suite.code_only:
-        yield Caveat("code_only", len(plan.needs_model), _code_only(report))
+        yield Caveat("code_only", len(plan.needs_model), _describe_code_only(report))
         return
     is_asked_for = bool(plan.suite.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if plan.suite.no_judge and is_asked_for:
@@ -282,19 +292,20 @@ def _not_judged(report: Report) -> Iterator[Caveat]:
         yield Caveat("not_judged", count, f"judges not asked {plural(count, 'time')}")
 
 
-def _code_only(report: Report) -> str:
-    """What a green of code checks alone does not speak of."""
+def _describe_code_only(report: Report) -> str:
+    """Describe what a pass of code checks alone leaves out."""
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
     thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
-    told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
-    told += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
+    parts = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
+    parts += [f"{plural(len(thresholds), 'threshold')} not evaluated"] if thresholds else []
     left_out = len(report.plan.needs_model)
-    told += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
-    return f"code checks alone{': ' if told else ''}{', '.join(told)}"
+    parts += [f"{plural(left_out, 'scenario')} skipped for lack of a model"] if left_out else []
+    return f"code checks only{': ' if parts else ''}{', '.join(parts)}"
 
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
-    """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
+    """Yield agents that declare tools but whose calls were never seen. They may reach their tools in another
+    way, and then none of their calls are known."""
     declaring: dict[str, None] = {}
     calling = set()
     for each in report.scenarios:
@@ -304,13 +315,14 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
             elif sample.trajectory.all_turns and each.scenario.tools:
                 declaring[each.agent] = None
     if agents := [agent for agent in declaring if agent not in calling]:
-        who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no call of {one_line(who, 120)} seen, although tools are declared"
+        named_agents = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
+        text = f"no call by {one_line(named_agents, 120)} seen, although tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
 
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Where calls may be made that nobody sees, only a judge can say whether the agent claims one."""
+    """Yield conversations that are not checked for claims of actions. If an agent may make calls that are not
+    seen, only a judge can tell whether it claims one."""
     if asks_judge(report.plan.suite):
         return
     count = sum(
@@ -324,8 +336,8 @@ def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
         yield Caveat("claims_not_checked", count, f"{text}, and {BEHAVIOR} is not judged")
 
 
-def _on_their_word(report: Report) -> Iterator[Caveat]:
-    """Goals of agents that the author takes at their word (``calls: unseen``)."""
+def _goals_on_trust(report: Report) -> Iterator[Caveat]:
+    """Yield the goals of agents that the author takes at their word (``calls: unseen``)."""
     count = sum(
         goal.label == REACHED
         for sample in report.samples
@@ -338,7 +350,8 @@ def _on_their_word(report: Report) -> Iterator[Caveat]:
 
 
 def _empty_lists(report: Report) -> Iterator[Caveat]:
-    """Of test cases: whoever writes ``expected_tools: []`` may think that no tool is allowed."""
+    """Yield test cases with an empty list. An author who writes ``expected_tools: []`` may expect it to
+    forbid every tool."""
     cases = {each.scenario.id: each.scenario.case for each in report.scenarios}
     found = [
         f"{' and '.join(case.empty_lists)} of {one_line(name, 60)}"
@@ -351,8 +364,10 @@ def _empty_lists(report: Report) -> Iterator[Caveat]:
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
-    """Recorded conversations without a call, of which nothing was expected or judged, can hardly fail: that
-    they passed says nothing of the agent, or its calls are not where they were looked for."""
+    """Yield a caveat if no recorded conversation has a call, and nothing was expected or judged.
+
+    Such conversations can hardly fail, so a pass is no evidence about the agent; or the calls are in a place
+    that the reader does not know."""
     samples = report.samples
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made

@@ -1,4 +1,4 @@
-"""Whether two runs can be compared, and if not, why: they must have measured the same thing. Pure."""
+"""Check whether two runs can be compared: they must have measured the same thing. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ _AGAIN = "repeat the baseline with the settings of the current run"
 
 
 class UnmatchedScenario(NamedTuple):
-    """A scenario that cannot be compared: it is in one run alone (``before`` or ``after`` is ``None``), or
-    the two differ in ``parts``."""
+    """A scenario that cannot be compared: it is in only one run, or it differs between the two."""
 
     scenario: str
     before: ScenarioSummary | None
+    """The scenario in the first run; ``None`` if it is not there."""
     after: ScenarioSummary | None
+    """The scenario in the second run; ``None`` if it is not there."""
     parts: tuple[str, ...] = ()
+    """The parts in which the two differ."""
 
     @property
     def sentence(self) -> str:
@@ -36,19 +38,22 @@ class UnmatchedScenario(NamedTuple):
 
 
 class MatchedAgents(NamedTuple):
-    """One agent of each run and their scenarios that are in both and equal; ``apart``: the others."""
+    """One agent of each run, and the scenarios of the two."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
+    """The scenarios that are in both runs and equal."""
     unmatched_scenarios: tuple[UnmatchedScenario, ...]
+    """All other scenarios."""
 
 
 class LostAgent(NamedTuple):
-    """An agent that is not compared: the run ``only_in`` (``first`` or ``second``) alone has it."""
+    """An agent that is not compared because only one run has it."""
 
     name: str
     only_in: str
+    """The run that has it, ``first`` or ``second``."""
 
     @property
     def sentence(self) -> str:
@@ -58,43 +63,43 @@ class LostAgent(NamedTuple):
 def match_agents(
     before: RunSummary, after: RunSummary
 ) -> tuple[tuple[MatchedAgents, ...], tuple[LostAgent, ...]]:
-    """The agents of both runs side by side, and the others. Two runs of one agent each are
-    compared, whatever the agents are called."""
+    """Pair the agents of both runs, and return the rest separately. Two runs of one agent each are compared,
+    whatever the agents are called."""
     if len(before.agents) == len(after.agents) == 1:
-        named = [(before.agents[0], after.agents[0])]
+        pairs = [(before.agents[0], after.agents[0])]
     else:
-        named = [(name, name) for name in before.agents if name in after.agents]
-    kept_before, kept_after = {old for old, _ in named}, {new for _, new in named}
+        pairs = [(name, name) for name in before.agents if name in after.agents]
+    kept_before, kept_after = {old for old, _ in pairs}, {new for _, new in pairs}
     lost = [LostAgent(name, "first") for name in before.agents if name not in kept_before]
     lost += [LostAgent(name, "second") for name in after.agents if name not in kept_after]
-    return tuple(_matched(before, after, *names) for names in named), tuple(lost)
+    return tuple(_match_scenarios(before, after, *names) for names in pairs), tuple(lost)
 
 
-def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> MatchedAgents:
+def _match_scenarios(before: RunSummary, after: RunSummary, old: str, new: str) -> MatchedAgents:
     first = {each.id: each for each in before.scenarios if each.agent == old}
     second = {each.id: each for each in after.scenarios if each.agent == new}
-    pairs, apart = [], []
+    pairs, unmatched = [], []
     for name in sorted(first.keys() | second.keys()):
         one, other = first.get(name), second.get(name)
         if one is None or other is None:
-            apart.append(UnmatchedScenario(name, one, other))
-        elif parts := _differing(one.content, other.content):
-            apart.append(UnmatchedScenario(name, one, other, tuple(parts)))
+            unmatched.append(UnmatchedScenario(name, one, other))
+        elif parts := _differing_parts(one.content, other.content):
+            unmatched.append(UnmatchedScenario(name, one, other, tuple(parts)))
         else:
             pairs.append((one, other))
-    return MatchedAgents(old, new, tuple(pairs), tuple(apart))
+    return MatchedAgents(old, new, tuple(pairs), tuple(unmatched))
 
 
-def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
+def _differing_parts(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
 def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
-    """All that forbids it: another measure, or no scenario that is the same in both. That some are in one run
-    alone, or have changed, does not: those are listed."""
+    """Return every problem that forbids a comparison: another measure, or no scenario that is the same in
+    both. Scenarios that are in only one run or have changed do not forbid it; they are listed."""
     agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
-    problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
+    problems = [Problem(text, _AGAIN) for text in _setup_differences(before, after, scenarios)]
     if scenarios:
         return tuple(problems)
     texts = [each.sentence for each in lost]
@@ -107,8 +112,10 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
     return tuple(problems)
 
 
-def _instruments(before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]) -> Iterator[str]:
-    """What both runs were measured with, as far as it matters for these scenarios."""
+def _setup_differences(
+    before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]
+) -> Iterator[str]:
+    """Yield the differences in how the runs were measured, as far as they matter for these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))
@@ -126,30 +133,33 @@ def _instruments(before: RunSummary, after: RunSummary, scenarios: list[Scenario
     if in_both or criteria:
         # Fewer metrics may mean fewer judges.
         named = (before.judged_by, after.judged_by) if before.judged == after.judged else ((), ())
-        yield from _models("judge", before.judge, after.judge, *named)
+        yield from _model_differences("judge", before.judge, after.judge, *named)
     if simulated:
-        yield from _models("simulated user", before.user, after.user, before.played_by, after.played_by)
-    yield from _settings(before, after, simulated=simulated)
+        yield from _model_differences(
+            "simulated user", before.user, after.user, before.played_by, after.played_by
+        )
+    yield from _setting_differences(before, after, simulated=simulated)
 
 
-def _models(
+def _model_differences(
     role: str,
     before: dict[str, object],
     after: dict[str, object],
     named_before: Iterable[str],
     named_after: Iterable[str],
 ) -> Iterator[str]:
-    """As configured; and as they called themselves, since a variable may stand for the model."""
+    """Yield the difference between the models: as configured, and as the models named themselves, because a
+    variable may stand for the model."""
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
-        told = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
-        yield f"the model of the {role} differs: {one_line(told, 300)}"
+        differences = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
+        yield f"the model of the {role} differs: {one_line(differences, 300)}"
     elif named_before and named_after and set(named_before) != set(named_after):
         first, second = ", ".join(named_before), ", ".join(named_after)
         yield f"the model of the {role} differs: it answered as {first} and as {second}"
 
 
-def _settings(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:
+def _setting_differences(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:
     for key in sorted(before.settings.keys() | after.settings.keys()):
         first, second = before.settings.get(key), after.settings.get(key)
         if first != second and (simulated or key != "max_turns"):

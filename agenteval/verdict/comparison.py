@@ -1,4 +1,4 @@
-"""Two runs, scenario by scenario: regressed, improved, unchanged, not decided. Pure."""
+"""Compare two runs scenario by scenario: regressed, improved, unchanged or not decided. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics import (
 from agenteval.verdict.statistics.distributions import student_t_quantile
 
 MARGIN = 0.05
-"""A mean drop that is still taken for no regression, unless the author says otherwise."""
+"""The default for the largest mean drop that does not count as a regression."""
 CONFIDENCE = 0.95
 _VERDICTS = {StatisticalOutcome.ACCEPT: Verdict.PASSED, StatisticalOutcome.REJECT: Verdict.FAILED}
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
@@ -37,74 +37,85 @@ _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
 
 class ScenarioChange(Value):
-    """``low`` and ``high`` bound the change of the success rate (after minus before), missing epochs in the
-    worst case. ``p_drop`` and ``p_rise``: Fisher's exact tests, corrected over scenarios by Holm.
-    ``epochs_to_decide``: of each run, about, at the rates seen; ``None``: decided, or no number would."""
+    """The change of one scenario between two runs."""
 
     id: str
     change: Change
     before: Tally
     after: Tally
     low: float
+    """The lower bound of the change of the success rate (after minus before), with missing epochs in the
+    worst case."""
     high: float
+    """The upper bound of the same change."""
     p_drop: float
+    """The p-value of Fisher's exact test for a drop, corrected over scenarios by Holm."""
     p_rise: float
+    """The p-value of the same test for a rise."""
     epochs_to_decide: int | None = None
+    """About how many epochs each run needs at the observed rates; ``None`` if it is decided or no number
+    would decide it."""
 
 
 class ScenarioState(StrEnum):
-    """``NOT_SELECTED``: one run has it, and the command line of the other chose what it ran."""
+    """Why a scenario is not compared."""
 
     CHANGED = "changed"
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
+    """One run has it, and the command line of the other selected scenarios."""
 
 
 class UncomparedScenario(Value):
-    """A scenario that is not compared, since it is not the same in both runs: ``parts`` of it differ, or one
-    run does not have it. ``before`` and ``after`` are its verdicts; each run decided its own."""
+    """A scenario that is not compared because it differs between the runs, or one run does not have it."""
 
     id: str
     agent: str
     state: ScenarioState
     parts: tuple[str, ...] = ()
+    """The parts that differ."""
     before: Verdict | None
+    """The verdict of the first run about its own version."""
     after: Verdict | None
+    """The verdict of the second run about its own version."""
 
     @property
     def got_worse(self) -> bool:
-        """Whether it passed before and does not now: by its edit or by the agent, which nobody knows."""
+        """True if it passed before and no longer does, be it through the edit or the agent."""
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
 class MeanChange(Value):
-    """A mean over ``scenarios`` that have it in both runs. ``low`` and ``high``: the t interval of the change
-    over scenarios, each a cluster of its epochs; ``None`` where there are fewer than two or no spread."""
+    """The change of a mean over the scenarios that have a value in both runs."""
 
     name: str
     before: float
     after: float
     change: float
     low: float | None = None
+    """The lower bound of the t interval of the change over scenarios, each a cluster of its epochs; ``None``
+    if there are fewer than two scenarios or no spread."""
     high: float | None = None
+    """The upper bound of the same interval."""
     scenarios: int
+    """How many scenarios have a value in both runs."""
 
 
 class FailureState(StrEnum):
-    """``FIXED``: met before, and in no known epoch since; ``UNKNOWN``: no epoch since is known."""
+    """What happened to a failure between two runs."""
 
     NEW = "new"
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
+    """It occurred before, and in no known epoch since."""
     UNKNOWN = "not decided"
+    """It occurred before, and no epoch since is known."""
 
 
 class FailureChange(Value):
-    """A failure by its fingerprint. ``met_before`` of ``known_before`` epochs, and since. ``sure``: Fisher's
-    exact test at 5 % says that its frequency changed; else a new one may have been there, and a fixed one may
-    be. ``seen_in``: the run that had it before the baseline, where it is back again."""
+    """A failure, identified by its fingerprint, in two runs."""
 
     fingerprint: str
     state: FailureState
@@ -112,34 +123,47 @@ class FailureChange(Value):
     what: str
     severity: Severity | None
     met_before: int
+    """The number of epochs of the first run in which it occurred."""
     known_before: int
+    """The number of epochs of the first run that are known."""
     met_after: int
     known_after: int
     sure: bool
+    """True if Fisher's exact test at 5 % shows that its frequency changed. Otherwise a new failure may have
+    been there before, and a fixed one may still be there."""
     seen_in: str = ""
+    """The run before the baseline that had it, if it is back again."""
 
 
 class AgentComparison(Value):
-    """``before`` and ``after`` name the agent. ``change`` is that of the mean success rate over scenarios,
-    ``low`` and ``high`` bound it. ``drop_above`` and ``drop_below``: what the fall surely exceeds, and surely
-    stays below. ``perhaps_dropped``: scenarios whose drop was large and is not sure. ``further_low`` and
-    ``further_high``: for scenarios like these, by the cluster bootstrap. ``p_changed``: sign-flip test over
-    scenarios; ``p_mcnemar`` where each has one epoch in each run."""
+    """One agent of each run, compared."""
 
     before: str
+    """The name of the agent in the first run."""
     after: str
+    """The name of the agent in the second run."""
     verdict: Verdict
     change: float | None
+    """The change of the mean success rate over scenarios."""
     low: float
+    """The lower bound of that change."""
     high: float
+    """The upper bound of that change."""
     drop_above: float
+    """A value that the drop exceeds at the stated confidence."""
     drop_below: float
+    """A value that the drop stays below at the stated confidence."""
     further_low: float | None
+    """The lower bound for scenarios like these, by the cluster bootstrap."""
     further_high: float | None
+    """The upper bound for scenarios like these."""
     p_changed: float | None
+    """The p-value of the sign-flip test over scenarios."""
     p_mcnemar: float | None
+    """The p-value of McNemar's test, if each scenario has one epoch in each run."""
     dropped: tuple[str, ...]
     perhaps_dropped: tuple[str, ...]
+    """Scenarios whose drop was large but is not certain."""
     epochs_to_decide: int | None
     scenarios: tuple[ScenarioChange, ...]
     scores: tuple[MeanChange, ...]
@@ -148,10 +172,7 @@ class AgentComparison(Value):
 
 
 class RunComparison(Value):
-    """``verdict``: passed if the mean drop is surely below ``margin`` and no scenario surely dropped, failed
-    if it surely exceeds it or one surely dropped, else inconclusive; the worst of all agents. A changed
-    scenario that no longer passes leaves it inconclusive. ``apart``: scenarios that are not compared;
-    ``left_out``: agents that one run alone has, in words."""
+    """The comparison of two runs."""
 
     schema_version: Literal[2] = 2
     before: str
@@ -159,19 +180,24 @@ class RunComparison(Value):
     margin: float
     confidence: float
     verdict: Verdict
+    """Passed if the mean drop is certainly below ``margin`` and no scenario certainly dropped; failed if the
+    mean drop certainly exceeds it or a scenario certainly dropped; otherwise inconclusive. The worst of all
+    agents. A changed scenario that no longer passes leaves it inconclusive."""
     exit_code: int
     agents: tuple[AgentComparison, ...]
     apart: tuple[UncomparedScenario, ...] = ()
+    """Scenarios that are not compared."""
     left_out: tuple[str, ...] = ()
+    """Agents that only one run has, in words."""
 
     @property
     def worsened(self) -> tuple[str, ...]:
-        """Changed scenarios that passed before and do not now."""
+        """Changed scenarios that passed before and no longer do."""
         return tuple(dict.fromkeys(each.id for each in self.apart if each.got_worse))
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """Agents of two names that were compared because each run has no other."""
+        """Pairs of differently named agents that were compared because each run has no other."""
         return tuple((agent.before, agent.after) for agent in self.agents if agent.before != agent.after)
 
 
@@ -182,15 +208,19 @@ def compare_runs(
     margin: float = MARGIN,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """``after`` against the baseline ``before``: the scenarios that are in both and equal. ``earlier``:
-    failures of runs older than the baseline, by fingerprint the run. The order of samples and scenarios does
-    not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
+    """Compare ``after`` with the baseline ``before``, in the scenarios that are in both and equal.
+
+    ``earlier`` maps the fingerprints of failures of runs older than the baseline to the run. The order of
+    samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two cannot be
+    compared."""
     if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
     agents, lost = match_agents(before, after)
-    compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
+    compared = tuple(_compare_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
     apart = tuple(
-        _apart(each, agent.after, before, after) for agent in agents for each in agent.unmatched_scenarios
+        _to_uncompared(each, agent.after, before, after)
+        for agent in agents
+        for each in agent.unmatched_scenarios
     )
     doubt = [Verdict.INCONCLUSIVE for each in apart if each.got_worse]
     verdict = Verdict.worst((*(agent.verdict for agent in compared), *doubt))
@@ -207,7 +237,9 @@ def compare_runs(
     )
 
 
-def _apart(one: UnmatchedScenario, agent: str, before: RunSummary, after: RunSummary) -> UncomparedScenario:
+def _to_uncompared(
+    one: UnmatchedScenario, agent: str, before: RunSummary, after: RunSummary
+) -> UncomparedScenario:
     state = ScenarioState.CHANGED
     if one.before is None:
         state = ScenarioState.NOT_SELECTED if before.is_selection else ScenarioState.NEW
@@ -227,34 +259,36 @@ def _by_state(one: UncomparedScenario) -> tuple[bool, int, str, str]:
     return not one.got_worse, list(ScenarioState).index(one.state), one.id, one.agent
 
 
-def _agent(both: MatchedAgents, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
+def _compare_agent(both: MatchedAgents, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
     pairs = [Pair(old.id, _tally(old), _tally(new)) for old, new in both.pairs]
     margins = Margins(margin, SCENARIO_MARGIN)
-    said, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)
+    comparison, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)
     return AgentComparison(
         before=both.before,
         after=both.after,
         verdict=_VERDICTS.get(gate.outcome, Verdict.INCONCLUSIVE),
-        **_figures(said, gate),
-        scenarios=tuple(sorted(map(_scenario, said.scenarios), key=_by_change)),
-        scores=_means([(old.scores, new.scores) for old, new in both.pairs]),
-        effort=_means([(old.effort, new.effort) for old, new in both.pairs]),
-        failures=_failures(both.pairs, earlier),
+        **_agent_figures(comparison, gate),
+        scenarios=tuple(sorted(map(_to_scenario_change, comparison.scenarios), key=_by_change)),
+        scores=_compare_means([(old.scores, new.scores) for old, new in both.pairs]),
+        effort=_compare_means([(old.effort, new.effort) for old, new in both.pairs]),
+        failures=_compare_failures(both.pairs, earlier),
     )
 
 
-def _figures(said: Comparison, gate: NonInferiority) -> dict[str, float | int | tuple[str, ...] | None]:
-    further = said.users_like_these
+def _agent_figures(
+    comparison: Comparison, gate: NonInferiority
+) -> dict[str, float | int | tuple[str, ...] | None]:
+    further = comparison.users_like_these
     return {
-        "change": said.change,
-        "low": said.these_scenarios.low,
-        "high": said.these_scenarios.high,
+        "change": comparison.change,
+        "low": comparison.these_scenarios.low,
+        "high": comparison.these_scenarios.high,
         "drop_above": gate.surely_above,
         "drop_below": gate.surely_below,
         "further_low": further.low if further else None,
         "further_high": further.high if further else None,
-        "p_changed": said.sign_flip.value if said.sign_flip else None,
-        "p_mcnemar": said.mcnemar,
+        "p_changed": comparison.sign_flip.value if comparison.sign_flip else None,
+        "p_mcnemar": comparison.mcnemar,
         "dropped": tuple(sorted(gate.dropped)),
         "perhaps_dropped": tuple(sorted(gate.perhaps)),
         "epochs_to_decide": gate.epochs_to_decide,
@@ -265,17 +299,17 @@ def _tally(scenario: ScenarioSummary) -> Tally:
     return Tally(scenario.successes, scenario.decided, scenario.planned)
 
 
-def _scenario(said: ScenarioComparison) -> ScenarioChange:
+def _to_scenario_change(comparison: ScenarioComparison) -> ScenarioChange:
     return ScenarioChange(
-        id=said.pair.scenario,
-        change=said.change,
-        before=said.pair.before,
-        after=said.pair.after,
-        low=said.low,
-        high=said.high,
-        p_drop=said.p_drop,
-        p_rise=said.p_rise,
-        epochs_to_decide=said.epochs_to_decide,
+        id=comparison.pair.scenario,
+        change=comparison.change,
+        before=comparison.pair.before,
+        after=comparison.pair.after,
+        low=comparison.low,
+        high=comparison.high,
+        p_drop=comparison.p_drop,
+        p_rise=comparison.p_rise,
+        epochs_to_decide=comparison.epochs_to_decide,
     )
 
 
@@ -288,22 +322,24 @@ def _by_change(scenario: ScenarioChange) -> tuple[int, str]:
 _Values = Mapping[str, tuple[float, ...]]
 
 
-def _means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange, ...]:
+def _compare_means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange, ...]:
     names = sorted({name for old, new in pairs for name in old.keys() & new.keys()})
-    found = [_mean(name, [(old.get(name), new.get(name)) for old, new in pairs]) for name in names]
+    found = [_compare_mean(name, [(old.get(name), new.get(name)) for old, new in pairs]) for name in names]
     return tuple(change for change in found if change)
 
 
-def _mean(
+def _compare_mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
-    """Each scenario counts once, however many epochs it had. The interval: Miller, E. (2024), "Adding error
-    bars to evals", arXiv 2411.00640, paired differences of clusters."""
+    """Compare the means of one value; each scenario counts once, however many epochs it had.
+
+    The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, paired differences
+    of clusters."""
     both = [(fsum(old) / len(old), fsum(new) / len(new)) for old, new in values if old and new]
     if not both:
         return None
     before, after = (fsum(side) / len(both) for side in zip(*both, strict=True))
-    reach = _reach([new - old for old, new in both])
+    reach = _interval_half_width([new - old for old, new in both])
     return MeanChange(
         name=name,
         before=before,
@@ -315,7 +351,7 @@ def _mean(
     )
 
 
-def _reach(differences: Sequence[float]) -> float | None:
+def _interval_half_width(differences: Sequence[float]) -> float | None:
     n = len(differences)
     mean = fsum(differences) / n
     spread = fsum((difference - mean) ** 2 for difference in differences)
@@ -327,45 +363,45 @@ def _reach(differences: Sequence[float]) -> float | None:
 # ── failures ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _failures(
+def _compare_failures(
     pairs: Sequence[tuple[ScenarioSummary, ScenarioSummary]], earlier: Mapping[str, str]
 ) -> tuple[FailureChange, ...]:
-    found = [change for old, new in pairs for change in _failures_of(old, new, earlier)]
+    found = [change for old, new in pairs for change in _compare_scenario_failures(old, new, earlier)]
     states = list(FailureState)
     return tuple(sorted(found, key=lambda f: (states.index(f.state), f.scenario, f.what, f.fingerprint)))
 
 
-def _failures_of(
+def _compare_scenario_failures(
     old: ScenarioSummary, new: ScenarioSummary, earlier: Mapping[str, str]
 ) -> list[FailureChange]:
     before = {failure.fingerprint: failure for failure in old.failures}
     after = {failure.fingerprint: failure for failure in new.failures}
     return [
-        _failure(before.get(name), after.get(name), (old, new), earlier.get(name, ""))
+        _to_failure_change(before.get(name), after.get(name), (old, new), earlier.get(name, ""))
         for name in sorted(before.keys() | after.keys())
     ]
 
 
-def _failure(
+def _to_failure_change(
     before: FailureSummary | None,
     after: FailureSummary | None,
     scenarios: tuple[ScenarioSummary, ScenarioSummary],
     seen_in: str,
 ) -> FailureChange:
-    told = after or before
-    assert told is not None
+    failure = after or before
+    assert failure is not None
     old, new = scenarios
-    state = _state(before, after, new.known, seen_in)
+    state = _failure_state(before, after, new.known, seen_in)
     met_before, met_after = before.epochs if before else 0, after.epochs if after else 0
     p = fisher_exact(
         Tally(met_before, old.known, old.known), Tally(met_after, new.known, new.known), "either"
     )
     return FailureChange(
-        fingerprint=told.fingerprint,
+        fingerprint=failure.fingerprint,
         state=state,
         scenario=new.id,
-        what=told.what,
-        severity=told.severity,
+        what=failure.what,
+        severity=failure.severity,
         met_before=met_before,
         known_before=old.known,
         met_after=met_after,
@@ -375,7 +411,7 @@ def _failure(
     )
 
 
-def _state(
+def _failure_state(
     before: FailureSummary | None, after: FailureSummary | None, known_after: int, seen_in: str
 ) -> FailureState:
     if after is None:

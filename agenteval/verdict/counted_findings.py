@@ -1,4 +1,4 @@
-"""Which findings count: those of samples that were not lost, but for the accepted ones. Pure."""
+"""Select the findings that count: those of samples that did not error, without the accepted ones. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 CountedFinding: TypeAlias = tuple[SampleKey, int, Finding]
-"""With its sample and its place there."""
+"""The sample, the index of the finding in it, and the finding."""
 
 
 def locate_counted_findings(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> Iterable[CountedFinding]:
-    """The findings that count."""
+    """Yield the findings that count, with their sample and index."""
     for each in scenarios:
         names = (
             accepted_fingerprints(report.run, each.scenario.id) if report.plan.suite.accepted else frozenset()
@@ -42,12 +42,12 @@ def locate_counted_findings(
 def list_counted_findings(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
-    """The same without their places."""
+    """Return the findings that count, without their places."""
     return [finding for _, _, finding in locate_counted_findings(scenarios, samples, report)]
 
 
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
-    """Whether what a judge or a detector that failed could have found might have failed the sample."""
+    """Check whether a judge or detector that failed could have found something that fails the sample."""
     if plan.suite.fail_on is None:
         return False
     if failure.metric == GOAL:
@@ -60,12 +60,13 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
 
 
 def gates_by_severity(metric: str, plan: Plan) -> bool:
-    """Whether what it finds has a severity: labels of judges, and detectors."""
+    """Check whether the metric's results have a severity: labels of judges and findings of detectors do."""
     return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}
 
 
 def failed_below_gate(report: Report) -> int:
-    """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
+    """Count the judges of labels and goals that failed and could not have found anything that fails their
+    sample."""
     plan = report.plan
     return sum(
         not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)

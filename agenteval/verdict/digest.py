@@ -1,4 +1,4 @@
-"""A report in short: what a later run needs of it to be compared with. Pure."""
+"""Summarize a report: what a later run needs to be compared with it. Pure."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
     "max_turns",
 )  # fmt: skip
-"""What the agent, the user or a judge meets of a scenario: its name, tags, epochs and thresholds are not."""
+"""The fields of a scenario that the agent, the user or a judge sees. Its name, tags, epochs and thresholds
+are not among them."""
 
 _SETTINGS = (
     "fail_on_severity", "severities", "severity_from", "detectors", "unmocked_tools", "now", "max_turns",
 )  # fmt: skip
-"""What decides whether a sample fails, and how its conversation goes."""
+"""Settings that decide whether a sample fails and how its conversation goes."""
 
 
 def summary_of(report: Report, decision: Decision | None) -> RunSummary:
-    """The run in short. Of one that has only begun, with no event but its first and no ``decision``, it holds
-    what the run may be compared with."""
+    """Summarize the run. For a run that has only begun (no event but the first, no ``decision``), the summary
+    holds what it may be compared with."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,
@@ -44,12 +45,12 @@ def summary_of(report: Report, decision: Decision | None) -> RunSummary:
         prompts=run.prompts,
         judged=() if plan.suite.no_judge else tuple(sorted(plan.suite.judged)),
         decisive=() if plan.suite.no_judge else _decisive(plan),
-        judge=_model(plan.suite.models.get("judge"), run.sources),
-        user=_model(plan.suite.models.get("user"), run.sources),
+        judge=_describe_model(plan.suite.models.get("judge"), run.sources),
+        user=_describe_model(plan.suite.models.get("user"), run.sources),
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(plan),
-        scenarios=tuple(_scenario(scenario, decision, plan) for scenario in report.scenarios),
+        scenarios=tuple(_summarize_scenario(scenario, decision, plan) for scenario in report.scenarios),
         is_selection=run.is_selection,
     )
 
@@ -60,13 +61,14 @@ def _decisive(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(matter & set(plan.suite.judged)))
 
 
-def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
-    """A model without what only concerns how it is reached. A scripted one is what its file says."""
+def _describe_model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
+    """Describe a model without the settings that only concern how it is reached. A scripted model is
+    identified by the content of its file."""
     if chosen is None:
         return {}
-    told = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
+    identity = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
     replies = sources.get(chosen.name) if chosen.provider == "scripted" else None
-    return {**told, "replies": replies[:12]} if replies else told
+    return {**identity, "replies": replies[:12]} if replies else identity
 
 
 def _judged_by(report: Report) -> tuple[str, ...]:
@@ -84,27 +86,27 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 
 def hash_content(scenario: Scenario) -> dict[str, str]:
-    """A hash of each part of the scenario that is not empty, whatever file it is in."""
-    made = scenario.model_dump(mode="json", include=set(_CONTENT))
-    for tool in (made.get("tools") or {}).values():
+    """Hash each part of the scenario that is not empty, independent of the file that holds it."""
+    content = scenario.model_dump(mode="json", include=set(_CONTENT))
+    for tool in (content.get("tools") or {}).values():
         tool.pop("base", None)
-    if scenario.goal_outcome == "reached":  # the default, of which older runs say nothing
-        del made["goal_outcome"]
-    return {name: _hash(part) for name, part in sorted(made.items()) if part not in (None, "", [], {})}
+    if scenario.goal_outcome == "reached":  # the default, which older runs do not record
+        del content["goal_outcome"]
+    return {name: _hash(part) for name, part in sorted(content.items()) if part not in (None, "", [], {})}
 
 
 def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -> ScenarioSummary:
+def _summarize_scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -> ScenarioSummary:
     spec = scenario.scenario
     samples = decision.samples if decision else {}
     decided = decision.scenarios.get((spec.id, scenario.agent)) if decision else None
     outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
     tally = Tally.of(epoch_outcomes(scenario, outcomes).fixed)
-    there = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
-    whole = [sample for sample in there if not is_lost(sample)]
+    present = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    complete = [sample for sample in present if not is_lost(sample)]
     return ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,
@@ -115,34 +117,34 @@ def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -
         successes=tally.successes,
         decided=tally.decided,
         planned=tally.planned,
-        known=len(there),
-        scores=means_of_samples(whole),
-        effort={name: told for name in MEASURES if (told := _known_measures(name, whole, spec, plan))},
-        failures=failures_in(there, spec),
+        known=len(present),
+        scores=means_of_samples(complete),
+        effort={name: values for name in MEASURES if (values := _known_measures(name, complete, spec, plan))},
+        failures=failures_in(present, spec),
     )
 
 
 def _known_measures(
     name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan
 ) -> tuple[float, ...]:
-    """What each conversation took; nothing, where one of them does not tell: the others might be the cheap
-    ones."""
+    """Return the value of a measure for each conversation; empty if one of them is unknown, because the known
+    ones might be the cheap ones."""
     values = [known_measure(name, sample, scenario, plan) for sample in samples]
     return () if None in values else tuple(value for value in values if value is not None)
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
-    """Each failure of these samples of one scenario, and in how many of them it was met."""
+    """Return each failure of these samples of one scenario, and in how many samples it occurred."""
     found: dict[str, FingerprintedFailure] = {}
-    met: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     for sample in samples:
         for failure in failures_of(sample, scenario).all:
-            met[failure.fingerprint] += 1
+            occurrences[failure.fingerprint] += 1
             found.setdefault(failure.fingerprint, failure)
-    return tuple(_summary(found[name], met[name]) for name in sorted(met))
+    return tuple(_summarize_failure(found[name], occurrences[name]) for name in sorted(occurrences))
 
 
-def _summary(failure: FingerprintedFailure, epochs: int) -> FailureSummary:
+def _summarize_failure(failure: FingerprintedFailure, epochs: int) -> FailureSummary:
     return FailureSummary(
         fingerprint=failure.fingerprint,
         what=failure.what,

@@ -12,9 +12,10 @@ from agenteval.verdict.statistics import Tally, in_epoch_order
 
 
 def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
-    """Whether a sample counts as a success: it passed and its goal, where judged, was completed. ``None``
-    where that is not known: it is inconclusive, its goal was ruled out or is not clear, or the judge of it
-    broke. Of a recorded conversation that did not fail, the known outcome decides."""
+    """Return whether a sample counts as a success: it passed, and its goal, if judged, was completed.
+
+    Return ``None`` if that is unknown: the sample is inconclusive, its goal was ruled out or is not clear, or
+    the judge of the goal failed. For a recorded conversation that did not fail, the known outcome decides."""
     if verdict is Verdict.FAILED:
         return False
     for check in sample.checks:
@@ -32,40 +33,44 @@ def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
 
 @dataclass(frozen=True)
 class EpochOutcomes:
-    """The epochs of one scenario × agent. ``outcomes``: in epoch order, a lost one replaced where it was;
-    ``replaced``: which were. ``wanted``: how many there were to be at least; ``most``: at most."""
+    """The epochs of one scenario × agent."""
 
     outcomes: tuple[bool | None, ...]
-    wanted: int
-    most: int
+    """The outcomes in epoch order, with an errored epoch replaced in its place."""
+    planned_min: int
+    """The minimum number of epochs that were planned."""
+    planned_max: int
+    """The maximum number of epochs that were planned."""
     replaced: frozenset[int] = frozenset()
+    """The epochs that were replaced."""
 
     @property
     def tally(self) -> Tally:
-        """All of them, for display: where success decided how many there are, no estimate may rest on it."""
-        unfinished = max(0, self.wanted - len(self.outcomes))
+        """All epochs, for display. If success decided how many there are, no estimate may be based on it."""
+        unfinished = max(0, self.planned_min - len(self.outcomes))
         return Tally.of([*self.outcomes, *[None] * unfinished])
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The first ones, whose number was settled beforehand: what estimates are based on."""
-        known = self.outcomes[: self.wanted]
-        return (*known, *[None] * (self.wanted - len(known)))
+        """The first epochs, whose number was fixed beforehand. Estimates are based on these."""
+        known = self.outcomes[: self.planned_min]
+        return (*known, *[None] * (self.planned_min - len(known)))
 
 
 def epoch_outcomes(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> EpochOutcomes:
-    """``outcomes``: of ``scenario.samples``, one each."""
-    ranged = scenario.rules.range
-    if ranged is None:
-        wanted = len(outcomes) + len(scenario.missing)
-        return EpochOutcomes((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)
+    """Arrange the outcomes of a scenario by epoch. ``outcomes`` has one entry for each of
+    ``scenario.samples``."""
+    epoch_range = scenario.rules.range
+    if epoch_range is None:
+        planned = len(outcomes) + len(scenario.missing)
+        return EpochOutcomes((*outcomes, *(None for _ in scenario.missing)), planned, planned)
     finished = {
         sample.key.epoch: outcome
         for sample, outcome in zip(scenario.samples, outcomes, strict=True)
         if sample.stop is not None
     }
-    ordered = in_epoch_order(finished, ranged.max)
+    ordered = in_epoch_order(finished, epoch_range.max)
     replaced = frozenset(
         epoch for epoch, outcome in enumerate(ordered) if outcome is not None and finished[epoch] is None
     )
-    return EpochOutcomes(ordered, ranged.min, ranged.max, replaced)
+    return EpochOutcomes(ordered, epoch_range.min, epoch_range.max, replaced)

@@ -1,4 +1,4 @@
-"""What the events of a run have said so far; ``agenteval.verdict.report`` makes a report of it. Pure, and
+"""Accumulate the events of a run; ``agenteval.verdict.report`` builds a report from them. Pure, and
 independent of the order of events between samples."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn
 
 
 class SampleAccumulator:
-    """Of one sample. ``aside``: what its review set aside; ``lost``: the conversations that were lost before,
-    and played once more as this one."""
+    """What the events of one sample have reported so far. ``aside`` holds what the review of the user set
+    aside, ``lost`` the earlier conversations that errored and were repeated as this one."""
 
     def __init__(self, lost: tuple[SampleAccumulator, ...] = ()) -> None:
         self.turns: dict[int, Turn] = {}
@@ -43,33 +43,34 @@ class SampleAccumulator:
         self.lost = lost
 
     def restart(self) -> SampleAccumulator:
-        """Of the sample when it starts anew: what was cut off is forgotten, and what was lost kept apart."""
+        """Return an accumulator for the sample when it starts again. An interrupted conversation is
+        forgotten; an errored one is kept apart."""
         return SampleAccumulator((*self.lost, self) if self.is_lost else self.lost)
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
-        """What a scorer said. A review that makes the outcome the simulator's sets aside what was said before
-        of the whole, and of the turns from the user's fault on."""
+        """Add what a scorer found. A review that attributes the outcome to the simulator sets aside earlier
+        results about the whole conversation and about the turns from the user's fault on."""
         for review in (item for item in items if isinstance(item, UserReview) and item.decides):
             for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
                 self.aside += self.items.pop(place)
         self.items.setdefault(turn, []).extend(items)
 
     def finish(self, event: SampleFinished) -> None:
-        """How it ended."""
+        """Record how the sample ended."""
         self.stop, self.unfinished, self.names = event.stop, event.unfinished, event.names
         self.is_over, self.is_lost = event.is_over, event.again
 
     def reconsider(self, event: Reconsidered) -> None:
-        """What was looked at once more takes the place of what was said before."""
-        whole = self.items.get(None, [])
-        others = [item for item in whole if getattr(item, "metric", "") != event.metric]
+        """Replace earlier results of a metric with those of a second look."""
+        conversation_items = self.items.get(None, [])
+        others = [item for item in conversation_items if getattr(item, "metric", "") != event.metric]
         self.items[None] = [*others, *event.items]
         self.is_over &= event.is_over
 
 
 class RunAccumulator:
-    """Of a run. ``recorded``: the scenarios that came with their samples; ``rules``: what applies to those
-    that the plan does not know."""
+    """What the events of a run have reported so far. ``recorded`` holds the scenarios that came with their
+    samples, ``rules`` those of pairings that the plan does not know."""
 
     def __init__(self) -> None:
         self.run: RunStarted | None = None
@@ -82,7 +83,7 @@ class RunAccumulator:
         self._evidence: dict[str, set[CallEvidence]] = {}
 
     def apply(self, event: Event) -> None:
-        """Add what an event says."""
+        """Add an event."""
         match event:
             case RunStarted():
                 self.run = event
@@ -107,13 +108,13 @@ class RunAccumulator:
             case Reconsidered():
                 self._reconsider(event)
             case ModelAsked():
-                pass  # no report is made of it
+                pass  # not part of the report
             case _:
                 assert_never(event)
 
     @property
     def evidence(self) -> Mapping[str, frozenset[CallEvidence]]:
-        """By agent: what its turns have shown of how its calls are seen."""
+        """The evidence, by agent, of how its turns showed that its calls are seen."""
         return {agent: frozenset(found) for agent, found in self._evidence.items()}
 
     def _resume(self, event: RunResumed) -> None:
@@ -125,7 +126,7 @@ class RunAccumulator:
         self.finished = self.found = None
 
     def _start(self, event: SampleStarted) -> None:
-        """A sample that is started anew (a resumed run) forgets what was cut off."""
+        """Begin a sample. One that is started again, in a resumed run, forgets what was cut off."""
         key = event.key
         if event.scenario:
             self.recorded.setdefault(key.scenario, event.scenario)

@@ -19,36 +19,41 @@ from agenteval.verdict.statistics import Interval, wilson
 from agenteval.verdict.thresholds import is_lost
 
 QUOTATIONS = 3
-"""Of each row, in the order of the file."""
+"""The maximum number of quotations of a row, in the order of the file."""
 _JUDGE, _CHECK = "judge", "check"
 _LABELS = {"answer": "empty answer", "no_error": "the agent broke"}
 
 
 @dataclass(frozen=True)
 class Quotation:
-    """Of one conversation: its ``where`` (file and line of the log) and ``turn`` (from 0; ``None``: the whole
-    of it)."""
+    """A quotation from one conversation."""
 
     key: SampleKey
     where: str
+    """The file and line of the log."""
     turn: int | None
+    """The index of the turn, from 0; ``None`` for the conversation as a whole."""
     evidence: str
     explanation: str
 
 
 @dataclass(frozen=True)
 class FailureRate:
-    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``). ``conversations``: in how
-    many; ``of``: of how many it is known; ``unknown``: of how many more it is not. ``severities``: how many
-    conversations by the worst severity there; empty for a check, which fails its conversation."""
+    """How often a label was found, and by what."""
 
     label: str
     found_by: str
+    """A detector, ``judge of METRIC`` or ``check NAME``."""
     metric: str
     conversations: int
+    """The number of conversations with the label."""
     of: int
+    """The number of conversations for which it is known."""
     unknown: int
+    """The number of further conversations for which it is not known."""
     severities: Mapping[Severity, int]
+    """The number of conversations by the worst severity there; empty for a check, which fails its
+    conversation."""
     quotations: tuple[Quotation, ...]
 
     @property
@@ -57,101 +62,106 @@ class FailureRate:
 
     @property
     def interval(self) -> Interval:
-        """At 95 %."""
+        """The interval at 95 %."""
         return wilson(self.conversations, self.of)
 
     @property
     def severity(self) -> Severity | None:
-        """The worst; ``None`` of a check."""
+        """The worst severity; ``None`` for a check."""
         return max(self.severities, key=lambda each: each.rank, default=None)
 
 
 @dataclass(frozen=True)
 class FailureRates:
-    """``records``: all of them; ``unreadable``: the places of those that could not be read. ``undecided``:
-    how many could, and are not decided; ``unplaced``: how many hold something that no reader could place.
-    ``rows``: the worst severity first, then the most frequent."""
+    """The failures of a log without scenarios."""
 
     records: int
+    """The number of all records."""
     unreadable: tuple[str, ...]
+    """The places of the records that could not be read."""
     undecided: int
+    """The number of conversations that could be read but are not decided."""
     unplaced: int
+    """The number of conversations that contain something that no reader could place."""
     rows: tuple[FailureRate, ...]
+    """The rows, by the worst severity, then by frequency."""
     by_severity: Mapping[Severity, int] = field(default_factory=dict)
-    """How many conversations by the worst severity of what was found there."""
+    """The number of conversations by the worst severity found there."""
 
     @property
     def conversations(self) -> int:
-        """Those that could be read."""
+        """The number of conversations that could be read."""
         return self.records - len(self.unreadable)
 
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
-    """``None`` where scenarios say what is expected: then conversations pass or fail."""
+    """Count what goes wrong in a log; ``None`` if scenarios state what is expected, because then
+    conversations pass or fail."""
     if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}
     readable = [sample for sample in report.samples if not is_unreadable(sample)]
     found = [
-        (_row_of(finding), _of_finding(samples[key], finding))
+        (_finding_row_key(finding), _finding_occurrence(samples[key], finding))
         for key, _, finding in locate_counted_findings(report.scenarios, decision.samples, report)
-        if not is_open_question(finding)  # a question is no failure: its conversation is among the undecided
+        if not is_open_question(finding)  # a question is not a failure: its conversation counts as undecided
     ]
     broken = [
-        (_row_of_check(met.name), met)
+        (_check_row_key(occurrence.name), occurrence)
         for sample in report.samples
-        for met in _of_checks(sample, decision.samples[sample.key])
+        for occurrence in _check_occurrences(sample, decision.samples[sample.key])
     ]
-    rows: dict[tuple[str, str, str], list[_Met]] = {}
-    for name, met in (*found, *broken):
-        rows.setdefault(name, []).append(met)
-    rates = [_rate(name, met, readable) for name, met in rows.items()]
+    rows: dict[tuple[str, str, str], list[_Occurrence]] = {}
+    for name, occurrence in (*found, *broken):
+        rows.setdefault(name, []).append(occurrence)
+    rates = [_rate(name, occurrences, readable) for name, occurrences in rows.items()]
     return FailureRates(
         records=len(report.samples),
         unreadable=unreadable_places(report),
         undecided=sum(decision.samples[s.key].verdict is Verdict.INCONCLUSIVE for s in readable),
-        unplaced=sum(any(told.turn.unplaced for told in s.turns) for s in readable),
+        unplaced=sum(any(each.turn.unplaced for each in s.turns) for s in readable),
         rows=tuple(sorted(rates, key=_worst_first)),
-        by_severity=_by_severity(_worst_of(met for _, met in found), Severity),
+        by_severity=_count_by_severity(_worst_severities(occurrence for _, occurrence in found), Severity),
     )
 
 
 @dataclass(frozen=True)
-class _Met:
-    """Something found in a conversation; ``severity`` is ``None`` for a check."""
+class _Occurrence:
+    """Something found in a conversation."""
 
     name: str
     severity: Severity | None
+    """The severity; ``None`` for a check."""
     quotation: Quotation
 
 
-def _row_of(finding: Finding) -> tuple[str, str, str]:
+def _finding_row_key(finding: Finding) -> tuple[str, str, str]:
     is_judge = finding.detector == _JUDGE
     by = f"judge of {finding.metric}" if is_judge else finding.detector
     return finding.label, by, finding.metric if is_judge else finding.detector
 
 
-def _row_of_check(name: str) -> tuple[str, str, str]:
+def _check_row_key(name: str) -> tuple[str, str, str]:
     return _LABELS.get(name, name), f"{_CHECK} {name}", ""
 
 
-def _of_finding(sample: SampleReport, finding: Finding) -> _Met:
+def _finding_occurrence(sample: SampleReport, finding: Finding) -> _Occurrence:
     quoted = Quotation(sample.key, sample.record, finding.turn, finding.evidence, finding.explanation)
-    return _Met(finding.detector, finding.severity, quoted)
+    return _Occurrence(finding.detector, finding.severity, quoted)
 
 
-def _of_checks(sample: SampleReport, decided: SampleDecision) -> Iterator[_Met]:
+def _check_occurrences(sample: SampleReport, decided: SampleDecision) -> Iterator[_Occurrence]:
     broken = set(failed_checks(decided))
     for violation in decided.violations:
         if violation.name in broken and violation.verdict is Verdict.FAILED:
             quoted = Quotation(sample.key, sample.record, violation.turn, "", violation.detail)
-            yield _Met(violation.name, None, quoted)
+            yield _Occurrence(violation.name, None, quoted)
 
 
-def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
-    """By conversation, the worst severity of what was met there."""
+def _worst_severities(occurrences: Iterable[_Occurrence]) -> dict[SampleKey, Severity | None]:
+    """Return the worst severity found in each conversation."""
     worst: dict[SampleKey, Severity | None] = {}
-    for each in met:
+    for each in occurrences:
         key, severity = each.quotation.key, each.severity
         known = worst.setdefault(key, severity)
         if known and severity and severity.rank > known.rank:
@@ -159,25 +169,27 @@ def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
     return worst
 
 
-def _by_severity(
+def _count_by_severity(
     worst: Mapping[SampleKey, Severity | None], order: Iterable[Severity]
 ) -> dict[Severity, int]:
     count = Counter(worst.values())
     return {severity: count[severity] for severity in order if count[severity]}
 
 
-def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[SampleReport]) -> FailureRate:
+def _rate(
+    name: tuple[str, str, str], occurrences: Sequence[_Occurrence], readable: Sequence[SampleReport]
+) -> FailureRate:
     label, by, metric = name
-    worst = _worst_of(met)
+    worst = _worst_severities(occurrences)
     first: dict[SampleKey, Quotation] = {}
-    for each in met:
+    for each in occurrences:
         first.setdefault(each.quotation.key, each.quotation)
     others = [sample for sample in readable if sample.key not in worst]
     unknown = sum(_is_unknown(sample, metric) for sample in others)
-    # A judge that was not asked about a conversation says nothing of it.
+    # A judge that was not called for a conversation provides no information about it.
     is_judged = by.startswith(f"{_JUDGE} ")
-    asked = [s for s in others if not is_judged or _is_judged(s, metric)]
-    known_of = sum(not _is_unknown(sample, metric) for sample in asked)
+    judged = [s for s in others if not is_judged or _is_judged(s, metric)]
+    known_of = sum(not _is_unknown(sample, metric) for sample in judged)
     return FailureRate(
         label=label,
         found_by=by,
@@ -185,13 +197,13 @@ def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[Sa
         conversations=len(worst),
         of=len(worst) + known_of,
         unknown=unknown,
-        severities=_by_severity(worst, reversed(Severity)),
+        severities=_count_by_severity(worst, reversed(Severity)),
         quotations=tuple(first.values())[:QUOTATIONS],
     )
 
 
 def _is_unknown(sample: SampleReport, metric: str) -> bool:
-    """Whether it is not known if the row's label is in a conversation in which it was not found."""
+    """Check whether it is unknown if the row's label applies to a conversation in which it was not found."""
     if is_lost(sample):
         return True
     failed = any(failure.metric == metric for failure in sample.all_failures)
@@ -203,6 +215,7 @@ def _is_judged(sample: SampleReport, metric: str) -> bool:
 
 
 def _worst_first(row: FailureRate) -> tuple[int, float, str, str]:
-    """A check fails its conversation, as the worst finding does."""
+    """Sort by severity, then by rate. A check ranks above the worst finding because it fails its
+    conversation."""
     rank = len(Severity) if row.severity is None else row.severity.rank
     return -rank, -row.rate, row.label, row.found_by

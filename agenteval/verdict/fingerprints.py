@@ -1,15 +1,14 @@
-"""Failures have an identity that the next run gives again: a hash of what a report prints beside it, never of
-a judge's prose. Who accepts a failure accepts what is printed, and no more.
+"""Give failures an identity that the next run reproduces: a hash of what a report prints next to it, never of
+a judge's prose. Accepting a failure accepts exactly what is printed.
 
-A finding of code is its scenario, label, detector, place and values: the call with its arguments, or the
-text that it quotes. A judge's finding is its scenario, metric, label and what it refers to: the criterion,
-else a call with its arguments, the tool that was not called or the rule. A critical one that refers to none
-of these (and is no goal, of which a scenario has one) is its quotation, too: who accepts one unsafe act in
-words accepts no other. A broken check is its scenario, the written turn that it belongs to, its name and
-what of the rule did not hold (``Check.parts``). Each part is a failure of its own: who knows of one missing
-call does not know of a second. The agent and the epoch are no part of it: the same failure of another agent
-is the same.
-"""
+A finding of code is identified by its scenario, label, detector, place and values: the call with its
+arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and what
+it refers to: the criterion, else a call with its arguments, the tool that was not called or the rule. A
+critical finding that refers to none of these (and is not a goal, of which a scenario has one) includes its
+quotation: accepting one unsafe statement accepts no other. A broken check is identified by its scenario, the
+scripted turn that it belongs to, its name and the part of the rule that failed (``Check.parts``). Each part
+is a failure of its own: knowing about one missing call does not cover a second. The agent and the epoch are
+not included: the same failure of another agent is the same failure."""
 
 from __future__ import annotations
 
@@ -33,55 +32,64 @@ from agenteval.scoring.findings import LocatedFinding, locate_findings
 from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
-"""Hexadecimal digits: among 10,000 failures two collide with a chance of about one in 5 million."""
+"""The number of hexadecimal digits. Among 10,000 failures two collide with a probability of about one in 5
+million."""
 SHOWN = 320
-"""So many characters of what a fingerprint covers are printed; a digest stands for the rest."""
+"""The number of characters that are printed of what a fingerprint covers; a digest stands for the rest."""
 
 
 class FingerprintedFailure(NamedTuple):
-    """``what`` says what it covers: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None``
-    for a broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
-    finding would have if it was critical."""
+    """A failure with its identity."""
 
     fingerprint: str
     what: str
+    """A description of what the fingerprint covers: ``tool_calls: missing book(…)``."""
     metric: str
+    """The metric of a finding, or the name of the check."""
     severity: Severity | None = None
+    """The severity of a finding; ``None`` for a broken check."""
     quoted: str = ""
+    """The fingerprint that a judge's finding would have if it were critical."""
 
     def name_in(self, names: Collection[str]) -> str:
-        """Its fingerprint, or the narrower name if ``names`` holds that: who accepts it as critical accepts
-        it where it is less."""
+        """Return the fingerprint, or the narrower one if ``names`` contains it: accepting a critical finding
+        also accepts it at a lower severity."""
         return self.quoted if self.quoted in names else self.fingerprint
 
 
 @dataclass(frozen=True)
 class SampleFailures:
-    """``findings`` are in the order of the sample's; ``checks`` by turn (``None``: the whole) and place."""
+    """The failures of one sample."""
 
     findings: tuple[FingerprintedFailure, ...]
+    """The failures of the findings, in the sample's order."""
     checks: Mapping[tuple[int | None, int], tuple[FingerprintedFailure, ...]]
+    """The failures of the checks, by turn (``None``: the whole conversation) and index."""
 
     @property
     def all(self) -> tuple[FingerprintedFailure, ...]:
-        """Each once. What both a check and a finding tell is the check's: it fails the sample."""
-        told = [failure for failures in self.checks.values() for failure in failures]
-        return tuple({failure.fingerprint: failure for failure in (*self.findings, *told)}.values())
+        """Each failure once. If both a check and a finding report it, it is the check's: the check fails the
+        sample."""
+        check_failures = [failure for failures in self.checks.values() for failure in failures]
+        return tuple({failure.fingerprint: failure for failure in (*self.findings, *check_failures)}.values())
 
     @property
     def names(self) -> frozenset[str]:
-        """Whatever an entry may know them by."""
-        told = [*self.findings, *self.all]
-        return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
+        """Every fingerprint that an entry of the accept list may use."""
+        failures = [*self.findings, *self.all]
+        return frozenset(
+            name for failure in failures for name in (failure.fingerprint, failure.quoted) if name
+        )
 
     def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
-        """The first of those that are called the same gets the first name, and so on."""
-        met: Counter[str] = Counter()
+        """Return the failures under other names. Of several with the same name, the first gets the first new
+        name, and so on."""
+        occurrences: Counter[str] = Counter()
 
         def now(name: str) -> str:
             known = names.get(name, (name,))
-            met[name] += 1
-            return known[min(met[name], len(known)) - 1]
+            occurrences[name] += 1
+            return known[min(occurrences[name], len(known)) - 1]
 
         def of(failures: Iterable[FingerprintedFailure]) -> tuple[FingerprintedFailure, ...]:
             return tuple(
@@ -97,131 +105,142 @@ class SampleFailures:
 def names_between(
     before: SampleReport, shown: SampleReport, scenario: Scenario
 ) -> dict[str, tuple[str, ...]]:
-    """By the name of each failure of a sample as it is ``shown``, those that it had ``before``, in the order
-    in which they are told; without those that are the same. Where what is shown makes one failure of two, it
-    is not known which is which: these keep the names that they are shown by."""
-    there, here = _failures_as_shown(before, scenario), _failures_as_shown(shown, scenario)
+    """Map the name of each failure of a sample as ``shown`` to the names that it had ``before``, in report
+    order, without those that did not change.
+
+    If two failures look the same as shown, it is unknown which is which: they keep the names that they are
+    shown by."""
+    failures_before, failures_shown = (
+        _failures_as_shown(before, scenario),
+        _failures_as_shown(shown, scenario),
+    )
     ends = (_end_as_shown(before, scenario),), (_end_as_shown(shown, scenario),)
-    checks = [(there.checks.get(place, ()), failures) for place, failures in here.checks.items()]
-    groups = [(there.findings, here.findings), *checks, ends]
+    checks = [
+        (failures_before.checks.get(place, ()), failures) for place, failures in failures_shown.checks.items()
+    ]
+    groups = [(failures_before.findings, failures_shown.findings), *checks, ends]
     names: dict[str, list[str]] = {}
-    for were, are in groups:
-        if [each.metric for each in were] != [each.metric for each in are]:
+    for group_before, group_shown in groups:
+        if [each.metric for each in group_before] != [each.metric for each in group_shown]:
             continue
-        for was, now in zip(were, are, strict=True):
-            names.setdefault(now.fingerprint, []).append(was.fingerprint)
-            if now.quoted:
-                names.setdefault(now.quoted, []).append(was.quoted)
+        for failure_before, failure_shown in zip(group_before, group_shown, strict=True):
+            names.setdefault(failure_shown.fingerprint, []).append(failure_before.fingerprint)
+            if failure_shown.quoted:
+                names.setdefault(failure_shown.quoted, []).append(failure_before.quoted)
     return {name: tuple(known) for name, known in names.items() if set(known) != {name}}
 
 
 def _hash(*names: str) -> str:
-    # As JSON, so that no two lists of names make one text.
+    # As JSON, so that different lists of names never give the same text.
     return blake2b(json.dumps(names).encode(), digest_size=LENGTH // 2).hexdigest()
 
 
 def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    """Every failure of a sample, whether or not it gates anything; its name depends on nothing masked.
+    """Return every failure of a sample, whether or not it gates anything. Names do not depend on masked text.
 
-    A check that findings tell more of (an unknown tool, a criterion) has their identity. A turn's check
-    belongs to the written turn: where the simulated user speaks, its number says nothing."""
+    A check that findings describe in more detail (an unknown tool, a criterion) has their identity. A turn's
+    check belongs to the scripted turn: if the user is simulated, the number of the turn means nothing."""
     failures = _failures_as_shown(sample, scenario)
     return failures.renamed(sample.names) if sample.names else failures
 
 
 def _failures_as_shown(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    own = _checks(sample)
-    if not sample.findings and all(check.passed is not False for _, checks in own for check in checks):
+    checks_by_turn = _checks_by_turn(sample)
+    if not sample.findings and all(
+        check.passed is not False for _, checks in checks_by_turn for check in checks
+    ):
         return SampleFailures((), {})
     placed = {
         each.index: each for each in locate_findings([(sample.key, sample.trajectory, sample.findings)])
     }
     found = [placed[index] for index in sorted(placed)]
-    failures = tuple(_of_finding(each, sample) for each in found)
+    failures = tuple(_fingerprint_finding(each, sample) for each in found)
     checks = {
-        (turn, index): _of_check(check, turn, sample, scenario, list(zip(found, failures, strict=True)))
-        for turn, told in own
-        for index, check in enumerate(told)
+        (turn, index): _fingerprint_check(
+            check, turn, sample, scenario, list(zip(found, failures, strict=True))
+        )
+        for turn, turn_checks in checks_by_turn
+        for index, check in enumerate(turn_checks)
         if check.passed is False
     }
     return SampleFailures(failures, checks)
 
 
-def _checks(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
-    whole: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
-    return whole + [(index, told.checks) for index, told in enumerate(sample.turns)]
+def _checks_by_turn(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
+    by_turn: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
+    return by_turn + [(index, turn.checks) for index, turn in enumerate(sample.turns)]
 
 
-def _of_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
+def _fingerprint_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     if found.finding.detector != JUDGE:
-        return _of_code(found, sample)
+        return _fingerprint_code_finding(found, sample)
     finding, scenario = found.finding, found.key.scenario
-    about = _refers_to(found, sample)
+    about = _reference_of(found, sample)
     names = ("judged", scenario, finding.metric, finding.label, about)
     quoted = ""
     if not about and finding.metric != GOAL:
-        # How the quotation is broken into lines does not matter.
+        # Line breaks in the quotation do not matter.
         quoted = " ".join(normalize("NFC", finding.evidence).split())
     is_quoted = finding.severity is Severity.CRITICAL and bool(quoted)
     narrow = _hash(*names, quoted) if quoted else ""
     return FingerprintedFailure(
         fingerprint=narrow if is_quoted else _hash(*names),
-        what=_covers(finding, f"“{quoted}”" if is_quoted else about),
+        what=_describe_finding(finding, f"“{quoted}”" if is_quoted else about),
         metric=finding.metric,
         severity=finding.severity,
         quoted=narrow,
     )
 
 
-def _of_code(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
+def _fingerprint_code_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     finding = found.finding
-    call = _call_of(finding, sample)
+    call = _cited_call(finding, sample)
     place = "" if finding.turn is None else _place(finding.turn, sample)
     about = format_call(call) if call else f"“{' '.join(finding.evidence.split())}”"
     name = _hash("proven", found.key.scenario, finding.label, finding.detector, place, about)
     where = f"{finding.detector}{place and f', {place}'}"
     return FingerprintedFailure(
-        name, _covers(finding, f"{about} ({where})"), finding.metric, finding.severity
+        name, _describe_finding(finding, f"{about} ({where})"), finding.metric, finding.severity
     )
 
 
-def _refers_to(found: LocatedFinding, sample: SampleReport) -> str:
-    """What a judge's finding is about, by its references: the first of these that there is."""
+def _reference_of(found: LocatedFinding, sample: SampleReport) -> str:
+    """Return what a judge's finding is about: the first reference that it has."""
     finding = found.finding
     if finding.criterion:
         return finding.criterion
-    if call := _call_of(finding, sample):
+    if call := _cited_call(finding, sample):
         return format_call(call)
     rule = f"rule “{found.cause.rule}”" if found.cause.rule else ""
     return finding.references.tool or rule or found.tool
 
 
-def _call_of(finding: Finding, sample: SampleReport) -> ToolCall | None:
+def _cited_call(finding: Finding, sample: SampleReport) -> ToolCall | None:
     calls = sample.trajectory.tool_calls
     return calls[finding.call] if finding.call is not None and finding.call < len(calls) else None
 
 
-def _covers(finding: Finding, about: str) -> str:
+def _describe_finding(finding: Finding, about: str) -> str:
     label = finding.label or finding.metric
     return abridged(f"{label}: {about}" if about else label, SHOWN)
 
 
-def _of_check(
+def _fingerprint_check(
     check: Check,
     turn: int | None,
     sample: SampleReport,
     scenario: Scenario,
     found: Sequence[tuple[LocatedFinding, FingerprintedFailure]],
 ) -> tuple[FingerprintedFailure, ...]:
-    own = [
+    matching = [
         failure._replace(severity=None)
         for each, failure in found
         if each.finding.detector == check.name or _is_criterion(check, each, turn)
     ]
-    if own:
-        return tuple(dict.fromkeys(own))
+    if matching:
+        return tuple(dict.fromkeys(matching))
     if check.name == "answer" and turn is None:
-        # An empty answer is told by its turn and by the whole: one failure.
+        # Both the turn and the whole conversation report an empty answer: it is one failure.
         return tuple(_empty_answers(sample, scenario))
     parts = check.parts or (criterion_of(check, scenario),)
     place = _broken_place(sample) if check.name == "no_error" else _place(turn, sample)
@@ -236,10 +255,10 @@ def _of_check(
 
 
 def _empty_answers(sample: SampleReport, scenario: Scenario) -> Iterator[FingerprintedFailure]:
-    for turn, told in enumerate(sample.turns):
-        for check in told.checks:
+    for turn, turn_report in enumerate(sample.turns):
+        for check in turn_report.checks:
             if check.name == "answer" and check.passed is False:
-                yield from _of_check(check, turn, sample, scenario, ())
+                yield from _fingerprint_check(check, turn, sample, scenario, ())
 
 
 def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool:
@@ -252,33 +271,33 @@ def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool
 
 
 def criterion_of(check: Check, scenario: Scenario) -> str:
-    """The author's sentence that a check of criteria is about: what follows it is the judge's."""
+    """Return the author's sentence that a check of criteria is about. The text after it is the judge's."""
     if check.name != CRITERIA:
         return ""
-    said = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
-    return max(said, key=len, default="")
+    criteria = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
+    return max(criteria, key=len, default="")
 
 
 def _place(turn: int | None, sample: SampleReport) -> str:
     if turn is None:
         return ""
-    return _written(sample.turns[turn].turn)
+    return _turn_name(sample.turns[turn].turn)
 
 
-def _written(turn: Turn) -> str:
+def _turn_name(turn: Turn) -> str:
     return "simulated turn" if turn.script is None else f"turn {turn.script + 1}"
 
 
 def _broken_place(sample: SampleReport) -> str:
-    """Where the agent broke; nowhere, if that was before the first message or by a call after the last
-    answer."""
+    """Return the turn in which the agent failed; empty if that was before the first message or in a call
+    after the last answer."""
     turns, at = sample.trajectory.all_turns, sample.trajectory.broken_turn
     turn = turns[at] if at < len(turns) else None
-    return _written(turn) if turn and turn.user else ""
+    return _turn_name(turn) if turn and turn.user else ""
 
 
 def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
-    """The failure of a sample whose agent broke before any check could say so."""
+    """Return the failure of a sample whose agent failed before any check could report it."""
     end = _end_as_shown(sample, scenario)
     return end._replace(fingerprint=sample.names.get(end.fingerprint, (end.fingerprint,))[-1])
 
@@ -286,4 +305,4 @@ def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFail
 def _end_as_shown(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
     cause = sample.stop.cause if sample.stop else ""
     check = Check(name="no_error", passed=False, parts=(cause,))
-    return _of_check(check, None, sample, scenario, ())[0]
+    return _fingerprint_check(check, None, sample, scenario, ())[0]

@@ -1,4 +1,4 @@
-"""How often the gates of a run will be wrong, told before it: pure arithmetic over its epochs."""
+"""Estimate before a run how often its gates will be wrong. Pure arithmetic over its epochs."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from agenteval.verdict.statistics import CountRule, share_rule
 
 
 def gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
-    """A row for each gate of the run whose verdict is a matter of chance and whose chances can be known:
-    not for thresholds on means, whose spread nobody knows beforehand."""
-    return tuple(_rows(plan, _all_that_apply(plan)))
+    """Return a row for each gate of the run whose verdict depends on chance and whose error rates can be
+    known. Thresholds on means are left out, because their spread is unknown beforehand."""
+    return tuple(_rows(plan, _all_rules(plan)))
 
 
 def configured_gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
-    """Those of the gates that the configuration asks for: rules of chance, whose error rates were the reason
-    to write them."""
-    return tuple(run_gate_error_rates(plan, _epochs(_all_that_apply(plan))))
+    """Return the rows of the configured gates: statistical rules that were chosen for their error rates."""
+    return tuple(run_gate_error_rates(plan, _epoch_ranges(_all_rules(plan))))
 
 
-def _all_that_apply(plan: Plan) -> list[ScenarioRules]:
+def _all_rules(plan: Plan) -> list[ScenarioRules]:
     return [plan.rule_sets[kind] for agents in plan.scenarios.values() for kind in agents.values()]
 
 
-def _epochs(applies: Sequence[ScenarioRules]) -> list[EpochRange]:
-    return [EpochRange(min=each.least, max=each.most) for each in applies]
+def _epoch_ranges(rules: Sequence[ScenarioRules]) -> list[EpochRange]:
+    return [EpochRange(min=each.least, max=each.most) for each in rules]
 
 
 def every_sample_error_rates(epochs: Sequence[int]) -> GateErrorRates:
-    """What "every sample passes" is worth in a run; ``epochs``: of each scenario × agent."""
+    """Return the error rates of "every sample passes". ``epochs`` has the number of epochs of each scenario ×
+    agent."""
     advice = "gates: {pass_rate: …} tolerates a failure now and then, with known error rates"
     return count_error_rates(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
 
 
-def _rows(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
-    epochs = [EpochRange(min=each.least, max=each.most) for each in applies]
+def _rows(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
+    epochs = [EpochRange(min=each.least, max=each.most) for each in rules]
     if not replaces_every_sample(plan.suite.gates):
         yield every_sample_error_rates([planned.min for planned in epochs])
     yield from run_gate_error_rates(plan, epochs)
-    yield from _goal_thresholds(plan, applies)
+    yield from _goal_thresholds(plan, rules)
 
 
-def _goal_thresholds(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
-    """A share of conversations is a count, so its chances are known."""
+def _goal_thresholds(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
+    """Yield the thresholds on goals: a share of conversations is a count, so its error rates are known."""
     designs = []
-    for each in applies:
-        held = each.thresholds.get(GOAL)
-        if held and held.is_sure and held.rule.at_least:
-            designs.append(share_rule(held.rule.at_least, each.least))
+    for each in rules:
+        threshold = each.thresholds.get(GOAL)
+        if threshold and threshold.is_sure and threshold.rule.at_least:
+            designs.append(share_rule(threshold.rule.at_least, each.least))
     if designs:
         advice = "more epochs, or a gate with known error rates (gates: {pass_rate: …}) instead"
         where = plan.suite.thresholds[GOAL].where if GOAL in plan.suite.thresholds else "default"
@@ -61,5 +61,5 @@ def _goal_thresholds(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[G
 
 
 def describe_error_rates(rows: Sequence[GateErrorRates]) -> tuple[str, ...]:
-    """Each gate in words, coins marked."""
+    """Describe each gate in words, and mark uninformative ones."""
     return tuple(row.sentence for row in rows)

@@ -1,5 +1,5 @@
-"""Who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``. What is decided of a
-sample and of a scenario, and the rows of a run, have modules of their own; this one puts them together."""
+"""Decide who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``. Decisions about
+samples and scenarios, and the rows of a run, have their own modules; this one combines them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from agenteval.verdict.thresholds import threshold_gates
 
 
 def decide(report: Report) -> Decision:
-    """The verdict of a report under the configuration that the run was made with."""
+    """Return the verdict of a report under the configuration that the run was made with."""
     samples = decide_samples(report)
     lost = mostly_lost_scenarios(report, samples)
     left_to_shares = frozenset(_counted_by_gates(report, samples))
     without_scenarios = is_without_scenarios(report)
     is_reported = without_scenarios and not names_severity(report.plan)
-    rows = _rows(report, samples, lost, without_scenarios=without_scenarios)
+    rows = _build_rows(report, samples, lost, without_scenarios=without_scenarios)
     scenarios = _decide_scenarios(
         RunEvidence(
             report=report,
@@ -72,42 +72,46 @@ def decide(report: Report) -> Decision:
         scenarios=scenarios,
         ungated=_ungated(report, rows.thresholds),
         author_errors=author_errors,
-        accepted=_accepted(report),
+        accepted=_accepted_uses(report),
         without_scenarios=without_scenarios,
         is_reported=is_reported,
     )
 
 
-class _Rows(NamedTuple):
-    """The rows of a run by their kind: of gates over repeated runs, of lost samples, of scenarios in which
-    nothing was decided, of thresholds, and of recorded conversations."""
+class _RunRows(NamedTuple):
+    """The rows of a run by kind."""
 
     over_runs: tuple[GateRow, ...]
+    """Rows of gates over repeated runs."""
     tolerance: tuple[GateRow, ...]
+    """Rows about errored samples."""
     undecided: tuple[GateRow, ...]
+    """Rows of scenarios in which nothing was decided."""
     thresholds: tuple[GateRow, ...]
+    """Rows of thresholds."""
     of_log: tuple[GateRow, ...]
+    """Rows about recorded conversations."""
 
     def by_pairing(self) -> dict[Pairing, list[GateRow]]:
-        """Those that decide scenarios, by the scenario and agent that they look at."""
+        """Group the rows that decide scenarios by the scenario and agent that they look at."""
         found: dict[Pairing, list[GateRow]] = {}
         for row in (*self.over_runs, *self.tolerance, *self.undecided, *self.thresholds):
             found.setdefault((row.scenario, row.agent), []).append(row)
         return found
 
 
-def _rows(
+def _build_rows(
     report: Report,
     samples: Mapping[SampleKey, SampleDecision],
     lost: frozenset[Pairing],
     *,
     without_scenarios: bool,
-) -> _Rows:
-    epochs = {(s.scenario.id, s.agent): _epochs(s, samples) for s in report.scenarios}
-    replaced = sum(len(own.replaced) for own in epochs.values())
+) -> _RunRows:
+    epochs = {(s.scenario.id, s.agent): _scenario_epochs(s, samples) for s in report.scenarios}
+    replaced = sum(len(outcomes.replaced) for outcomes in epochs.values())
     thresholds = tuple(threshold_gates(report))
     readable = (readable_row(report),) if without_scenarios else ()
-    return _Rows(
+    return _RunRows(
         over_runs=tuple(gates_over_runs(report, epochs, samples)),
         tolerance=tuple(
             tolerance_rows(report, samples, lost, replaced=replaced, unreadable_apart=without_scenarios)
@@ -118,7 +122,7 @@ def _rows(
     )
 
 
-def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> EpochOutcomes:
+def _scenario_epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> EpochOutcomes:
     outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
     return epoch_outcomes(scenario, outcomes)
 
@@ -128,8 +132,8 @@ def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
 
 
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
-    """The failed samples whose failures the shares alone decide of; with a gate in the place of "every sample
-    passes" that decides."""
+    """Yield the failed samples whose failures are decided by the share gates alone. If a gate replaces "every
+    sample passes", that gate decides, and there are none."""
     if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
@@ -137,28 +141,30 @@ def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision
                     yield sample.key
 
 
-def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
+def _accepted_uses(report: Report) -> tuple[AcceptedUse, ...]:
     if not report.plan.suite.accepted:
         return ()
-    met = [
+    occurrences = [
         (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
         for scenario in report.scenarios
         for sample in scenario.samples
     ]
-    return accepted_uses(report.run, met)
+    return accepted_uses(report.run, occurrences)
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
-    """What was judged and can fail nothing: numbers without a threshold, labels where no severity fails,
-    and gates that do not apply."""
-    held = {gate.metric for gate in thresholds}
+    """Return what was judged but can fail nothing: numbers without a threshold, labels if no severity fails a
+    sample, and gates that do not apply."""
+    with_threshold = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
-    gated = held if report.plan.suite.fail_on is None else held | by_severity | {GOAL}
+    gated = with_threshold if report.plan.suite.fail_on is None else with_threshold | by_severity | {GOAL}
     if report.run.baseline and not reads_baseline(report.plan.suite.gates):
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.plan.unapplied.items()
-    judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
+    judged |= {
+        f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in with_threshold
+    }
     for scenario in report.scenarios:
         if criteria := unexercised_criteria(scenario):
             where = f"did not arise in any conversation of {scenario.scenario.id}"
@@ -167,8 +173,7 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
-    """The findings that fail the run, by sample and place among its own. There are none in a run that has
-    passed."""
+    """Return the findings that fail the run, by sample and index. A run that passed has none."""
     plan = report.plan
     found = locate_counted_findings(report.scenarios, decision.samples, report)
     if decision.is_reported:
@@ -184,17 +189,18 @@ def _is_broken(severity: Severity, decision: Decision) -> bool:
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:
-    """Mistakes of the author that showed only while running, each once, with where it was met."""
-    met: dict[str, str] = {}
+    """Return the author's mistakes that showed only at run time, each once, with the sample in which it
+    occurred."""
+    texts: dict[str, str] = {}
     for sample in report.samples:
-        told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
-        told += [failure.message for failure in sample.all_failures if failure.author]
-        for detail in told:
-            met.setdefault(detail, f"{detail}\n  (in {sample.key})")
+        details = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
+        details += [failure.message for failure in sample.all_failures if failure.author]
+        for detail in details:
+            texts.setdefault(detail, f"{detail}\n  (in {sample.key})")
     for failure in report.issue_failures:
         if failure.author:
-            met.setdefault(failure.message, failure.message)
-    return tuple(met.values())
+            texts.setdefault(failure.message, failure.message)
+    return tuple(texts.values())
 
 
 def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:
@@ -202,12 +208,12 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
         return 130
     if author_errors:
         return 2
-    # A run that was killed has not ended: it is not called undecided.
+    # A run that was killed has not ended, so it is not undecided.
     if verdict is Verdict.INCONCLUSIVE and is_neutral(report) and report.finished:
         return 0
     return {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}[verdict]
 
 
 def is_neutral(report: Report) -> bool:
-    """Whether an undecided run ends as one that has passed does."""
+    """Check whether an undecided run exits like a passed one."""
     return report.plan.suite.on_undecided == "neutral"

@@ -1,6 +1,7 @@
-"""What calls cost, and where a run stops: prices, a ledger of calls in flight, and its lines for a report.
+"""The cost of calls, and the limit at which a run stops: prices, a ledger of calls in flight, and its lines
+in a report.
 
-Money is in US dollars. A price that nobody wrote is ``None`` all the way: an unknown cost is never 0.
+Money is in US dollars. A price that is not configured stays ``None`` throughout: an unknown cost is never 0.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from agenteval.core.trajectory import Usage
 
 ROLES = ("agent", "user", "judge", "dedup")
 REPLY_TOKENS = 200
-"""Taken for the answer of a model of which none was seen yet."""
+"""The estimated length of an answer from a model that has not answered yet."""
 _FREE = Price(input=0.0, output=0.0)
 _ROUNDING = 1e-9  # of a sum of costs
 
 
 def price_of(name: str, prices: Mapping[str, Price]) -> Price | None:
-    """The price of ``PROVIDER/MODEL`` or of an agent's name; ``None`` if nobody wrote one."""
+    """Return the price of ``PROVIDER/MODEL`` or of an agent's name; ``None`` if it is not configured."""
     provider = PROVIDERS.shipped.get(name.partition("/")[0]) if "/" in name else None
     return prices.get(name) or (_FREE if provider and provider.in_process else None)
 
 
 def cost_of(usage: Usage, price: Price) -> float:
-    """What ``usage`` costs at ``price``. Cached tokens are part of the input."""
+    """Return the cost of ``usage`` at ``price``. Cached tokens are part of the input."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price
@@ -36,15 +37,17 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 
 def price_usage(usage: Usage, price: Price | None) -> Usage:
-    """``usage`` with its cost. One that the provider told stays; an unknown price leaves it unknown, and so
-    does a sum of tokens in and out, which have prices of their own."""
+    """Return ``usage`` with its cost.
+
+    A cost that the provider reported stays. The cost stays unknown if the price is unknown, or if only the
+    sum of input and output tokens is known, because the two have different prices."""
     if price is None or usage.cost is not None or not usage.is_spent or usage.unsplit:
         return usage
     return usage.model_copy(update={"cost": cost_of(usage, price)})
 
 
 def how_to_price(name: str) -> str:
-    """What to write where a price is missing."""
+    """Return what to write in the configuration if a price is missing."""
     return f"add prices: {{{name}: {{input: …, output: …}}}} (US dollars per million tokens)"
 
 
@@ -52,29 +55,32 @@ def how_to_price(name: str) -> str:
 
 
 class LedgerLine(NamedTuple):
-    """What one role spent with one model; ``name`` is ``PROVIDER/MODEL``, or the name of an agent."""
+    """What one role spent with one model."""
 
     role: str
     name: str
+    """``PROVIDER/MODEL``, or the name of an agent."""
     usage: Usage
 
 
 def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
-    """One line for each role and model, in the order of the roles."""
+    """Sum up to one line for each role and model, in the order of the roles."""
     sums: dict[tuple[str, str], Usage] = {}
     for role, name, usage in spent:
         if usage.is_spent or usage.cached_calls:
             before = sums.get((role, name))
             sums[role, name] = usage if before is None else before + usage
-    made = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
-    return tuple(sorted(made, key=lambda line: (ROLES.index(line.role), line.name)))
+    lines = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
+    return tuple(sorted(lines, key=lambda line: (ROLES.index(line.role), line.name)))
 
 
 class Cost(NamedTuple):
-    """``known``: the sum of what is known, in US dollars; ``unknown``: the lines that it leaves out."""
+    """The cost of a run in US dollars."""
 
     known: float
+    """The sum of the costs that are known."""
     unknown: tuple[LedgerLine, ...]
+    """The lines that the sum leaves out."""
 
     @property
     def is_fully_known(self) -> bool:
@@ -82,17 +88,17 @@ class Cost(NamedTuple):
 
 
 def total_cost(lines: Iterable[LedgerLine]) -> Cost:
-    """The cost of a run. Lines without tokens of an agent tell of no model, and cost what nobody knows."""
-    asked = [line for line in lines if line.usage.is_spent]
-    known = sum(line.usage.cost for line in asked if line.usage.cost is not None)
-    return Cost(known, tuple(line for line in asked if line.usage.cost is None))
+    """Return the cost of a run. An agent's line without tokens names no model, so its cost is unknown."""
+    billed = [line for line in lines if line.usage.is_spent]
+    known = sum(line.usage.cost for line in billed if line.usage.cost is not None)
+    return Cost(known, tuple(line for line in billed if line.usage.cost is None))
 
 
-# ── while a run goes on ──────────────────────────────────────────────────────────────────────────
+# ── during a run ─────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass
-class _Sum:
+class _Spending:
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -104,32 +110,33 @@ class _Sum:
 
 
 class _Account:
-    """What was spent, and what calls in flight may spend, against one allowance. ``whose``: in words."""
+    """What was spent, and what calls in flight may spend, against one allowance. ``owner`` names it in
+    messages."""
 
-    def __init__(self, allowance: Allowance, whose: str) -> None:
+    def __init__(self, allowance: Allowance, owner: str) -> None:
         self.allowance = allowance
-        self.whose = whose
-        self.spent = _Sum()
-        self.held = _Sum()
+        self.owner = owner
+        self.spent = _Spending()
+        self.reserved = _Spending()
         self.is_used_up = False
 
     def shortfall(self, calls: int, tokens: int, cost: float) -> str:
-        """Why there is no room for that much more; empty if there is."""
-        asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        """Explain why there is no room for this much more; empty if there is."""
+        requested = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         for name, limit in self.allowance.limits.items():
             kind = name.removeprefix("max_")
-            spent, held, more = getattr(self.spent, kind), getattr(self.held, kind), asked[name]
-            if spent + held >= limit - _ROUNDING or spent + held + more > limit + _ROUNDING:
-                return self._sentence(name, limit, spent, held, more)
+            spent, reserved, more = getattr(self.spent, kind), getattr(self.reserved, kind), requested[name]
+            if spent + reserved >= limit - _ROUNDING or spent + reserved + more > limit + _ROUNDING:
+                return self._sentence(name, limit, spent, reserved, more)
         return ""
 
-    def _sentence(self, name: str, limit: float, spent: float, held: float, more: float) -> str:
+    def _sentence(self, name: str, limit: float, spent: float, reserved: float, more: float) -> str:
         def form(amount: float) -> str:
             return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
 
-        text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
-        if held:
-            text += f" and {form(held)} are reserved for calls in flight"
+        text = f"{self.owner} is used up: {name} is {form(limit)}, {form(spent)} are spent"
+        if reserved:
+            text += f" and {form(reserved)} are reserved for calls in flight"
         if name != "max_calls":
             text += f"; the next call needs about {form(more)}"
         return text
@@ -138,12 +145,11 @@ class _Account:
 class Ledger:
     """What a run has spent and what its calls in flight may spend, against its budget.
 
-    ``begin`` before each call and ``settle`` after it keep ``max_calls`` exact, whatever is in flight.
-    For tokens and cost a call in flight stands in with an estimate, so that the limit is passed by no
-    more than estimates are wrong. A role may have limits of its own, which end the calls of that role alone.
-    ``on_stop`` is told once, with a sentence, when the whole budget is used up; ``on_spent`` once for each
-    role.
-    """
+    Calling ``begin`` before each call and ``settle`` after it keeps ``max_calls`` exact, whatever is in
+    flight. For tokens and cost, a call in flight counts with an estimate, so that the limit is exceeded by no
+    more than the error of the estimates. A role may have limits of its own, which stop only the calls of that
+    role. ``on_stop`` is called once, with a sentence, when the whole budget is used up, and ``on_spent`` once
+    for each role."""
 
     def __init__(
         self,
@@ -154,88 +160,88 @@ class Ledger:
         self.budget = budget
         self.on_stop = on_stop
         self.on_spent = on_spent
-        self._whole = _Account(budget, "the budget")
+        self._total = _Account(budget, "the budget")
         roles = budget.roles.items()
         self._roles = {role: _Account(own, f"the budget of role {role}") for role, own in roles}
         self._seen: dict[str, Usage] = {}  # of each model's settled calls
 
     def carry_over(self, usage: Usage, role: str = "") -> None:
-        """What the run had spent before it was resumed."""
+        """Add what the run had spent before it was resumed."""
         for account in self._accounts(role):
             account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
     def _accounts(self, role: str) -> tuple[_Account, ...]:
-        """A role's own comes first: what it ends is less."""
-        own = self._roles.get(role)
-        return (own, self._whole) if own else (self._whole,)
+        """Return the accounts that a call counts against; the role's own is first, because it stops less."""
+        account = self._roles.get(role)
+        return (account, self._total) if account else (self._total,)
 
     def needs_estimate(self, role: str = "") -> bool:
-        """Whether the size of a call matters before it is made."""
+        """Check whether the size of a call matters before it is made."""
         return self.counts_tokens(role) or any(a.allowance.max_cost is not None for a in self._accounts(role))
 
     def counts_tokens(self, role: str = "") -> bool:
         return any(account.allowance.max_tokens is not None for account in self._accounts(role))
 
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
-        """Room for one call to ``name``. Raises ``BudgetError`` if there is none: the call must not be
+        """Reserve room for one call to ``name``. Raise ``BudgetError`` if there is none; the call must not be
         made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
-        held = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
-        self._demand(role, *held)
-        self._hold(role, *held)
-        return OpenCall(self, name, role, held)
+        reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
+        self._require_room(role, *reserved)
+        self._reserve(role, *reserved)
+        return OpenCall(self, name, role, reserved)
 
     def _expected(self, name: str, prompt_tokens: int) -> Usage:
-        """By the prompt, where it is known, and by what the calls before took."""
+        """Estimate a call's usage from the prompt, if it is known, and from earlier calls."""
         seen = self._seen.get(name)
         if seen is None:
             return Usage(input_tokens=prompt_tokens, output_tokens=REPLY_TOKENS if prompt_tokens else 0)
-        asked = prompt_tokens or seen.input_tokens // seen.calls
-        return Usage(input_tokens=asked, output_tokens=seen.output_tokens // seen.calls)
+        input_tokens = prompt_tokens or seen.input_tokens // seen.calls
+        return Usage(input_tokens=input_tokens, output_tokens=seen.output_tokens // seen.calls)
 
-    def _demand(self, role: str, calls: int, tokens: int, cost: float) -> None:
+    def _require_room(self, role: str, calls: int, tokens: int, cost: float) -> None:
         for account in self._accounts(role):
             if why := account.shortfall(calls, tokens, cost):
                 if not account.is_used_up:
                     account.is_used_up = True
-                    (self.on_stop if account is self._whole else self.on_spent)(why)
+                    (self.on_stop if account is self._total else self.on_spent)(why)
                 raise BudgetError(why)
 
-    def _hold(self, role: str, calls: int, tokens: int, cost: float) -> None:
+    def _reserve(self, role: str, calls: int, tokens: int, cost: float) -> None:
         for account in self._accounts(role):
-            account.held.add(calls, tokens, cost)
+            account.reserved.add(calls, tokens, cost)
 
     def _settle(self, call: OpenCall, calls: int, usage: Usage) -> None:
-        held, tokens, cost = call.held
-        self._hold(call.role, -held, -tokens, -cost)
+        calls_reserved, tokens, cost = call.reserved
+        self._reserve(call.role, -calls_reserved, -tokens, -cost)
         self.carry_over(usage.model_copy(update={"calls": calls}), call.role)
         if self.needs_estimate(call.role) and usage.calls:
             self._seen[call.name] = self._seen.get(call.name, Usage()) + usage
 
-    def _more(self, call: OpenCall) -> None:
-        self._demand(call.role, 1, 0, 0.0)
-        self._hold(call.role, 1, 0, 0.0)
-        held, tokens, cost = call.held
-        call.held = (held + 1, tokens, cost)
+    def _reserve_request(self, call: OpenCall) -> None:
+        self._require_room(call.role, 1, 0, 0.0)
+        self._reserve(call.role, 1, 0, 0.0)
+        calls_reserved, tokens, cost = call.reserved
+        call.reserved = (calls_reserved + 1, tokens, cost)
 
 
 class OpenCall:
-    """A call in flight: what is held for it. ``request`` is said before each HTTP request that it makes:
-    the first is paid with the call, each further one (a repair, a retry) needs room of its own."""
+    """A call in flight, and the room reserved for it. Call ``request`` before each HTTP request: the first is
+    covered by the reservation, and each further one (a repair, a retry) needs room of its own."""
 
-    def __init__(self, ledger: Ledger, name: str, role: str, held: tuple[int, int, float]) -> None:
+    def __init__(self, ledger: Ledger, name: str, role: str, reserved: tuple[int, int, float]) -> None:
         self.name = name
         self.role = role
-        self.held = held
+        self.reserved = reserved
         self._ledger = ledger
         self._requests = 0
 
     def request(self) -> None:
-        """Raises ``BudgetError`` if there is no room for one more."""
+        """Reserve room for one more request. Raise ``BudgetError`` if there is none."""
         if self._requests:
-            self._ledger._more(self)
+            self._ledger._reserve_request(self)
         self._requests += 1
 
     def settle(self, usage: Usage, *, is_failed: bool = False) -> None:
-        """The call is over. One that failed without telling what it used was made nevertheless."""
+        """Record that the call is over. A failed call counts as made, even if its usage is unknown."""
         self._ledger._settle(self, max(usage.calls, 1) if is_failed else usage.calls, usage)

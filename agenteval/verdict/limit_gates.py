@@ -1,4 +1,4 @@
-"""Gate rows for budget and deadline: a run that one of them ended is not decided, whatever had passed."""
+"""Gate rows for budget and deadline. A run that one of them ended is not decided, whatever had passed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from agenteval.verdict.report import Report
 
 
 def budget_gates(report: Report) -> Iterable[GateRow]:
-    """What the run used of each limit. The one that is used up the most is what stopped it; one that calls in
-    flight overran before they could be stopped is not held either. A role's own limit stops no run: what it
-    left unasked is told where it lacks."""
+    """Yield what the run used of each limit.
+
+    The limit that is used up the most is the one that stopped the run. A limit that calls in flight exceeded
+    before they could be stopped is not satisfied either. A role's own limit does not stop the run: what it
+    left unasked is reported where it is missing."""
     budget = report.plan.suite.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
@@ -22,19 +24,19 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
     for name in budget.limits:
         by = "the budget stopped the run" if stopped and name == cause else ""
         yield _row(report, f"budget.{name}", spent[name], budget.limits[name], by, "all roles")
-    for role, own in budget.roles.items():
+    for role, allowance in budget.roles.items():
         spent = _spent(report.usage[role], [line for line in report.ledger if line.role == role])
-        for name, limit in own.limits.items():
+        for name, limit in allowance.limits.items():
             yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
 
 
-def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, whose: str) -> GateRow:
+def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, scope: str) -> GateRow:
     broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
     return GateRow(
         name=name,
         value=spent,
         bound=limit,
-        basis=broken or whose,
+        basis=broken or scope,
         where=report.plan.suite.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
         resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",
@@ -50,7 +52,7 @@ def _spent(usage: Usage, lines: Iterable[LedgerLine]) -> Mapping[str, float]:
 
 
 def deadline_gates(report: Report) -> Iterable[GateRow]:
-    """How long the run took, where it was not to take longer."""
+    """Yield how long the run took, if it had a deadline."""
     plan, end = report.plan, report.finished
     if plan.suite.deadlines.run_s is None:
         return

@@ -1,5 +1,5 @@
-"""``score --max-rate high=1%``: the share of conversations with a finding at or above a severity, as
-observed. Pure. What is not known of a conversation is taken at its worst and at its best."""
+"""``score --max-rate high=1%``: the observed share of conversations with a finding at or above a severity.
+Pure. Whatever is unknown about a conversation is taken at its worst and at its best."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ _MOST_NAMED = 3
 
 
 class Shares(NamedTuple):
-    """Of so many ``conversations``: in which something at or above a severity was found (``by_checks``: in
-    how many of these a check alone did not hold), and of which that is not known, with what would tell
-    (a remedy; how many conversations it would tell of)."""
+    """The conversations with something at or above a severity."""
 
     conversations: int
+    """The number of all conversations."""
     bad: tuple[SampleReport, ...]
+    """The conversations in which something at or above the severity was found."""
     unknown: tuple[SampleReport, ...]
+    """The conversations for which that is unknown."""
     by_checks: int
+    """The number of ``bad`` conversations in which only a check failed."""
     remedies: Mapping[str, int]
+    """What would settle the unknown ones: the remedy, and the number of conversations that it would settle.
+    """
 
 
 def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
-    """A row for each ``--max-rate``. ``again``: the command that asks the judges once more."""
+    """Yield a row for each ``--max-rate``. ``again`` is the command that calls the judges once more."""
     for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
 
 def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
-    # As written: 0.29 of 100 conversations are 29, and not a little less.
+    # As written: 0.29 of 100 conversations is exactly 29, not slightly less.
     most = Fraction(repr(bound)) * shares.conversations
     bad, unknown = len(shares.bad), len(shares.unknown)
     verdict = Verdict.INCONCLUSIVE
@@ -56,9 +60,9 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
         verdict = Verdict.PASSED
     what = f"a finding of {severity} severity{'' if severity is Severity.CRITICAL else ' or above'}"
     basis = f"{bad:,} of {plural(shares.conversations, 'conversation')} with {what}"
-    basis += " or a check that does not hold" if shares.by_checks else ""
+    basis += " or a failed check" if shares.by_checks else ""
     basis += f": {_places(shares.bad)}" if bad else ""
-    basis += f"; of {unknown:,} more that is not known: {_places(shares.unknown)}" if unknown else ""
+    basis += f"; not known for {unknown:,} more: {_places(shares.unknown)}" if unknown else ""
     return GateRow(
         name=f"{MAX_RATE} {severity}",
         value=bad / shares.conversations if shares.conversations else None,
@@ -71,8 +75,8 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
 
 
 def _resolution(shares: Shares) -> str:
-    told = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
-    return "; ".join(told) or "records in which the agent answers"
+    remedies = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
+    return "; ".join(remedies) or "records in which the agent answers"
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
@@ -82,7 +86,7 @@ def _places(samples: Sequence[SampleReport]) -> str:
 def shares_of(
     report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
 ) -> Shares:
-    """Over the records that could be read; of the others ``readable records`` speaks."""
+    """Count over the records that could be read; the others are the matter of ``readable records``."""
     plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key
@@ -100,7 +104,7 @@ def shares_of(
             total += 1
             if is_bad(sample.key, samples, found):
                 bad.append(sample)
-            elif remedy := _unknown(sample, scenario, samples[sample.key], plan, again):
+            elif remedy := _find_remedy(sample, scenario, samples[sample.key], plan, again):
                 unknown.append(sample)
                 remedies[remedy] += 1
     by_checks = sum(sample.key not in found for sample in bad)
@@ -108,38 +112,38 @@ def shares_of(
 
 
 def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
-    """A check that does not hold fails a conversation whatever its severity; what a detector found has its
-    own."""
+    """Check whether a conversation counts against the limit. A check that does not pass fails a conversation
+    whatever its severity; what a detector found has its own."""
     return key in found or any(failed_checks(samples[key]))
 
 
 def failed_checks(decided: SampleDecision) -> Iterator[str]:
-    """The names of the rules that a conversation broke, without those that are findings, too."""
+    """Yield the names of the rules that a conversation broke, without those that are findings as well."""
     for violation in decided.violations:
         if violation.verdict is Verdict.FAILED and violation.name not in (SEVERE, *DETECTORS):
             yield violation.name
 
 
-def _unknown(
+def _find_remedy(
     sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
 ) -> str:
-    """What would tell whether something so bad is in the conversation; empty if that is known."""
+    """Return what would settle whether the conversation contains something this bad; empty if it is known."""
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
             return "conversations in which the user is not at fault"
         return "records in which the agent answers"
-    if unplaced := unplaced_text([told.turn for told in sample.turns]):
+    if unplaced := unplaced_text([each.turn for each in sample.turns]):
         return f"--no-calls-in KEY, if no call is in {unplaced}"
     failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
     if failures:
-        return _of_failure(failures[0].metric, failures[0].message, again)
+        return _failure_remedy(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
-        return "a judge to whom it is clear (another model, or -m again)"
-    told = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
-    return next(told, "")
+        return "a judge that can decide (another model, or -m again)"
+    details = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
+    return next(details, "")
 
 
-def _of_failure(metric: str, message: str, again: str) -> str:
+def _failure_remedy(metric: str, message: str, again: str) -> str:
     return (message if metric in DETECTORS else again) or metric
 
 

@@ -1,5 +1,5 @@
-"""Logs without scenarios: recorded conversations of which nobody expects anything. They are reported, not
-passed: what goes wrong, and how often. Pure. See "Without scenarios" in ``docs/score.md``."""
+"""Logs without scenarios: recorded conversations with no expectations. They are reported, not passed: what
+goes wrong, and how often. Pure. See "Without scenarios" in ``docs/score.md``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import is_lost
 
 READABLE = "readable records"
-"""The gate of a log without scenarios: of what could not be read nothing is known."""
+"""The gate of a log without scenarios. Nothing is known about records that could not be read."""
 MOST_UNREADABLE = 0.05
-"""The share of records that may be unreadable where no configuration names another (``fault_tolerance``)."""
+"""The share of records that may be unreadable if no configuration sets another (``fault_tolerance``)."""
 SEVERE = "fail_on_severity"
 _MOST_NAMED = 3
 _OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
 
 
 def is_without_scenarios(report: Report) -> bool:
-    """Whether these are recorded conversations of which nothing is expected: no scenario was written for any
-    of them, none is of a run of ours, and of none the outcome is known."""
+    """Check whether these are recorded conversations with no expectations: no scenario was written for any of
+    them, none is from a run of agenteval, and the outcome of none is known."""
     if report.run.request or report.run.scenarios or not report.samples:
         return False
     return all(map(_expects_nothing, report.scenarios))
@@ -40,13 +40,13 @@ def _expects_nothing(scenario: ScenarioReport) -> bool:
 def _is_record_alone(sample: SampleReport) -> bool:
     stop = sample.stop
     is_recorded = stop is None or stop.is_cut_short or stop.reason in _OF_RECORDS
-    # A user who was at fault ends a conversation otherwise, here as in a run.
+    # A user at fault ends a conversation with another reason, here as in a run.
     is_recorded = is_recorded or (sample.review is not None and sample.review.decides)
     return is_recorded and not any(check.name == OUTCOME for check in sample.checks)
 
 
 def names_severity(plan: Plan) -> bool:
-    """Whether a configuration says which findings fail a conversation."""
+    """Check whether a configuration sets which findings fail a conversation."""
     return plan.suite.where(SEVERE) != "default"
 
 
@@ -59,7 +59,8 @@ def unreadable_places(report: Report) -> tuple[str, ...]:
 
 
 def readable_row(report: Report) -> GateRow:
-    """Not decided where more records than a few could not be read, or nothing is known of any."""
+    """Return the gate row for readable records. It is not decided if more than a few records could not be
+    read, or if nothing is known about any."""
     places, records = unreadable_places(report), len(report.samples)
     bound = report.plan.suite.fault_tolerance
     if report.plan.suite.where(TOLERANCE) == "default":
@@ -69,7 +70,7 @@ def readable_row(report: Report) -> GateRow:
     is_decided = is_anything_known and not hidden and len(places) <= bound * records
     basis = f"{len(places):,} unreadable of {plural(records, 'record')}"
     basis += f": {named_places(places)}" if places else ""
-    basis += f"; how many more follow {hidden[0].record} is not known" if hidden else ""
+    basis += f"; it is not known how many more follow {hidden[0].record}" if hidden else ""
     basis += "" if is_anything_known else "; no conversation with an answer"
     return GateRow(
         name=READABLE,
@@ -85,7 +86,7 @@ def readable_row(report: Report) -> GateRow:
 def _resolution(places: Sequence[str]) -> str:
     if not places:
         return "records in which the agent answers"
-    return f"records that can be read in place of {named_places(places)}"
+    return f"readable records in place of {named_places(places)}"
 
 
 def named_places(places: Sequence[str]) -> str:
@@ -93,7 +94,7 @@ def named_places(places: Sequence[str]) -> str:
 
 
 def undecided_in(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> int:
-    """How many conversations could be read, and were not decided."""
+    """Count the conversations that could be read but were not decided."""
     return sum(
         samples[sample.key].verdict is Verdict.INCONCLUSIVE and not is_unreadable(sample)
         for sample in report.samples

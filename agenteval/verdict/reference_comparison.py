@@ -1,5 +1,5 @@
-"""The agents of one run beside each other: which succeeds more, costs less, is faster, or that it cannot be
-told. Pure; it decides nothing, since each agent's samples gate the run."""
+"""Compare the agents of one run: which succeeds more often, costs less or is faster, or whether that cannot
+be determined. Pure. It decides nothing, because each agent's samples gate the run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ class ReferenceVerdict(StrEnum):
 
 
 class ComparedNumber(Value):
-    """What a conversation takes on average, and how many times as much as with the reference; without an
-    interval where that has none: a scenario in which one side does not tell, or one scenario alone."""
+    """The average of a measure over conversations, and its ratio to the reference agent."""
 
     name: str
     value: float
     reference: float
     ratio: float | None = None
+    """The ratio to the reference; ``None`` if it cannot be computed."""
     low: float | None = None
+    """The lower bound of the ratio; ``None`` if there is no interval: one side has no value in some scenario,
+    or there is only one scenario."""
     high: float | None = None
+    """The upper bound of the ratio."""
 
     @property
     def reference_verdict(self) -> ReferenceVerdict:
@@ -52,22 +55,26 @@ class ComparedNumber(Value):
 
 
 class ComparedAgent(Value):
-    """One agent beside the reference, on the scenarios that both have. ``success``: the mean rate over
-    scenarios (``None``: not known), ``change`` its difference, of which ``low`` and ``high`` hold, missing
-    epochs in the worst case. ``better_in`` and ``worse_in``: single scenarios, by Fisher's exact test with
-    Holm's correction. ``epochs_to_decide``: about, of each agent, at the rates seen."""
+    """One agent compared with the reference, on the scenarios that both have."""
 
     agent: str
     scenarios: int
     epochs: int
     success: float | None
+    """The mean success rate over scenarios; ``None`` if it is unknown."""
     reference: float | None
     change: float | None
+    """The difference between the two success rates."""
     low: float
+    """The lower bound of the difference, with missing epochs in the worst case."""
     high: float
+    """The upper bound of the difference."""
     better_in: tuple[str, ...] = ()
+    """Scenarios with a higher success rate, by Fisher's exact test with Holm's correction."""
     worse_in: tuple[str, ...] = ()
+    """Scenarios with a lower success rate, by the same test."""
     epochs_to_decide: int | None = None
+    """About how many epochs of each agent would decide, at the observed rates."""
     numbers: tuple[ComparedNumber, ...] = ()
 
     @property
@@ -83,17 +90,20 @@ class ComparedAgent(Value):
 
 
 class ReferenceComparison(Value):
-    """``reference``: the first agent. Every interval of ``comparisons`` in all holds together with the others
-    with ``confidence`` (Bonferroni)."""
+    """The agents of a run compared with the first one."""
 
     reference: str
+    """The first agent."""
     comparisons: int
+    """The number of intervals in all."""
     confidence: float
+    """The confidence with which all intervals hold together (Bonferroni)."""
     agents: tuple[ComparedAgent, ...]
 
 
 def compare_with_reference(report: Report, decision: Decision) -> ReferenceComparison | None:
-    """``None`` for a run of one agent, or of agents that have no scenario in common."""
+    """Compare the other agents with the first one; ``None`` for a run of one agent, or of agents that have no
+    scenario in common."""
     if len({scenario.agent for scenario in report.scenarios}) < 2:
         return None
     of_agents: dict[str, dict[str, ScenarioSummary]] = {}
@@ -101,11 +111,15 @@ def compare_with_reference(report: Report, decision: Decision) -> ReferenceCompa
         of_agents.setdefault(scenario.agent, {})[scenario.id] = scenario
     reference, *others = of_agents
     shared = {
-        agent: [(base, own) for id, own in of_agents[agent].items() if (base := of_agents[reference].get(id))]
+        agent: [
+            (base, scenario_summary)
+            for id, scenario_summary in of_agents[agent].items()
+            if (base := of_agents[reference].get(id))
+        ]
         for agent in others
     }
     shared = {agent: pairs for agent, pairs in shared.items() if pairs}
-    comparisons = sum(1 + len(_known(pairs)) for pairs in shared.values())
+    comparisons = sum(1 + len(_known_measures(pairs)) for pairs in shared.values())
     if not shared:
         return None
     alpha = (1 - CONFIDENCE) / comparisons
@@ -120,10 +134,10 @@ def compare_with_reference(report: Report, decision: Decision) -> ReferenceCompa
 _Pairs = Sequence[tuple[ScenarioSummary, ScenarioSummary]]
 
 
-def _known(pairs: _Pairs) -> list[str]:
-    """The numbers that every scenario tells, of both agents."""
-    told = [(old.effort, new.effort) for old, new in pairs]
-    names = [name for name in _NUMBERS if all(old.get(name) and new.get(name) for old, new in told)]
+def _known_measures(pairs: _Pairs) -> list[str]:
+    """Return the measures that are known in every scenario for both agents."""
+    efforts = [(old.effort, new.effort) for old, new in pairs]
+    names = [name for name in _NUMBERS if all(old.get(name) and new.get(name) for old, new in efforts)]
     succeeded = any(old.successes for old, _ in pairs) and any(new.successes for _, new in pairs)
     succeeded = succeeded and all(old.decided and new.decided for old, new in pairs)
     return [COST_PER_SUCCESS, *names] if "cost" in names and succeeded else names
@@ -131,9 +145,9 @@ def _known(pairs: _Pairs) -> list[str]:
 
 def _compare_agent(agent: str, pairs: _Pairs, alpha: float) -> ComparedAgent:
     tallies = [Pair(old.id, _tally(old), _tally(new)) for old, new in pairs]
-    said = compare(tallies, 1 - alpha)
+    comparison = compare(tallies, 1 - alpha)
     before, after = (_mean_rate(each) for each in zip(*((p.before, p.after) for p in tallies), strict=True))
-    low, high = said.these_scenarios
+    low, high = comparison.these_scenarios
     return ComparedAgent(
         agent=agent,
         scenarios=len(pairs),
@@ -143,10 +157,10 @@ def _compare_agent(agent: str, pairs: _Pairs, alpha: float) -> ComparedAgent:
         change=None if before is None or after is None else after - before,
         low=low,
         high=high,
-        better_in=tuple(s.pair.scenario for s in said.scenarios if s.change is Change.IMPROVED),
-        worse_in=tuple(s.pair.scenario for s in said.scenarios if s.change is Change.REGRESSED),
-        epochs_to_decide=_epochs_to_decide(said.change, low, high, pairs),
-        numbers=tuple(_number(name, pairs, alpha) for name in _known(pairs)),
+        better_in=tuple(s.pair.scenario for s in comparison.scenarios if s.change is Change.IMPROVED),
+        worse_in=tuple(s.pair.scenario for s in comparison.scenarios if s.change is Change.REGRESSED),
+        epochs_to_decide=_epochs_to_decide(comparison.change, low, high, pairs),
+        numbers=tuple(_compare_number(name, pairs, alpha) for name in _known_measures(pairs)),
     )
 
 
@@ -160,7 +174,7 @@ def _mean_rate(tallies: Sequence[Tally]) -> float | None:
 
 
 def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pairs) -> int | None:
-    """An interval shrinks with the root of the epochs."""
+    """Estimate the epochs that would decide: an interval shrinks with the square root of the epochs."""
     if not change or low > 0 or high < 0:
         return None
     reach = change - low if change > 0 else high - change
@@ -169,8 +183,8 @@ def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pai
     return enough if enough <= _MOST_EPOCHS else None
 
 
-def _number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """A bound on each side of an interval has half of what it may err."""
+def _compare_number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
+    """Compare one measure. Each side of an interval gets half of the permitted error."""
     if name == COST_PER_SUCCESS:
         return _cost_per_success(pairs, alpha)
     sides = [RatioPair(old.id, Side(old.effort[name]), Side(new.effort[name])) for old, new in pairs]
@@ -190,7 +204,7 @@ def _number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
 
 
 def _cost_per_success(pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """What all conversations cost, those that failed too, by those that succeeded."""
+    """Compare the cost of all conversations, failed ones included, per successful one."""
 
     def side(scenario: ScenarioSummary) -> Quotient:
         costs = scenario.effort["cost"]

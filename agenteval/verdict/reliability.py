@@ -1,4 +1,4 @@
-"""What the epochs of a run say together: pass^k, pass@k, rates with intervals, who is flaky. Pure."""
+"""Statistics over the epochs of a run: pass^k, pass@k, rates with intervals, flakiness. Pure."""
 
 from __future__ import annotations
 
@@ -27,30 +27,34 @@ from agenteval.verdict.statistics import (
 
 @dataclass(frozen=True)
 class ScenarioRepeats:
-    """One scenario × agent: its epochs, the 95 % score interval of its rate (Wilson 1927; for display, it
-    gates nothing), and whether all epochs ended alike. ``fixed``: of the epochs whose number was settled
-    beforehand; where success decides how many there are, estimates over scenarios rest on these alone."""
+    """The epochs of one scenario × agent."""
 
     tally: Tally
     fixed: Tally
+    """The epochs whose number was fixed beforehand. If success decides how many there are, estimates over
+    scenarios are based on these alone."""
     interval: Interval
+    """The 95 % score interval of the rate (Wilson 1927), for display; it gates nothing."""
     stability: Stability
+    """Whether all epochs ended alike."""
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """``pass_hat_k`` and ``pass_at_k``: by k, averaged over scenarios, for each k that every scenario has
-    decided epochs for. ``rates``: the mean success rate of these scenarios, and of scenarios like these."""
+    """The statistics of a run over its scenarios."""
 
     scenarios: Mapping[tuple[str, str], ScenarioRepeats]
     pass_hat_k: Mapping[int, float]
+    """By k, the average over scenarios, for each k for which every scenario has enough decided epochs."""
     pass_at_k: Mapping[int, float]
+    """By k, as for ``pass_hat_k``."""
     rates: Mapping[str, Estimate]
+    """The mean success rate of these scenarios, and of scenarios like these."""
 
 
 def repeats_of(report: Report, decision: Decision) -> Repeats:
-    """The statistics of a run. A sample succeeds if it passed and its goal, where judged, was completed;
-    one that is inconclusive or never ran is missing."""
+    """Compute the statistics of a run. A sample succeeds if it passed and its goal, if judged, was completed;
+    a sample that is inconclusive or never ran is missing."""
     entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
@@ -70,13 +74,14 @@ def repeats_of(report: Report, decision: Decision) -> Repeats:
 
 
 def _is_unreadable(scenario: ScenarioReport) -> bool:
-    """Of a record that could not be read nobody knows the scenario: it is not an epoch of any."""
+    """Check whether no record could be read. The scenario of such a record is unknown, so it is not an epoch
+    of any."""
     stops = [sample.stop for sample in scenario.samples]
     return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
 
 
 def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> ScenarioRepeats:
-    """The epochs of one scenario × agent together."""
+    """Compute the statistics of one scenario × agent."""
     epochs = epoch_outcomes(scenario, outcomes_of(scenario, decision))
     tally = epochs.tally
     interval = wilson(tally.successes, tally.decided)
@@ -84,17 +89,17 @@ def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> Scenari
 
 
 def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | None, ...]:
-    """Whether each sample of a scenario succeeded; ``None``: not known."""
-    told = (decision.samples.get(sample.key) for sample in scenario.samples)
+    """Return for each sample of a scenario whether it succeeded; ``None`` if that is unknown."""
+    decisions = (decision.samples.get(sample.key) for sample in scenario.samples)
     return tuple(
         sample_success(sample, one.verdict) if one else None
-        for sample, one in zip(scenario.samples, told, strict=True)
+        for sample, one in zip(scenario.samples, decisions, strict=True)
     )
 
 
 def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
-    """By metric, the mean over scenarios of the mean over conversations of the mean of each: every scenario
-    counts the same, however long its conversations are."""
+    """Return for each metric the mean over scenarios of the mean over conversations of the mean of each:
+    every scenario counts the same, however long its conversations are."""
     means: dict[str, list[float]] = {}
     for scenario in scenarios:
         for metric, aggregate in scenario.aggregates.items():

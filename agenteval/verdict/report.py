@@ -1,4 +1,4 @@
-"""Events in, a report out. Pure, and independent of the order of events between samples."""
+"""Build a report from events. Pure, and independent of the order of events between samples."""
 
 from __future__ import annotations
 
@@ -55,37 +55,38 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is known of a run. ``finished`` is ``None`` for one that was cut off."""
+    """Everything that is known about a run."""
 
     run: RunStarted
     scenarios: tuple[ScenarioReport, ...]
     dimensions: Mapping[str, tuple[Dimension, ...]]
-    """By agent."""
+    """The dimensions, by agent."""
     usage: Mapping[str, Usage]
-    """By role: agent, user, judge, dedup."""
+    """The usage by role: agent, user, judge, dedup."""
     ledger: tuple[LedgerLine, ...] = ()
-    """By role and model."""
+    """The usage by role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     findings_not_asked: int = 0
-    """Findings that were more than a model is asked to group: code grouped them."""
+    """The number of findings that exceeded what a model is asked to group; code grouped them."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
-    """By agent: what its turns have shown of how its calls are seen."""
+    """The evidence, by agent, of how its turns showed that its calls are seen."""
     finished: RunFinished | None = None
+    """How the run ended; ``None`` if it was cut off."""
 
     @cached_property
     def plan(self) -> Plan:
-        """What applied."""
+        """The plan that the run followed."""
         return self.run.plan
 
     def visibility_of(self, agent: str) -> ToolVisibility:
-        """How much of an agent's tool calls the run has seen."""
+        """Return how much of an agent's tool calls the run has seen."""
         return _visibility(self.run.plan, agent, self.evidence)
 
     @cached_property
     def scripted(self) -> bool:
-        """Whether any reply came from the scripted model: no language model judged that."""
+        """True if any reply came from the scripted model, so that no language model judged it."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @cached_property
@@ -103,23 +104,23 @@ def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEv
 
 
 def build_report(events: Iterable[Event]) -> Report:
-    """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
-    tape = RunAccumulator()
+    """Build the report of a run. Raise ``ValueError`` if the events contain no ``RunStarted``."""
+    accumulator = RunAccumulator()
     for event in events:
-        tape.apply(event)
-    if tape.run is None:
+        accumulator.apply(event)
+    if accumulator.run is None:
         raise ValueError("no run_started event: this is not the journal of a run")
-    run, plan, evidence = tape.run, tape.run.plan, tape.evidence
-    by_id = {**tape.recorded, **{scenario.id: scenario for scenario in run.scenarios}}
-    # Each is let go when it is read: of many samples only one form is in memory.
+    run, plan, evidence = accumulator.run, accumulator.run.plan, accumulator.evidence
+    by_id = {**accumulator.recorded, **{scenario.id: scenario for scenario in run.scenarios}}
+    # Each is released once it is read, so that many samples are in memory in only one form.
     reports = {
-        key: _sample(key, by_id[key.scenario], tape.samples.pop(key), plan, evidence)
-        for key in list(tape.samples)
+        key: _build_sample_report(key, by_id[key.scenario], accumulator.samples.pop(key), plan, evidence)
+        for key in list(accumulator.samples)
     }
-    scenarios = tuple(_scenarios(plan, by_id, tape.rules, reports))
-    if tape.found and plan.suite.severity_from == "model":
-        scenarios = _with_proposed_severities(scenarios, tape.found.issues, plan.suite.severities)
-    found = tape.found or IssuesFound(issues=())
+    scenarios = tuple(_build_scenario_reports(plan, by_id, accumulator.rules, reports))
+    if accumulator.found and plan.suite.severity_from == "model":
+        scenarios = _with_proposed_severities(scenarios, accumulator.found.issues, plan.suite.severities)
+    found = accumulator.found or IssuesFound(issues=())
     ledger = ledger_of(reports.values(), found.usage, plan)
     return Report(
         run=run,
@@ -130,35 +131,37 @@ def build_report(events: Iterable[Event]) -> Report:
         issues=found.issues,
         issue_failures=found.failures,
         findings_not_asked=found.not_asked,
-        notices=tuple(tape.notices),
+        notices=tuple(accumulator.notices),
         evidence=evidence,
-        finished=tape.finished,
+        finished=accumulator.finished,
     )
 
 
-def _of_kind(items: Iterable[ScoreItem], kind: Any) -> tuple:  # type: ignore[type-arg]
+def _items_of_kind(items: Iterable[ScoreItem], kind: Any) -> tuple:  # type: ignore[type-arg]
     return tuple([item for item in items if isinstance(item, kind)])
 
 
-def _sample(
+def _build_sample_report(
     key: SampleKey,
     scenario: Scenario,
-    tape: SampleAccumulator,
+    accumulator: SampleAccumulator,
     plan: Plan,
     evidence: Mapping[str, frozenset[CallEvidence]],
 ) -> SampleReport:
     visibility = _visibility(plan, key.agent, evidence)
-    recorded = tape.stop is not None and tape.stop.reason is StopReason.RECORDED
+    recorded = accumulator.stop is not None and accumulator.stop.reason is StopReason.RECORDED
     why = explain_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
-    finished = tuple(tape.turns[index] for index in sorted(tape.turns))
-    trajectory = Trajectory(turns=finished, stop=tape.stop, unfinished=tape.unfinished, visibility=visibility)
+    finished = tuple(accumulator.turns[index] for index in sorted(accumulator.turns))
+    trajectory = Trajectory(
+        turns=finished, stop=accumulator.stop, unfinished=accumulator.unfinished, visibility=visibility
+    )
     turns = trajectory.all_turns
     of_turns = [
-        settle_absence_checks(tape.items.get(index, ()), visibility, (turn,), why)
+        settle_absence_checks(accumulator.items.get(index, ()), visibility, (turn,), why)
         for index, turn in enumerate(turns)
     ]
-    whole = settle_absence_checks(tape.items.get(None, ()), visibility, turns, why)
-    found = [item for items in tape.items.values() for item in items if isinstance(item, Finding)]
+    conversation_items = settle_absence_checks(accumulator.items.get(None, ()), visibility, turns, why)
+    found = [item for items in accumulator.items.values() for item in items if isinstance(item, Finding)]
     settled_findings = sorted(
         settle_absence_checks(found, visibility, turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
@@ -166,21 +169,26 @@ def _sample(
     merged_findings = merge_findings(
         settled_findings, lambda each: rate_finding(each, trajectory, scenario.tools, plan.suite.severities)
     )
-    turn_reports = tuple(map(_turn_report, _with_charged_fault(turns, tape.stop), of_turns))
+    turn_reports = tuple(map(_turn_report, _with_charged_fault(turns, accumulator.stop), of_turns))
     findings = drop_answered_questions(merged_findings, dict(enumerate(turn.scores for turn in turn_reports)))
     sample = SampleReport(
         key=key,
         turns=turn_reports,
-        stop=tape.stop,
-        checks=(*_of_kind(whole, Check), *build_open_checks(findings, trajectory, scenario, plan.suite)),
-        scores=_of_kind(whole, Score),
-        score_failures=_of_kind(whole, ScoreFailure),
+        stop=accumulator.stop,
+        checks=(
+            *_items_of_kind(conversation_items, Check),
+            *build_open_checks(findings, trajectory, scenario, plan.suite),
+        ),
+        scores=_items_of_kind(conversation_items, Score),
+        score_failures=_items_of_kind(conversation_items, ScoreFailure),
         findings=findings,
         trajectory=trajectory,
-        review=next((item for item in whole if isinstance(item, UserReview)), None),
-        set_aside=_of_kind(tape.aside, Score | ScoreFailure | Check),
-        names=tape.names,
-        lost_attempts=tuple(_sample(key, scenario, each, plan, evidence) for each in tape.lost),
+        review=next((item for item in conversation_items if isinstance(item, UserReview)), None),
+        set_aside=_items_of_kind(accumulator.aside, Score | ScoreFailure | Check),
+        names=accumulator.names,
+        lost_attempts=tuple(
+            _build_sample_report(key, scenario, each, plan, evidence) for each in accumulator.lost
+        ),
     )
     return _with_case_values(sample, scenario)
 
@@ -188,11 +196,12 @@ def _sample(
 def _turn_report(turn: Turn, items: Sequence[ScoreItem]) -> TurnReport:
     if not items:
         return TurnReport(turn)
-    return TurnReport(turn, *(_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)))
+    return TurnReport(turn, *(_items_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)))
 
 
 def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Turn, ...]:
-    """The turns; a finished one that is charged with the fault says so, as one that broke off does."""
+    """Return the turns, with the error in the finished turn that is charged with the fault, as in a turn that
+    broke off."""
     if stop is None or stop.turn is None:
         return turns
     at = stop.turn
@@ -214,7 +223,7 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
 
 
 def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
-    """The share of the expected tools that were called; where none may be called, whether none was."""
+    """Return the share of the expected tools that were called; if none may be called, whether none was."""
     if not trajectory.all_calls_seen:
         return None
     if case.allows_no_call:
@@ -223,7 +232,7 @@ def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
     return sum(name in called for name in case.tools) / len(case.tools) if case.tools else None
 
 
-def _scenarios(
+def _build_scenario_reports(
     plan: Plan,
     by_id: Mapping[str, Scenario],
     rules: Mapping[Pairing, ScenarioRules],
@@ -231,37 +240,37 @@ def _scenarios(
 ) -> list[ScenarioReport]:
     planned_keys = plan.samples
     planned = set(planned_keys)
-    # A run that decides as it goes how many epochs there are has more than it had planned.
+    # A run that decides along the way how many epochs it needs has more than planned.
     further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
     groups: dict[tuple[str, str], list[SampleKey]] = {}
     groups |= {(key.scenario, key.agent): [] for key in (*planned_keys, *reports)}
     for key in (*planned_keys, *further):
         groups[key.scenario, key.agent].append(key)
-    made = []
+    scenario_reports = []
     for (scenario_id, agent), keys in groups.items():
-        own = rules.get((scenario_id, agent)) or plan.rules_for_pairing(scenario_id, agent)
+        scenario_rules = rules.get((scenario_id, agent)) or plan.rules_for_pairing(scenario_id, agent)
         missing = tuple(key for key in keys if key not in reports)
         samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
             samples = raise_missed_goals(samples, plan.suite)
-        made.append(
+        scenario_reports.append(
             ScenarioReport(
                 scenario=by_id[scenario_id],
                 agent=agent,
-                rules=own,
+                rules=scenario_rules,
                 samples=samples,
                 missing=missing,
                 aggregates=aggregates_of(samples),
             )
         )
-    return made
+    return scenario_reports
 
 
 def _with_proposed_severities(
     scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue], overrides: Mapping[str, Severity]
 ) -> tuple[ScenarioReport, ...]:
-    """``severity_from: model``: a finding counts one level more than by the table where its issue was rated
-    above it."""
+    """Apply ``severity_from: model``: raise a finding by one level above the table if its issue was rated
+    higher."""
     from agenteval.scoring.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
@@ -277,7 +286,8 @@ def _with_proposed_severities(
 
 
 _NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
-"""No agent answers with nothing, or at once: a zero is an agent that does not tell, or a recording."""
+"""Measures that are never zero in a real answer: a zero is an agent that does not report the value, or a
+recording."""
 _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
     "tool_calls": lambda s: s.right_calls,
     "output": lambda s: s.right_output,

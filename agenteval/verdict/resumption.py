@@ -1,4 +1,5 @@
-"""A run that goes on: what of it is over, what is left, and whether it would still measure the same. Pure."""
+"""Resume a run: which samples are over, which are left, and whether the run would still measure the same.
+Pure."""
 
 from __future__ import annotations
 
@@ -20,23 +21,23 @@ from agenteval.core.scenario import SampleKey, Scenario
 RESULT_NEUTRAL_KEYS = frozenset(
     (
         *("concurrency", "agent_concurrency", "reporters", "budget"),
-        # Where things are written; and what ``sources`` tells of.
+        # Where things are written, and what ``sources`` covers.
         *("source", "root", "lines", "columns", "origins", "accepted_failures"),
     )
 )
-"""Keys of the configuration that change nothing of what is measured."""
+"""Keys of the configuration that do not change what is measured."""
 VARIABLES_SUFFIX = ": ${…}"
-"""Ends the name of a source that is a key of the configuration and no file."""
+"""The end of a source's name if the source is a key of the configuration and not a file."""
 _LOCATION_FIELDS: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
 
 
 def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
-    """The samples that came to their end, whatever it was. They are not run again."""
+    """Return the samples that ended, however they ended. They are not run again."""
     return frozenset(key for key, is_over in _ends(events).items() if is_over)
 
 
 def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
-    """By sample that finished, whether it is over, as it was last said of it."""
+    """Return for each finished sample whether it is over, according to the last event about it."""
     ends: dict[SampleKey, bool] = {}
     for event in events:
         if isinstance(event, SampleFinished):
@@ -47,8 +48,8 @@ def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
 
 
 def events_to_keep(events: Sequence[Event]) -> Iterator[Event]:
-    """How the run began, what its agents have shown, all that was told of the samples that are over, and
-    which others were lost once."""
+    """Yield the start of the run, the evidence about its agents, every event of the samples that are over,
+    and the ends of other samples that errored once."""
     done = finished_samples(events)
     for event in events:
         is_lost = isinstance(event, SampleFinished) and event.again
@@ -57,7 +58,7 @@ def events_to_keep(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def run_ending(events: Iterable[Event]) -> RunFinished | None:
-    """How the run ended, if it did."""
+    """Return how the run ended; ``None`` if it did not."""
     end: RunFinished | None = None
     for event in events:
         if isinstance(event, RunFinished):
@@ -68,29 +69,29 @@ def run_ending(events: Iterable[Event]) -> RunFinished | None:
 
 
 def is_complete(events: Sequence[Event]) -> bool:
-    """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out; a judge that was not
-    asked is to be."""
+    """Check whether nothing is left to do. Samples that ``--fail-fast`` left out stay left out; a judge that
+    was not called still has to be."""
     end = run_ending(events)
     is_ended = end is not None and end.outcome in ("complete", "fail_fast")
     return is_ended and all(_ends(events).values())
 
 
 def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
-    """Everything that is not as it was and may matter to a result, in words."""
-    named = [
+    """Describe every change that may affect a result."""
+    changes = [
         *_scenario_changes(then.scenarios, now.scenarios),
-        *_named("the prompt", then.prompts, now.prompts),
-        *_named("the metric", _specs(then), _specs(now)),
+        *_named_changes("the prompt", then.prompts, now.prompts),
+        *_named_changes("the metric", _specs(then), _specs(now)),
         *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
-        *_named("", _called(then.sources), _called(now.sources)),
+        *_named_changes("", _source_names(then.sources), _source_names(now.sources)),
     ]
-    if not named and _selected(then.plan) != _selected(now.plan):
-        named.append("the samples or the metrics would differ")
-    return tuple(dict.fromkeys(named))
+    if not changes and _selection(then.plan) != _selection(now.plan):
+        changes.append("the samples or the metrics would differ")
+    return tuple(dict.fromkeys(changes))
 
 
-def _selected(plan: Plan) -> tuple[Any, ...]:
-    """What is run of the suite, and what of it is judged: where it was written may differ."""
+def _selection(plan: Plan) -> tuple[Any, ...]:
+    """Return what is run and judged of the suite, independent of where it is written."""
     epochs = [
         (scenario, agent, plan.rule_sets[kind].epochs)
         for scenario, agents in plan.scenarios.items()
@@ -103,12 +104,12 @@ def _specs(run: RunStarted) -> dict[str, Any]:
     return {spec.name: spec for spec in run.plan.suite.metrics}
 
 
-def _called(sources: Mapping[str, str]) -> dict[str, str]:
+def _source_names(sources: Mapping[str, str]) -> dict[str, str]:
     return {
-        f"what variables expand to in '{name.removesuffix(VARIABLES_SUFFIX)}'"
+        f"the value of variables in '{name.removesuffix(VARIABLES_SUFFIX)}'"
         if name.endswith(VARIABLES_SUFFIX)
-        else f"the file '{name}'": said
-        for name, said in sources.items()
+        else f"the file '{name}'": content
+        for name, content in sources.items()
     }
 
 
@@ -124,11 +125,11 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """What a scenario says, wherever it is written."""
+    """Return the content of a scenario, independent of where it is written."""
     return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
 
 
-def _named(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _named_changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name in (*then, *(name for name in now if name not in then)):
         called = f"{what} '{name}'" if what else name
         if name not in now:
@@ -143,15 +144,15 @@ def _config_changes(then: RunStarted, now: RunStarted) -> Iterator[str]:
     before, after = (
         run.config.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for run in (then, now)
     )
-    yield from _differing(before, after)
+    yield from _differing_keys(before, after)
 
 
-def _differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Dotted keys, as deep as both are mappings."""
+def _differing_keys(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Yield the dotted keys of the differences, as deep as both are mappings."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
             missing = object()
             below = (before.get(key, missing), after.get(key, missing))
-            yield from _differing(*below, f"{path}.{key}" if path else str(key))
+            yield from _differing_keys(*below, f"{path}.{key}" if path else str(key))
     elif before != after:
         yield path

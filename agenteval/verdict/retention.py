@@ -1,7 +1,7 @@
-"""What reports need of ten thousand conversations: the figures of all, the words of a few that failed.
+"""Retain what reports need of ten thousand conversations: the figures of all, and the texts of a few that
+failed.
 
-Everything is in the journal; this is what is held in memory until the reports are written.
-"""
+The journal has everything; this is what stays in memory until the reports are written."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
 from agenteval.verdict.sample_decisions import sample_failed
 
 KEPT_IN_FULL = 100
-"""Far more than a person reads; a report to be read names the rest with their reasons."""
+"""The default number of conversations whose text is kept. It is far more than a person reads; readable
+reports list the rest with their reasons."""
 LEFT_OUT = "(not kept for the report; the journal has it)"
 
 _BLANK = Scenario()
 _Items = tuple[tuple[int | None, tuple[ScoreItem, ...]], ...]
 
 
-class _Sample(NamedTuple):
-    """A conversation as it is kept."""
+class _RetainedSample(NamedTuple):
+    """A conversation in the form in which it is kept."""
 
     key: SampleKey
     rules: ScenarioRules | None
@@ -66,8 +67,8 @@ class _Sample(NamedTuple):
 
 
 class RetainedEvents:
-    """A sink of events, to be folded later. ``most``: how many conversations that failed keep their words,
-    and as many others of which something is to be told; with ``everything`` nothing is left out."""
+    """A sink of events that are folded later. ``most`` is the number of failed conversations that keep their
+    text, and of other conversations with something to report; with ``everything`` nothing is left out."""
 
     def __init__(self, plan: Plan, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
         self._plan = plan
@@ -75,8 +76,8 @@ class RetainedEvents:
         self._started: list[Event] = []
         self._rest: list[Event] = []
         self._open: dict[SampleKey, _OpenSample] = {}
-        self._done: list[_Sample] = []
-        self._again: dict[SampleKey, list[Reconsidered]] = {}
+        self._done: list[_RetainedSample] = []
+        self._reconsidered: dict[SampleKey, list[Reconsidered]] = {}
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
         self._slim = _EventSlimmer()
@@ -101,9 +102,9 @@ class RetainedEvents:
                 self._evidence.setdefault(agent, set()).add(evidence)
                 self._rest.append(event)
             case Reconsidered():
-                self._again.setdefault(event.key, []).append(event)
+                self._reconsidered.setdefault(event.key, []).append(event)
             case TurnFinished() | Scored() | SampleFinished():
-                self._rest.append(event)  # of a sample that was not begun
+                self._rest.append(event)  # from a sample that never started
             case RunResumed() | Notice() | IssuesFound() | RunFinished():
                 self._rest.append(event)
             case ModelAsked():
@@ -112,11 +113,11 @@ class RetainedEvents:
                 assert_never(event)
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
-        """The events of the run, each sample's together and in the order of the records, whichever judge
-        was done first; with ``found`` only of those in which something was found."""
+        """Yield the events of the run, grouped by sample and in the order of the records, whichever judge
+        finished first. With ``found``, yield only samples in which something was found."""
         yield from self._started
         for sample in sorted(self._done, key=attrgetter("number")):
-            again = self._again.get(sample.key, ())
+            again = self._reconsidered.get(sample.key, ())
             if not found or sample.has_findings or again:
                 yield from sample.events()
                 yield from again
@@ -131,11 +132,11 @@ class RetainedEvents:
             found = (item for _, each in items for item in each if isinstance(item, Finding))
             keeps_calls = any(finding.call is not None for finding in found)
             turns = tuple(self._slim.turn(turn, keeps_calls=keeps_calls) for turn in turns)
-            items = tuple(self._slim.score_items(place, said) for place, said in items)
+            items = tuple(self._slim.score_items(place, scored) for place, scored in items)
             unfinished = self._slim.turn(unfinished, keeps_calls=keeps_calls) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(
-            _Sample(
+            _RetainedSample(
                 event.key,
                 opened.rules,
                 scenario,
@@ -151,15 +152,15 @@ class RetainedEvents:
     def _is_kept(self, agent: str, items: _Items, stop: Stop, turns: Sequence[Turn]) -> bool:
         if self._everything:
             return True
-        said = self._settled(agent, [item for _, each in items for item in each], turns)
-        if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
+        settled = self._settled(agent, [item for _, each in items for item in each], turns)
+        if all(isinstance(item, Check) and item.passed for item in settled) and stop.fault is None:
             return False
-        failed = sample_failed(said, stop, self._plan)
+        failed = sample_failed(settled, stop, self._plan)
         self._room[failed] -= 1
         return self._room[failed] >= 0
 
     def _settled(self, agent: str, items: Sequence[ScoreItem], turns: Sequence[Turn]) -> Sequence[ScoreItem]:
-        """Decide by what the agent has shown until now: a later conversation may show more."""
+        """Settle open checks by the agent's evidence so far; a later conversation may show more."""
         passthrough = self._plan.suite.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
         return settle_absence_checks(
@@ -167,7 +168,7 @@ class RetainedEvents:
         )
 
     def _scenario(self, scenario: Scenario | None) -> Scenario | None:
-        """One object for all conversations of a scenario."""
+        """Return one shared object for all conversations of a scenario."""
         if scenario is not None and scenario.id not in self._scenarios:
             self._scenarios[scenario.id] = scenario if self._everything else _without_words(scenario)
         return self._scenarios[scenario.id] if scenario else None
@@ -180,7 +181,7 @@ def _without_words(scenario: Scenario) -> Scenario:
 
 
 class _OpenSample:
-    """A sample that is being told of."""
+    """A sample whose events are still arriving."""
 
     __slots__ = ("items", "number", "rules", "scenario", "turns")
 
@@ -197,7 +198,7 @@ def _has_figures(step: Step) -> bool:
 
 
 class _EventSlimmer:
-    """Turns and checks without their words. What then looks the same is one object."""
+    """Reduces turns and checks to objects without text, and shares those that are then equal."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[object, ...], Turn] = {}
@@ -207,7 +208,8 @@ class _EventSlimmer:
         self._slimmed_items: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
 
     def turn(self, turn: Turn, *, keeps_calls: bool) -> Turn:
-        """``keeps_calls``: with the arguments of its calls, by which failures are known."""
+        """Remove the text of a turn. With ``keeps_calls`` the arguments of its calls stay, because they
+        identify failures."""
         steps = tuple(self._step(step, keeps_calls=keeps_calls) for step in turn.steps)
         update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}
         if (
@@ -258,7 +260,7 @@ class _EventSlimmer:
         return self._calls[key]
 
     def _check(self, check: Check) -> Check:
-        """One that held is its name alone."""
+        """Reduce a check that passed to its name."""
         if not check.passed or check.by:
             return check
         if check.name not in self._checks:

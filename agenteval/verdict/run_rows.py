@@ -1,5 +1,4 @@
-"""The rows of a run that are about all of its samples, about those that were lost, and about how it ended.
-Pure."""
+"""The rows of a run about all of its samples, about errored samples and about how the run ended. Pure."""
 
 from __future__ import annotations
 
@@ -40,17 +39,18 @@ def run_rows(
     tolerance: Sequence[GateRow],
     counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
-    """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
+    """Yield the rows of a run. ``counted`` has the failed samples that share gates decide, ``tolerance`` the
+    rows about errored samples."""
     if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
-        yield _every_sample(report, samples, counted, tolerated=tolerated)
+        yield _every_sample_row(report, samples, counted, tolerated=tolerated)
     yield from tolerance
     if report.plan.suite.fail_on is not None:
-        yield _worst_severity(report, samples)
+        yield _severity_row(report, samples)
     yield from end_rows(report)
 
 
-def _every_sample(
+def _every_sample_row(
     report: Report,
     samples: Mapping[SampleKey, SampleDecision],
     counted: Set[SampleKey],
@@ -60,7 +60,7 @@ def _every_sample(
     verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
     basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
-    basis += f", {len(counted)} that failed left to the shares" if counted else ""
+    basis += f", {len(counted)} failed ones left to the share gates" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -72,7 +72,7 @@ def _every_sample(
     )
 
 
-def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+def _severity_row(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
     plan, suite = report.plan, report.plan.suite
     judged = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     findings = list_counted_findings(report.scenarios, samples, report)
@@ -91,7 +91,7 @@ def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision])
     )
 
 
-# ── lost samples ─────────────────────────────────────────────────────────────────────────────────
+# ── errored samples ──────────────────────────────────────────────────────────────────────────────
 
 
 def tolerance_rows(
@@ -102,24 +102,26 @@ def tolerance_rows(
     replaced: int,
     unreadable_apart: bool,
 ) -> Iterable[GateRow]:
-    """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
-    ``lost``: the scenarios that lost more; ``replaced``: how many samples have a further one in their place.
-    These count as lost: an agent whose failures look like faults of the network would else be measured by its
-    successes alone. What was never begun is not a share of anything, and tolerated by nothing.
-    ``unreadable_apart``: of what could not be read a row of its own speaks."""
+    """Yield the rows about errored samples: a share of all samples is tolerated, and at most half of each
+    scenario's.
+
+    ``lost`` has the scenarios that exceed this half, ``replaced`` the number of samples that were replaced by
+    a further one. Replaced samples count as errored; otherwise an agent whose failures look like network
+    faults would be measured by its successes alone. Samples that never began are not part of the share and
+    are never tolerated. With ``unreadable_apart``, records that could not be read have a row of their own."""
     begun = report.samples
     never = len(samples) - len(begun)
     if unreadable_apart:
         begun = tuple(sample for sample in begun if not is_unreadable(sample))
-    row = _row_of_run(begun, samples, report.plan, replaced=replaced, never=never)
+    row = _run_tolerance_row(begun, samples, report.plan, replaced=replaced, never=never)
     yield row
-    if row.verdict is Verdict.PASSED:  # else the samples say all there is to say
+    if row.verdict is Verdict.PASSED:  # otherwise the samples explain it already
         for scenario in report.scenarios:
             if (scenario.scenario.id, scenario.agent) in lost:
-                yield _row_of_scenario(scenario, samples, report.plan)
+                yield _scenario_tolerance_row(scenario, samples, report.plan)
 
 
-def _row_of_run(
+def _run_tolerance_row(
     begun: Sequence[SampleReport],
     samples: Mapping[SampleKey, SampleDecision],
     plan: Plan,
@@ -138,11 +140,11 @@ def _row_of_run(
         basis=f"{lost} inconclusive of {plural(len(begun), 'sample')}{also}",
         where=plan.suite.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else _what_decides(begun, samples),
+        resolution="" if tolerated else RESUME if never else _find_resolution(begun, samples),
     )
 
 
-def _row_of_scenario(
+def _scenario_tolerance_row(
     scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
 ) -> GateRow:
     begun = len(scenario.samples)
@@ -156,14 +158,15 @@ def _row_of_scenario(
         verdict=Verdict.INCONCLUSIVE,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
-        resolution=_what_decides(scenario.samples, samples),
+        resolution=_find_resolution(scenario.samples, samples),
     )
 
 
 def mostly_lost_scenarios(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
-    """The scenarios (id and agent) of which more than half of the samples that began are inconclusive: too
-    little is known of them, whatever is tolerated. A recorded conversation that stands for itself alone is no
-    scenario: of those the share of all is bounded."""
+    """Return the scenarios (id and agent) in which more than half of the started samples are inconclusive.
+
+    Too little is known about them, whatever is tolerated. A recorded conversation that stands for itself
+    alone is not a scenario; for these the share of all is bounded."""
     written = {scenario.id for scenario in report.run.scenarios}
     return frozenset(
         (scenario.scenario.id, scenario.agent)
@@ -179,7 +182,8 @@ def _count_lost(begun: Iterable[SampleReport], samples: Mapping[SampleKey, Sampl
 
 
 def is_tolerated(lost: int, begun: int, bound: float) -> bool:
-    """Whether so many losses decide nothing. Of a run that is all losses nothing is known."""
+    """Check whether this many errored samples are tolerated. If all samples errored, nothing is known about
+    the run."""
     return lost < begun and lost / begun <= bound
 
 
@@ -187,17 +191,18 @@ def is_tolerated(lost: int, begun: int, bound: float) -> bool:
 
 
 def end_rows(report: Report) -> Iterable[GateRow]:
-    """Of how the run ended."""
+    """Yield the rows about how the run ended."""
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
-        yield _cut_off(report)
+        yield _cut_off_row(report)
     elif report.finished.unmet:
-        yield _unmet(report.finished.unmet)
+        yield _unmet_row(report.finished.unmet)
 
 
-def _cut_off(report: Report) -> GateRow:
-    """A run that was killed is never green, whatever is tolerated: what it would have found is not known."""
+def _cut_off_row(report: Report) -> GateRow:
+    """Return the row of a run that was killed. It never passes, whatever is tolerated, because what it would
+    have found is unknown."""
     done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
     return GateRow(
         name="complete run",
@@ -210,8 +215,9 @@ def _cut_off(report: Report) -> GateRow:
     )
 
 
-def _unmet(unmet: Mapping[str, str]) -> GateRow:
-    """Expectations that were held against nothing are not met, whatever is tolerated."""
+def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
+    """Return the row of scenarios without a conversation. Expectations that were not evaluated are not met,
+    whatever is tolerated."""
     return GateRow(
         name="every scenario met",
         value=f"{len(unmet):,} without one",
@@ -225,9 +231,9 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
 # ── what would decide them ───────────────────────────────────────────────────────────────────────
 
 
-def _what_decides(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """What would decide the samples that are not: to play them again, unless each lacks what no repetition
-    brings; then what the first one lacks."""
+def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
+    """Return what would decide the open samples: repeating them, unless repeating cannot add what each is
+    missing; then what the first one is missing."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:
@@ -243,35 +249,38 @@ def _is_open(decided: SampleDecision | Violation) -> bool:
 
 
 def command_of(report: Report) -> str:
-    """The command line of the run, to be given once more."""
+    """Return the command line of the run, to run again."""
     return shlex.join(["agenteval", *report.run.command])
 
 
 def resolve_with_next_steps(
     rows: Iterable[GateRow], report: Report, samples: Mapping[SampleKey, SampleDecision]
 ) -> tuple[GateRow, ...]:
-    """The rows with resolutions that this run can go on by."""
+    """Return the rows with resolutions that are possible for this run."""
     if report.run.command[:1] == ("score",):
-        return tuple(replace(row, resolution=_of_records(row, report, samples)) for row in rows)
-    if report.finished and report.finished.outcome == "fail_fast":  # which nothing goes on with
+        return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
+    if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
         again = "the same run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
     return tuple(rows)
 
 
-def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """The resolution of a row for recorded conversations: nothing can be played again. Judges are asked
-    again by the same command; what a record lacks only another record brings."""
+def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
+    """Return the resolution of a row for recorded conversations. They cannot be repeated: the same command
+    calls the judges again, and what a record is missing only another record can add."""
     if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
-        return _unread_records(row.scenario, report, samples) or command_of(report)
+        return _describe_unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
         number = row.resolution.removeprefix(_EPOCHS)
         return f"{number} recorded conversations of each scenario"
     return row.resolution.replace(RESUME, command_of(report))
 
 
-def _unread_records(scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """What to have in place of the records that broke; empty if none did. ``scenario``: empty for all."""
+def _describe_unread_records(
+    scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]
+) -> str:
+    """Return what to provide in place of the records that could not be read; empty if there are none.
+    ``scenario`` is empty for all scenarios."""
     lost = [
         (each, decided.fault)
         for each in report.samples
@@ -283,4 +292,4 @@ def _unread_records(scenario: str, report: Report, samples: Mapping[SampleKey, S
         return ""
     place = stops[0].detail.partition(": ")[0]
     more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
-    return f"a record that can be read in place of {place}{more}"
+    return f"a readable record in place of {place}{more}"

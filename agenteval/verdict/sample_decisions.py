@@ -1,4 +1,4 @@
-"""What is decided of one sample: a list of rules, and what its end makes of their violations. Pure."""
+"""Decide one sample: a list of rules, and how the end of the sample affects their violations. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 
 def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
-    """Those of all samples of a run, the ones that were never run last."""
+    """Decide all samples of a run. Samples that were never run come last."""
     decided = {
         sample.key: decide_sample(sample, scenario, report)
         for scenario in report.scenarios
@@ -47,9 +47,11 @@ def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
-    """Failed: an expectation does not hold, the agent broke, or a finding is severe. Inconclusive: a
-    fault that is not the agent's, or a check that could not be decided. What the turns before such a fault
-    prove stands: a sample that has failed by then is not lost."""
+    """Decide a sample.
+
+    It is failed if an expectation is not met, the agent failed, or a finding is severe. It is inconclusive if
+    a fault is not the agent's, or a check could not be decided. What the turns before such a fault prove
+    still counts: a sample that has failed by then is not errored."""
     evidence = _SampleEvidence(
         sample=sample,
         scenario=scenario,
@@ -60,23 +62,26 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     )
     violations = [violation for rule in _RULES for violation in rule(evidence)]
     if evidence.fault in NOT_THE_AGENTS:
-        return _decide_lost(evidence, violations)
-    kept, accepted = waive_violations([*_unchecked_end(evidence, violations), *violations], evidence.accepted)
-    verdict = Verdict.worst(violation.verdict for violation in kept)
-    return SampleDecision(verdict, _fault(verdict, kept, evidence), kept, accepted)
+        return _decide_errored(evidence, violations)
+    remaining, accepted = waive_violations(
+        [*_unreported_agent_failure(evidence, violations), *violations], evidence.accepted
+    )
+    verdict = Verdict.worst(violation.verdict for violation in remaining)
+    return SampleDecision(verdict, _decided_fault(verdict, remaining, evidence), remaining, accepted)
 
 
 @dataclass(frozen=True)
 class _SampleEvidence:
-    """What the rules read. ``accepted``: the names of the failures that are accepted in its scenario;
-    ``skipped``: the judges that failed and are of no account."""
+    """What the rules read."""
 
     sample: SampleReport
     scenario: ScenarioReport
     plan: Plan
     failures: SampleFailures
     accepted: Set[str]
+    """The fingerprints of the failures that are accepted in its scenario."""
     skipped: tuple[ScoreFailure, ...]
+    """The judges that failed and are ignored."""
 
     @property
     def fault(self) -> str | None:
@@ -88,14 +93,13 @@ class _SampleEvidence:
 
     @cached_property
     def is_answer_missing(self) -> bool:
-        """Whether a check of the whole says that an answer is empty."""
+        """True if a check of the whole conversation reports an empty answer."""
         return any(check.name == "answer" and check.passed is False for check in self.sample.checks)
 
     @cached_property
     def ignores_unjudged(self) -> bool:
-        """Whether criteria without a judgement gate nothing: with ``code_only``, if anything else of the
-        sample was decided; where their judges failed and are skipped. Of what nothing is known, nothing is
-        green."""
+        """True if criteria without a judgement gate nothing: with ``code_only``, if anything else in the
+        sample was decided; or if their judges failed and are skipped. If nothing is known, nothing passes."""
         is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
 
@@ -109,7 +113,8 @@ class _SampleEvidence:
         turn: int | None = None,
         failures: Sequence[FingerprintedFailure] = (),
     ) -> Violation:
-        """One that tells of ``failures``; ``where``: of a rule that has a place of its own."""
+        """Return a violation that reports ``failures``. ``where`` is set for a rule that has a place of its
+        own."""
         return Violation(
             name,
             detail,
@@ -141,7 +146,7 @@ def _broken_checks(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _parts(sample: SampleReport) -> Iterator[tuple[int | None, SampleReport | TurnReport]]:
-    """What checks and judges spoke of: the whole, then each turn with its number."""
+    """Yield what checks and judges can refer to: the whole conversation, then each turn with its index."""
     yield None, sample
     yield from enumerate(sample.turns)
 
@@ -150,8 +155,8 @@ def _is_violated(check: Check, turn: int | None, evidence: _SampleEvidence) -> b
     if check.passed is True or (is_unjudged(check) and evidence.ignores_unjudged):
         return False
     if check.name == OUTCOME:
-        return check.passed is False  # one that nobody recorded is reported, and is not a fault of this run
-    # An empty answer is told by the turn and, for the reader of the sample alone, by the whole.
+        return check.passed is False  # an unrecorded one is only reported: it is not a fault of this run
+    # The turn reports an empty answer, and so does the whole, for those who read only the sample.
     return not (check.name == "answer" and turn is not None and evidence.is_answer_missing)
 
 
@@ -164,10 +169,12 @@ def _severe_findings(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """A judge that failed hides what it would have found, and so does a detector; skipped ones are of
-    no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
-    where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
-    always."""
+    """Yield judges and detectors that failed, because they hide what they would have found. Skipped ones are
+    ignored.
+
+    A label gates through its severity, if its worst value could fail the sample. A missed goal gates if it is
+    severe or would be the last of all epochs. A failure that the author caused, and one of a check in code,
+    always gates."""
     judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
     for turn, part in _parts(evidence.sample):
         for failure in part.score_failures:
@@ -175,18 +182,19 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
             is_skipped = any(each is failure for each in evidence.skipped)
             hides = failure.author or in_code or may_hide(failure, evidence.scenario, evidence.plan)
             if hides and not is_skipped:
-                detail = f"the {_who_failed(failure, in_code=in_code)}: {failure.message}"
+                detail = f"the {_describe_failure(failure, in_code=in_code)}: {failure.message}"
                 yield evidence.violation("judge", detail, Verdict.INCONCLUSIVE, turn=turn)
 
 
-def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:
-    who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
-    what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
-    return f"{who} {failure.metric} {what}"
+def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
+    source = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
+    problem = "could not decide" if failure.unclear else "broke" if source == "check" else "failed"
+    return f"{source} {failure.metric} {problem}"
 
 
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """A goal that is not clear gates nothing by itself."""
+    """Yield a goal that is not clear, if it decides the scenario's other conversations. By itself it gates
+    nothing."""
     unclear = [goal for goal in goals_of(evidence.sample) if goal.label == NOT_CLEAR]
     if unclear and decides_all_others(evidence.scenario.samples, evidence.plan.suite):
         detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
@@ -210,34 +218,36 @@ def _never_run(key: SampleKey) -> SampleDecision:
     return SampleDecision(Verdict.INCONCLUSIVE, "interrupted", (violation,))
 
 
-def _decide_lost(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
-    proven = [violation for violation in violations if _stands(violation, evidence.sample)]
-    kept, accepted = waive_violations(proven, evidence.accepted)
-    verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
-    fault = None if kept else evidence.fault
-    return SampleDecision(verdict, fault, (*kept, _loss(evidence)), accepted)
+def _decide_errored(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
+    proven = [violation for violation in violations if _is_proven(violation, evidence.sample)]
+    remaining, accepted = waive_violations(proven, evidence.accepted)
+    verdict = Verdict.FAILED if remaining else Verdict.INCONCLUSIVE
+    fault = None if remaining else evidence.fault
+    return SampleDecision(verdict, fault, (*remaining, _error_violation(evidence)), accepted)
 
 
-def _stands(violation: Violation, sample: SampleReport) -> bool:
-    """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
-    conversation that was lost scorers tell no others, and of the lost turn only the recorded calls."""
+def _is_proven(violation: Violation, sample: SampleReport) -> bool:
+    """Check whether it is a failure that a finished turn proves, or that no later turn could have undone. In
+    an errored conversation scorers report no others, and in the errored turn only the recorded calls."""
     turn, finished = violation.turn, len(sample.trajectory.turns)
     is_proven = turn is None or turn < finished or violation.name == "tool_calls"
     return violation.verdict is Verdict.FAILED and is_proven
 
 
-def _loss(evidence: _SampleEvidence) -> Violation:
+def _error_violation(evidence: _SampleEvidence) -> Violation:
     sample = evidence.sample
     detail = sample.stop.detail if sample.stop else "the sample did not finish"
-    # What could not be read has no turn, and a sample that was cut off did not say where.
+    # An unreadable record has no turn, and an interrupted sample does not report one.
     at = len(sample.trajectory.turns) if sample.stop and evidence.fault != "recording" else None
     if sample.review and sample.review.decides:
         at = sample.review.turn
     return evidence.violation(str(evidence.fault), detail, Verdict.INCONCLUSIVE, turn=at)
 
 
-def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -> Iterator[Violation]:
-    """That the agent broke, where no check says so."""
+def _unreported_agent_failure(
+    evidence: _SampleEvidence, violations: Iterable[Violation]
+) -> Iterator[Violation]:
+    """Yield that the agent failed, if no check reports it."""
     sample = evidence.sample
     if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
         detail = sample.stop.detail if sample.stop else ""
@@ -245,12 +255,12 @@ def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -
         yield evidence.violation("no_error", detail, turn=sample.trajectory.broken_turn, failures=[end])
 
 
-def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidence) -> str | None:
+def _decided_fault(verdict: Verdict, remaining: Iterable[Violation], evidence: _SampleEvidence) -> str | None:
     if verdict is not Verdict.INCONCLUSIVE:
         return evidence.fault if verdict is Verdict.FAILED else None
-    if any(violation.name == "judge" for violation in kept):
+    if any(violation.name == "judge" for violation in remaining):
         return "judge"
-    # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
+    # If no judge was called, none failed: the sample is missing what a rule is based on.
     is_unanswered = any(map(is_unjudged, evidence.sample.all_checks))
     return "judge" if is_unanswered and not evidence.plan.suite.no_judge else "undecided"
 
@@ -259,7 +269,7 @@ def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidenc
 
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
-    """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
+    """Check whether a finding fails its sample. An open question leaves it undecided."""
     return (
         plan.suite.fail_on is not None
         and finding.severity.rank >= plan.suite.fail_on.rank
@@ -268,14 +278,14 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
-    """Whether a finding fails the run: a gate over repeated runs tolerates failed samples, but nothing
-    critical."""
+    """Check whether a finding fails the run. A gate over repeated runs tolerates failed samples, but no
+    critical finding."""
     tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
-    """Whether a sample is likely to fail the run, from what its scorers said alone."""
+    """Check whether a sample is likely to fail the run, based only on what its scorers found."""
     findings = [item for item in items if isinstance(item, Finding)]
     if any(is_never_tolerated(finding, plan) for finding in findings):
         return True
@@ -288,8 +298,8 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
 
 
 def fails_alone(report: Report) -> bool:
-    """Whether the only sample of a report is sure to fail its run. With a gate over repeated runs, that is by
-    a critical finding alone."""
+    """Check whether the only sample of a report is certain to fail its run. With a gate over repeated runs,
+    only a critical finding does."""
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)

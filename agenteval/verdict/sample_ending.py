@@ -1,4 +1,4 @@
-"""One conversation decided by itself, before its run is over."""
+"""Decide one conversation by itself, before its run is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.verdict.sample_decisions import decide_sample
 
 
 def fold_sample(run: RunStarted, sample: Sample, events: Sequence[Event]) -> EndedConversation:
-    """How ``sample`` ended, by every event of it; ``run``: what the samples are decided under."""
+    """Return how ``sample`` ended, based on all of its events. ``run`` has the rules that decide samples."""
     plan = run.plan.restrict_to_pairing(sample.key.scenario, sample.key.agent)
     alone = {"scenarios": (sample.scenario,), "plan": plan}
     report = build_report([run.model_copy(update=alone), *events])

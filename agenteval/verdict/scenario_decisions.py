@@ -1,4 +1,4 @@
-"""What is decided of one scenario × agent: by its samples, and by the rows of gates that look at it. Pure."""
+"""Decide one scenario × agent, by its samples and by the gate rows that look at it. Pure."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from agenteval.verdict.sample_decisions import is_never_tolerated
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known of the run when its scenarios are decided."""
+    """What is known about the run when its scenarios are decided."""
 
     report: Report
     samples: Mapping[SampleKey, SampleDecision]
     rows: Mapping[Pairing, Sequence[GateRow]]
-    """Of gates, by the scenario and agent that they look at."""
+    """The gate rows, by the scenario and agent that they look at."""
     counted: Set[SampleKey]
     """The samples whose failures are decided by the shares that they lower."""
     lost: Set[Pairing]
-    """The scenarios of which most samples are lost."""
+    """The scenarios in which most samples errored."""
     tolerates_losses: bool
-    """Whether so many losses are tolerated, in all of the run."""
+    """True if the errored samples of the whole run are tolerated."""
     is_open_for_all: bool
-    """Whether a gate over all scenarios is not decided."""
+    """True if a gate over all scenarios is not decided."""
 
 
 def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecision:
-    """With gates over repeated runs a sample may fail, unless critically; what its own rows say counts,
-    and that all of it was run."""
+    """Decide a scenario. With gates over repeated runs a sample may fail, unless critically; what counts then
+    are the scenario's own rows, and that all of it was run."""
     rows = run.rows.get((scenario.scenario.id, scenario.agent), ())
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
     if replaces_every_sample(run.report.plan.suite.gates):
-        verdicts = [_of_repeated_runs(verdicts, scenario, rows, run)]
+        verdicts = [_decide_repeated_runs(verdicts, scenario, rows, run)]
     elif run.tolerates_losses and not _is_lost(scenario, run):
         verdicts = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE] or verdicts
     verdicts += [row.verdict for row in rows]
     violations = [violation for key in keys for violation in run.samples[key].violations]
-    violations += [_of_row(row) for row in rows if row.verdict is not Verdict.PASSED]
+    violations += [_row_violation(row) for row in rows if row.verdict is not Verdict.PASSED]
     return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
 
 
@@ -55,7 +55,7 @@ def _is_lost(scenario: ScenarioReport, run: RunEvidence) -> bool:
     return (scenario.scenario.id, scenario.agent) in run.lost
 
 
-def _of_repeated_runs(
+def _decide_repeated_runs(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> Verdict:
     findings = list_counted_findings((scenario,), run.samples, run.report)
@@ -67,22 +67,22 @@ def _of_repeated_runs(
 def _is_known(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> bool:
-    """Whether enough of the scenario was run to say that it passes, but for its own rows."""
+    """Check whether enough of the scenario was run to pass it, apart from its own rows."""
     is_undecided = all(verdict is Verdict.INCONCLUSIVE for verdict in verdicts)
-    if is_undecided or _is_lost(scenario, run) or _is_half_run(scenario):
+    if is_undecided or _is_lost(scenario, run) or _is_incomplete(scenario):
         return False
     if run.is_open_for_all and Verdict.FAILED in verdicts:
-        # That is tolerated by a gate of its own, or not yet.
+        # Only a gate row of the scenario itself can tolerate the failure; the others are still open.
         return any(row.verdict is Verdict.PASSED and not row.metric for row in rows)
     return True
 
 
-def _is_half_run(scenario: ScenarioReport) -> bool:
-    """Whether samples were planned and not run to their end."""
+def _is_incomplete(scenario: ScenarioReport) -> bool:
+    """Check whether samples were planned but not run to their end."""
     return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
 
 
-def _of_row(row: GateRow) -> Violation:
+def _row_violation(row: GateRow) -> Violation:
     value = "no score" if row.value is None else row.value
     value = value if isinstance(value, str) else format_number(value, row.bound)
     bound = row.bound if isinstance(row.bound, str) else f"at least {row.bound:g}"

@@ -1,4 +1,4 @@
-"""How often judges were asked again, what came of it, and what it cost. Pure."""
+"""How often judges were called again, what the result was, and what it cost. Pure."""
 
 from __future__ import annotations
 
@@ -10,37 +10,41 @@ from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """``doubted``: verdicts that would have gated, and goals that were ruled out or withdrawn; ``upheld`` of
-    them; ``sampled``: clean ones that were drawn, in ``differed`` of which the second answer would have
-    gated. ``usage``: of all calls beyond the first; ``judges``: of all calls of judges."""
+    """The repeated judgements of a run."""
 
     doubted: int
+    """Verdicts that would have gated, and goals that were ruled out or withdrawn."""
     upheld: int
+    """The number of ``doubted`` verdicts that were confirmed."""
     sampled: int
+    """Clean verdicts that were drawn at random for a second answer."""
     differed: int
+    """The number of ``sampled`` verdicts whose second answer would have gated."""
     usage: Usage
+    """The usage of all calls beyond the first."""
     judges: Usage
+    """The usage of all judge calls."""
 
     @property
     def share(self) -> float:
-        """Of the judges' tokens, from 0 to 1; of their calls where no tokens are known."""
+        """The share of the judges' tokens, from 0 to 1; the share of their calls if no tokens are known."""
         if self.judges.tokens:
             return self.usage.tokens / self.judges.tokens
         return self.usage.calls / self.judges.calls if self.judges.calls else 0.0
 
 
 def second_opinions(report: Report) -> SecondOpinions:
-    """Over all samples of a run."""
+    """Count over all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
-    told = [item for item in judged if isinstance(item, Score | Check) and item.votes]
-    doubted = [item for item in told if not _is_sampled(item) and _is_in_doubt(item)]
-    sampled = [item for item in told if _is_sampled(item)]
+    voted = [item for item in judged if isinstance(item, Score | Check) and item.votes]
+    doubted = [item for item in voted if not _is_sampled(item) and _is_in_doubt(item)]
+    sampled = [item for item in voted if _is_sampled(item)]
     return SecondOpinions(
         doubted=len(doubted),
         upheld=sum(map(_is_upheld, doubted)),
         sampled=len(sampled),
         differed=sum(item.votes[1].against for item in sampled),
-        usage=sum_usage(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
+        usage=sum_usage(vote.usage for item in voted for vote in item.votes[1:] if vote.usage),
         judges=sum_usage(_spent(item) for item in judged),
     )
 
@@ -54,13 +58,13 @@ def _is_sampled(item: Score | Check) -> bool:
 
 
 def _is_in_doubt(item: Score | Check) -> bool:
-    """Whether its first answer would have gated, or taken a miss away."""
+    """Check whether the first answer would have gated, or excused a miss."""
     first = item.votes[0]
     return first.against or first.verdict in EXCUSES
 
 
 def _is_upheld(item: Score | Check) -> bool:
-    """Whether the first answer is the one that counts; of two that both gate, either is."""
+    """Check whether the first answer is the one that counts. If two answers both gate, either does."""
     first = item.votes[0]
     if not first.against and isinstance(item, Score):
         return item.label == first.verdict

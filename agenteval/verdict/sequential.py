@@ -1,4 +1,4 @@
-"""Which sample is next: all that were planned, or as many epochs as the gate of each scenario takes."""
+"""Choose the next sample: the planned ones, then as many epochs as the gate of each scenario needs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_ord
 
 
 class PlannedQueue:
-    """The samples of a plan, one after the other; without those of which it is told, before they are asked
-    for, that they have finished (a resumed run). A conversation that was lost is handed out once more, after
-    all others: by then what it was lost to may have passed. ``may_play_again``: of what was lost, what can
-    be (a replay has only what was recorded)."""
+    """The samples of a plan, one after the other. Samples whose end it receives before the first is requested
+    are left out (a resumed run). An errored conversation is handed out once more after all others, when its
+    cause may be gone. ``may_play_again`` checks whether an errored sample can be repeated (a replay has only
+    what was recorded)."""
 
     def __init__(
         self, samples: Iterable[Sample], *, may_play_again: Callable[[SampleKey], bool] = lambda _key: True
@@ -69,8 +69,9 @@ class PlannedQueue:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
     def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
-        """Where a gate decides how many epochs there are, a further one is played instead. What the finished
-        turns prove stands: a sample that failed by them is not lost."""
+        """Check whether an errored sample is repeated. If a gate decides how many epochs there are, a further
+        one is run instead. What the finished turns prove still counts: a sample that failed by them is not
+        errored."""
         run = self._single.run
         if (
             run is None
@@ -86,7 +87,7 @@ class PlannedQueue:
 
 @dataclass
 class _ScenarioProgress:
-    """One scenario × agent: its test, and what is known of its epochs."""
+    """One scenario × agent: its test, and what is known about its epochs."""
 
     first: Sample
     ranged: EpochRange
@@ -95,7 +96,7 @@ class _ScenarioProgress:
     finished: dict[int, bool | None] = field(default_factory=dict)
 
     def next_epoch(self) -> int | None:
-        """The next epoch that no decision can do without, if it does not run yet."""
+        """Return the next epoch that every decision needs and that has not started."""
         known = in_epoch_order(self.finished, self.ranged.max)
         needed = self.test.min_further_epochs(known)
         wanted = epochs_to_start(self.finished, len(known) + needed, self.ranged.max) if needed else ()
@@ -103,13 +104,12 @@ class _ScenarioProgress:
 
 
 class SequentialQueue:
-    """First the samples that were planned; then further epochs of each scenario until its gate is decided.
+    """The planned samples first, then further epochs of each scenario until its gate is decided.
 
-    A sink of events, too: from them it learns how each sample ended, by the same fold and rules as the
-    report will; also from those of a run that goes on, before the first is asked for. Only epochs that the
-    test needs whatever the others bring are started, so that none is paid for in vain; of the scenarios
-    that have one, that with the fewest goes first.
-    """
+    It is also a sink of events. From them it learns how each sample ended, by the same fold and rules as the
+    report; in a resumed run also from those before the first sample is requested. Only epochs that the test
+    needs whatever the others show are started, so that none is wasted. Among the scenarios that need one, the
+    one with the fewest goes first."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class SequentialQueue:
                 assert_never(event)
 
     def next(self) -> Sample | None:
-        sample = self._planned.next() or self._further()
+        sample = self._planned.next() or self._next_further_sample()
         if sample and sample.scenario.id in self._ranges:
             self._scenarios[sample.key.scenario, sample.key.agent].started.add(sample.key.epoch)
         return sample
@@ -164,7 +164,7 @@ class SequentialQueue:
     def _begin(self, run: RunStarted) -> None:
         self._run = run
         gate = PASS_RATE.parse_settings(run.plan.suite.gates)
-        assert gate is not None  # selection has asked for one
+        assert gate is not None  # scenario selection requires one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():
             ranged = self._ranges.get(sample.scenario.id)
@@ -172,7 +172,7 @@ class SequentialQueue:
                 test = planned_test(gate, EpochOutcomes((), ranged.min, ranged.max), len(firsts))
                 self._scenarios[pairing] = _ScenarioProgress(sample, ranged, test)
 
-    def _further(self) -> Sample | None:
+    def _next_further_sample(self) -> Sample | None:
         for scenario in sorted(self._scenarios.values(), key=lambda s: len(s.started)):
             epoch = scenario.next_epoch()
             if epoch is not None:
@@ -181,12 +181,11 @@ class SequentialQueue:
         return None
 
     def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:
-        """Note how an epoch ended. What is said of a goal that was ruled out or withdrawn may be looked at
-        again."""
+        """Record how an epoch ended. A goal that was ruled out or withdrawn may be judged again."""
         assert self._run is not None
-        own = self._scenarios[key.scenario, key.agent]
+        progress = self._scenarios[key.scenario, key.agent]
         alone = {
-            "scenarios": (own.first.scenario,),
+            "scenarios": (progress.first.scenario,),
             "plan": self._run.plan.restrict_to_pairing(key.scenario, key.agent),
         }
         found = report.build_report([self._run.model_copy(update=alone), *events])
@@ -194,4 +193,4 @@ class SequentialQueue:
         if count_open_goals([sample], *EXCUSES):
             self._excused[key] = list(events)
         decided = decide_sample(sample, found.scenarios[0], found)
-        own.finished[key.epoch] = sample_success(sample, decided.verdict)
+        progress.finished[key.epoch] = sample_success(sample, decided.verdict)

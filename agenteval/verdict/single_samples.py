@@ -1,4 +1,4 @@
-"""Each sample by itself, as soon as it has finished: what the whole run will make of it. Pure."""
+"""Evaluate each sample by itself as soon as it has finished, as the whole run will. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agenteval.verdict.report import Report, build_report
 
 
 class SingleSamples:
-    """Gathers what is told of each sample that runs."""
+    """Collects the events of each running sample."""
 
     def __init__(self) -> None:
         self.run: RunStarted | None = None
@@ -37,7 +37,7 @@ class SingleSamples:
         self._calls_seen: list[Event] = []
 
     def add_event(self, event: Event) -> Sequence[Event]:
-        """All that was told of a sample, when it finishes; else nothing."""
+        """Return all events of a sample when it finishes; nothing before."""
         match event:
             case RunStarted():
                 self.run = event
@@ -57,11 +57,14 @@ class SingleSamples:
         return ()
 
     def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
-        """Of this sample alone. The others of its scenario are known to be planned: what only all of them
-        prove, one does not. ``all_seen``: as if all calls were, which another sample may still show."""
+        """Build the report of this sample alone.
+
+        The other samples of its scenario are known to be planned, so that one does not prove what only all of
+        them can. With ``all_seen``, the report assumes that all calls were seen, which another sample may
+        still show."""
         assert self.run
-        applies = self.run.plan.rules_for_pairing(key.scenario, key.agent)
-        plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=applies.most)
+        rules = self.run.plan.rules_for_pairing(key.scenario, key.agent)
+        plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=rules.most)
         if all_seen:
             seen = {key.agent: KnownVisibility(calls=ToolVisibility.ALL)}
             plan = plan.model_copy(update={"visibility": {**plan.visibility, **seen}})
@@ -73,7 +76,7 @@ class SingleSamples:
 
 
 def surely_passes(events: Sequence[Event]) -> bool:
-    """Whether nothing was told by which a sample could fail or be undecided: then it need not be folded."""
+    """Check whether no event could make the sample fail or be undecided. If so, it need not be folded."""
     stops = [event.stop for event in events if isinstance(event, SampleFinished)]
     items = [item for event in events if isinstance(event, Scored) for item in event.items]
     return bool(stops) and stops[-1].fault is None and not any(map(_may_matter, items))

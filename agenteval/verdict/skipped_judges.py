@@ -1,4 +1,4 @@
-"""``judge: {on_failure: skip}``: which judges that failed decide nothing. Pure."""
+"""``judge: {on_failure: skip}``: which failed judges decide nothing. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agenteval.verdict.report import Report
 
 
 def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -> tuple[ScoreFailure, ...]:
-    """The judges of a sample that failed and are skipped: no threshold names their metric, and they had given
-    no verdict that would gate. A mistake of the author's is never skipped, and neither is an answer that the
-    record does not tell."""
+    """Return the judges of a sample that failed and are skipped: no threshold names their metric, and they
+    had given no verdict that would gate. The author's mistakes are never skipped, nor are answers that the
+    record does not contain."""
     if not plan.suite.skips_failed_judges:
         return ()
     judged = {CRITERIA, USER_REVIEW, *(spec.name for spec in plan.suite.metrics)}
@@ -27,19 +27,21 @@ def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -
 
 
 def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> bool:
-    """Whether the criteria of a sample that were not judged are among what is skipped: all of them, since a
-    check does not say which failure it is of."""
-    own = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
-    return bool(own) and all(any(each is failure for each in failures) for failure in own)
+    """Check whether the criteria of a sample that were not judged are skipped. It is all or none of them,
+    because a check does not name the failure that it belongs to."""
+    criteria_failures = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
+    return bool(criteria_failures) and all(
+        any(each is failure for each in failures) for failure in criteria_failures
+    )
 
 
 def is_unjudged(check: Check) -> bool:
-    """Whether it is a criterion that no judge gave an answer to; *not clear* is one."""
+    """Check whether it is a criterion without an answer from a judge; *not clear* is an answer."""
     return check.name == CRITERIA and check.passed is None and not check.by
 
 
 def all_skipped_judges(report: Report) -> Iterator[ScoreFailure]:
-    """All that are skipped in a run."""
+    """Yield all judges that are skipped in a run."""
     for scenario in report.scenarios:
         for sample in scenario.samples:
             yield from skipped_judges(sample, scenario, report.plan)

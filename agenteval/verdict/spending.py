@@ -1,4 +1,4 @@
-"""Who spent what in a run, read from its records: a line for each role and model."""
+"""Compute who spent what in a run from its records: a line for each role and model."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, pric
 
 
 def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
-    """What the samples and the grouping cost, conversations that were lost and played once more too."""
+    """Return what the samples and the grouping cost, including errored conversations that were repeated."""
     models = {role: plan.suite.model(role) for role in MODEL_ROLES}
-    own = (
+    sample_lines = (
         line
         for last in samples
         for sample in (*last.lost_attempts, last)
         for line in _lines_of(sample, models, plan.suite.prices)
     )
-    return lines_of(chain(own, [LedgerLine("dedup", models["dedup"], grouping)]))
+    return lines_of(chain(sample_lines, [LedgerLine("dedup", models["dedup"], grouping)]))
 
 
 def _lines_of(
     sample: SampleReport, models: Mapping[ModelRole, str], prices: Mapping[str, Price]
 ) -> list[LedgerLine]:
-    """What one sample cost. Tokens of an agent that does not tell its cost are priced here, estimated ones
-    too: they stay marked as such."""
+    """Return what one sample cost. Tokens of an agent that does not report its cost are priced here,
+    including estimated ones, which stay marked as estimated."""
     agent, user, judge = sample.key.agent, models["user"], models["judge"]
     usage, turns, stop = sample.trajectory.usage, sample.trajectory.all_turns, sample.stop
     lines = [LedgerLine("agent", agent, price_usage(usage, price_of(agent, prices)))]
@@ -43,7 +43,7 @@ def _lines_of(
 
 
 def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:
-    """The sums over all models of a role; every role has one."""
+    """Sum up the usage of each role over its models; every role has an entry."""
     sums = {role: Usage() for role in ROLES}
     for line in lines:
         sums[line.role] = sums[line.role] + line.usage

@@ -1,4 +1,4 @@
-"""Fingerprints that are the same on a laptop and in CI, which do not mask the same."""
+"""Keep fingerprints the same on a laptop and in CI, although the two mask different texts."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from agenteval.verdict.single_samples import SingleSamples, surely_passes
 
 
 class StableFingerprints:
-    """Called with each event as it was and as it leaves: returns the latter, and at the end of a sample of
-    which something was masked what its failures were called before (``SampleFinished.names``).
+    """A callable that receives each event before and after masking and returns the latter. At the end of a
+    sample in which something was masked, it adds the names that its failures had before
+    (``SampleFinished.names``).
 
-    ``differing``: the secrets that may have another value in each environment, on which no name depends. The
-    others are words that are the same everywhere, and that some environments mask.
-    """
+    ``differing`` has the secrets that may have another value in each environment; no name depends on them.
+    All other masked words are the same everywhere, but only some environments mask them."""
 
     def __init__(self, differing: Iterable[str]) -> None:
-        self._without = event_masker(differing) or (lambda event: event)
+        self._mask_differing = event_masker(differing) or (lambda event: event)
         self._before, self._shown = SingleSamples(), SingleSamples()
         self._differ: set[SampleKey] = set()
         self._all_differ = False
 
     def __call__(self, event: Event, masked: Event) -> Event:
-        before = event if event is masked else self._without(event)
+        before = event if event is masked else self._mask_differing(event)
         if before != masked:
             self._note(before)
-        told, shown = self._before.add_event(before), self._shown.add_event(masked)
+        original, shown = self._before.add_event(before), self._shown.add_event(masked)
         if not isinstance(masked, SampleFinished):
             return masked
         is_known = masked.key not in self._differ and not self._all_differ
         self._differ.discard(masked.key)
         if is_known or surely_passes(shown):
             return masked
-        return self._named(masked, told, shown)
+        return self._with_names(masked, original, shown)
 
     def _note(self, event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -46,17 +46,19 @@ class StableFingerprints:
         elif (key := getattr(event, "key", None)) is not None:
             self._differ.add(key)
 
-    def _named(self, end: SampleFinished, told: Sequence[Event], shown: Sequence[Event]) -> SampleFinished:
+    def _with_names(
+        self, end: SampleFinished, original: Sequence[Event], shown: Sequence[Event]
+    ) -> SampleFinished:
         names: dict[str, tuple[str, ...]] = {}
         for all_seen in (False, True):
-            before = _sample(self._before.report(end.key, told, all_seen=all_seen), end.key)
-            after = _sample(self._shown.report(end.key, shown, all_seen=all_seen), end.key)
+            before = _find_sample(self._before.report(end.key, original, all_seen=all_seen), end.key)
+            after = _find_sample(self._shown.report(end.key, shown, all_seen=all_seen), end.key)
             if before and after:
                 names |= names_between(before[0], *after)
         return end.model_copy(update={"names": {**end.names, **names}}) if names else end
 
 
-def _sample(report: Report, key: SampleKey) -> tuple[SampleReport, Scenario] | None:
+def _find_sample(report: Report, key: SampleKey) -> tuple[SampleReport, Scenario] | None:
     for each in report.scenarios:
         for sample in each.samples:
             if sample.key == key:

@@ -1,4 +1,4 @@
-"""Thresholds: a least mean or rate for each metric, per scenario, honest about what is missing."""
+"""Thresholds: a minimum mean or rate for each metric, per scenario, that accounts for missing scores."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ROUNDING = 1e-9  # of a mean of decimals
 
 
 def is_lost(sample: SampleReport) -> bool:
-    """Whether a fault that is not the agent's ended the sample, so that nothing is known of it."""
+    """Check whether a fault that is not the agent's ended the sample, so that nothing is known about it."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
 def threshold_gates(report: Report) -> Iterable[GateRow]:
-    """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
-    nowhere in the suite is a row of its own, and violated."""
+    """Yield a row for each threshold and each scenario × agent that it applies to. A threshold that applies
+    nowhere in the suite has one row, which is violated."""
     plan = report.plan
     if plan.suite.code_only:
-        return  # what only a judge could tell is not asked for
+        return  # nothing that only a judge can decide is required
     known = plan.suite.specs
     applied: set[str] = set()
     for scenario in report.scenarios:
@@ -42,20 +42,20 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
         switched_off = all(name not in scenario.rules.thresholds for scenario in report.scenarios)
         is_elsewhere = f"thresholds.{name}" in plan.unapplied
         if name not in applied and not switched_off and not is_elsewhere:
-            left_out = _left_out(name, plan)
+            left_out = _unjudged_reason(name, plan)
             yield GateRow(
                 name=f"thresholds.{name}",
                 value=None,
                 bound=next(bound.bound for bound in _bounds(threshold.rule)),
-                basis=left_out or "no scenario that it applies to",
+                basis=left_out or "it applies to no scenario",
                 where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
                 metric=name,
             )
 
 
-def _left_out(metric: str, plan: Plan) -> str:
-    """Why the command line had a metric judged nowhere; empty if it did not."""
+def _unjudged_reason(metric: str, plan: Plan) -> str:
+    """Explain why the command line left a metric unjudged everywhere; empty if it did not."""
     if plan.suite.no_judge:
         return "not judged (--no-judge)"
     if plan.suite.by_flag and metric not in plan.suite.judged:
@@ -64,21 +64,26 @@ def _left_out(metric: str, plan: Plan) -> str:
 
 
 class _Scores(NamedTuple):
-    """What is known of a metric in a scenario: its ``values``, and how many others it has that are not known:
-    a judge failed (``broken``), the record does not tell (``unclear``), a goal was ruled out or withdrawn, a
-    conversation was lost, or nothing was judged in any (``unjudged``)."""
+    """What is known about a metric in a scenario, and how many of its values are unknown."""
 
     values: tuple[float, ...] = ()
+    """The known values."""
     broken: int = 0
+    """How many values are unknown because a judge failed."""
     unclear: int = 0
+    """How many are unknown because the record does not decide them."""
     ruled_out: int = 0
+    """How many goals were ruled out."""
     withdrawn: int = 0
+    """How many goals were withdrawn."""
     lost: int = 0
+    """How many conversations errored."""
     unjudged: int = 0
+    """1 if nothing was judged in any conversation."""
 
     @property
     def any(self) -> bool:
-        """Whether anything was judged."""
+        """True if anything was judged."""
         return any((self.values, self.broken, self.unclear, self.ruled_out, self.withdrawn))
 
     @property
@@ -86,16 +91,17 @@ class _Scores(NamedTuple):
         return sum((self.broken, self.unclear, self.ruled_out, self.withdrawn, self.lost, self.unjudged))
 
     def extremes(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
-        """All values, what is not known taken at its worst, and at its best."""
+        """Return all values with the unknown ones at their worst, and with the unknown ones at their best."""
         low, high = ((*self.values, *[extreme] * self.unknown) for extreme in spec.scale)
         return low, high
 
 
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
-    """Of a conversation that was lost, one value is not known, whatever was said of its turns."""
-    whole = [sample for sample in scenario.samples if not is_lost(sample)]
-    scores = [score for sample in whole for score in sample.all_scores if score.metric == name]
-    broken = sum(failure.metric == name for sample in whole for failure in sample.all_failures)
+    """Collect the scores of a metric in a scenario. An errored conversation counts as one unknown value,
+    whatever was found in its turns."""
+    known_samples = [sample for sample in scenario.samples if not is_lost(sample)]
+    scores = [score for sample in known_samples for score in sample.all_scores if score.metric == name]
+    broken = sum(failure.metric == name for sample in known_samples for failure in sample.all_failures)
     open_ = [score.label for score in scores if score.is_open]
     ruled_out, withdrawn = open_.count(RULED_OUT), open_.count(WITHDRAWN)
     found = _Scores(
@@ -104,28 +110,30 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
         unclear=len(open_) - ruled_out - withdrawn,
         ruled_out=ruled_out,
         withdrawn=withdrawn,
-        lost=_lost(scenario),
+        lost=_count_errored(scenario),
     )
     return found if found.any or found.lost else found._replace(unjudged=1)
 
 
-def _lost(scenario: ScenarioReport) -> int:
-    """How many conversations were lost or never held; where a gate decides how many there are, those that no
-    further one replaced."""
-    whole = sum(not is_lost(sample) for sample in scenario.samples)
+def _count_errored(scenario: ScenarioReport) -> int:
+    """Count the conversations that errored or never took place. If a gate decides how many there are, count
+    those that no further one replaced."""
+    known_samples = sum(not is_lost(sample) for sample in scenario.samples)
     if scenario.rules.range:
-        return max(0, scenario.rules.least - whole)
-    return len(scenario.samples) + len(scenario.missing) - whole
+        return max(0, scenario.rules.least - known_samples)
+    return len(scenario.samples) + len(scenario.missing) - known_samples
 
 
 class _Bound(NamedTuple):
-    """One bound of a rule. ``name`` is what follows the metric's in the configuration; ``of`` gives the
-    figure that is bounded, and ``holds`` says whether a figure is within."""
+    """One bound of a rule."""
 
     name: str
+    """What follows the metric's name in the configuration."""
     bound: float | str
     of: Callable[[Sequence[float]], float]
+    """Computes the number that is bounded."""
     holds: Callable[[float], bool]
+    """Checks whether a number is within the bound."""
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -169,43 +177,48 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 
 
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
-    """What would decide it, the surest way first."""
-    if left_out := _left_out(spec.name, plan):
+    """Return what would decide it; the most certain option comes first."""
+    if left_out := _unjudged_reason(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
         return "agenteval report latest --rejudge"
     if scores.ruled_out:
-        return REFUSED
-    return RERUN_FAILED if scores.lost else KEPT_UP if scores.withdrawn else ""
+        return REFUSAL_REMEDY
+    return RERUN_FAILED if scores.lost else CONTINUE_REMEDY if scores.withdrawn else ""
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
-    """The verdict, and a sentence where it is not just a figure beside its bound. What is not known decides
-    nothing where its worst and its best come to the same."""
+    """Return the verdict, and a sentence if it needs more than a number and its bound. Unknown values do not
+    matter if their worst and their best lead to the same verdict."""
     if not scores.any:
-        if left_out := _left_out(spec.name, plan):
+        if left_out := _unjudged_reason(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
         if spec.name not in plan.suite.judged:
             return Verdict.FAILED, "nothing was judged: it is not among the metrics"
-    if not scores.values:  # of what nothing is known, nothing is green
-        return Verdict.INCONCLUSIVE, _known(scores)
+    if not scores.values:  # nothing passes if nothing is known
+        return Verdict.INCONCLUSIVE, _describe_known(scores)
     low, high = (bound.of(values) for values in scores.extremes(spec))
     if bound.holds(low) == bound.holds(high):
         return (Verdict.PASSED if bound.holds(low) else Verdict.FAILED), ""
-    return Verdict.INCONCLUSIVE, f"{_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}"
+    return (
+        Verdict.INCONCLUSIVE,
+        f"{_describe_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}",
+    )
 
 
-REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
-KEPT_UP = "a goal or profile that has the user go on, since no goal_outcome counts a goal that was withdrawn"
+REFUSAL_REMEDY = "goal_outcome: refused in the scenario, if refusing is right"
+CONTINUE_REMEDY = (
+    "a goal or profile that makes the user continue, because no goal_outcome counts a withdrawn goal"
+)
 
 
-def _known(scores: _Scores) -> str:
-    """What is known, and what is not."""
-    told = "; ".join(_unknown(scores))
-    return f"{plural(len(scores.values), 'score')}; not known: {told}" if scores.values else told
+def _describe_known(scores: _Scores) -> str:
+    """Describe what is known and what is not."""
+    unknown = "; ".join(_describe_unknown(scores))
+    return f"{plural(len(scores.values), 'score')}; not known: {unknown}" if scores.values else unknown
 
 
-def _unknown(scores: _Scores) -> Iterable[str]:
+def _describe_unknown(scores: _Scores) -> Iterable[str]:
     if scores.unjudged:
         yield "nothing was judged"
     if scores.broken:
@@ -213,21 +226,21 @@ def _unknown(scores: _Scores) -> Iterable[str]:
     if scores.unclear:
         yield f"not clear in {plural(scores.unclear, 'conversation')}"
     if scores.ruled_out:
-        yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSED})"
+        yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSAL_REMEDY})"
     if scores.withdrawn:
-        yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({KEPT_UP})"
+        yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({CONTINUE_REMEDY})"
     if scores.lost:
-        yield f"{plural(scores.lost, 'conversation')} lost"
+        yield f"{plural(scores.lost, 'conversation')} errored"
 
 
 def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
     unit = "turn" if spec.scope == "turn" else "conversation"
     text = f"{plural(len(scores.values), unit)} of {plural(len(scenario.samples), 'sample')}"
-    told = (
+    counts = (
         (scores.broken, "missing"),
         (scores.unclear, "not clear"),
         (scores.ruled_out, "ruled out"),
         (scores.withdrawn, "withdrawn"),
-        (scores.lost, "lost"),
+        (scores.lost, "errored"),
     )
-    return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])
+    return ", ".join([text, *(f"{count} {word}" for count, word in counts if count)])

@@ -486,7 +486,7 @@ def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
 
 def test_stalled_lines_say_who_is_waited_for() -> None:
     clock = Clock()
-    waits = {"a": "the agent, the tool 'lookup'", "b": "the simulated user, held up by a limit or a retry"}
+    waits = {"a": "the agent, the tool 'lookup'", "b": "the simulated user, waiting for a limit or a retry"}
     keys = [key(name) for name in ("a", "b", *(f"s{number}" for number in range(12)))]
     told = state(begin(*keys), clock=clock, pending=lambda k: waits.get(k.scenario, ""))
     for each in keys:
@@ -497,7 +497,7 @@ def test_stalled_lines_say_who_is_waited_for() -> None:
     assert lines[:3] == [
         "nothing has happened for 1:05; 0 of 14 are done",
         "  a: turn 2, waits for the agent, the tool 'lookup', 1:05",
-        "  b: turn 1, waits for the simulated user, held up by a limit or a retry, 1:05",
+        "  b: turn 1, waits for the simulated user, waiting for a limit or a retry, 1:05",
     ]
     assert lines[3] == "  s0: turn 1, 1:05"  # nothing is known
     assert len(lines) == 12

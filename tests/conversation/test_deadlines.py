@@ -203,7 +203,7 @@ def test_what_is_pending_is_known_from_outside() -> None:
             with watch.enforce_deadlines("the agent", too_slow), watch.track_activity("the tool 'lookup'"):
                 assert deadlines.pending(KEY) == "the agent, the tool 'lookup'"
                 with pause_deadlines():
-                    assert deadlines.pending(KEY).endswith("held up by a limit or a retry")
+                    assert deadlines.pending(KEY).endswith("waiting for a limit or a retry")
             assert deadlines.pending(KEY) == ""
         assert current_stopwatch() is not watch
 

@@ -244,7 +244,7 @@ def test_the_last_line_says_that_no_call_was_seen(project: Project) -> None:
     words = f"{{id: a, turns: [Hi], {TOOLS}expect: {{output: {{contains: [Done]}}}}}}"
     done = play(project, MERE_TEXT, words)
     assert done.code == 0
-    assert "no call of agent 'bot' seen" in done.out.strip().split("\n")[-1]
+    assert "no call by agent 'bot' seen" in done.out.strip().split("\n")[-1]
     done = play(project, SHOWS["asks for a tool"], words)
     assert "seen" not in done.out.strip().split("\n")[-1]
 

@@ -34,8 +34,8 @@ def test_a_suite_without_keys_is_green_by_its_code_checks(keyless: Project) -> N
     done = keyless.run("--profile", "keyless")
     assert done.code == 0, done.all
     assert [each["id"] for each in keyless.results()["scenarios"]] == ["both", "code"]
-    told = "code checks alone: 1 criterion not judged, 1 threshold not held,"
-    assert f"{told} 2 scenarios left out for want of a model" in done.out.splitlines()[-1]
+    told = "code checks only: 1 criterion not judged, 1 threshold not evaluated,"
+    assert f"{told} 2 scenarios skipped for lack of a model" in done.out.splitlines()[-1]
     assert "judged, simulated" in done.all
 
 

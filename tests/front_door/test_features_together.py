@@ -111,7 +111,7 @@ def test_another_program_in_place_of_the_run_is_not_its_end(project, code):
     project.config()
     project.scenarios(SUITE)
     done = project.run()
-    assert (done.code, "the process ended before anything was decided (exit 3)" in done.err) == (3, True)
+    assert (done.code, "the process ended before a verdict (exit 3)" in done.err) == (3, True)
 
 
 def test_a_program_that_is_not_there_or_of_a_child_begins_as_ever(project):

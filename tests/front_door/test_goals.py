@@ -345,7 +345,7 @@ def test_a_threshold_is_taken_at_both_ends(
 
 @pytest.mark.parametrize(
     ("bound", "verdict", "told"),
-    [(0.6, "passed", "1 lost"), (0.8, "inconclusive", "1 conversation lost, so from 0.667 to 1")],
+    [(0.6, "passed", "1 errored"), (0.8, "inconclusive", "1 conversation errored, so from 0.667 to 1")],
 )
 def test_a_lost_conversation_is_not_known_to_a_threshold(
     project: Project, bound: float, verdict: str, told: str

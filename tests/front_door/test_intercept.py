@@ -259,7 +259,7 @@ def test_a_thread_of_one_conversation_does_not_take_back_what_another_did(
     unknown = "inconclusive" if thread == BARE else "passed"
     assert verdicts == {"threaded": unknown, "other": "failed" if has_bug else unknown}, done.all
     assert failed_checks(project.sample("other")) == ({(None, "tool_calls")} if has_bug else set())
-    assert "played again" not in done.out  # that would forget what was not seen
+    assert "errored conversation" not in done.out  # that would forget what was not seen
     if thread == BARE:
         detail = " ".join(done.out.split())
         named = "One of these conversations did it: threaded · bot · epoch 1; other · bot · epoch 1"

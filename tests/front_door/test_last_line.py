@@ -121,7 +121,7 @@ def test_samples_that_were_lost_are_named_where_they_are_tolerated(judging: Proj
     configure(judging, "fault_tolerance: 0.25\n")
     done = judging.run()
     ends = "PASSED: all 4 scenarios passed (exit 0)"
-    assert last(done) == f"{ends} — with 1 sample lost within fault_tolerance"
+    assert last(done) == f"{ends} — with 1 sample errored within fault_tolerance"
     assert asides(judging) == {"samples_lost": 1}
 
 
@@ -150,7 +150,7 @@ def test_all_kinds_stand_in_one_order(judging: Project) -> None:
     scenarios(judging, "wrong", "once", "lose", "right")
     judging.run("--record", "tape.jsonl")
     beside = "1 finding of high severity and 1 goal missed below the gate"
-    lost = "1 sample lost within fault_tolerance"
+    lost = "1 sample errored within fault_tolerance"
     told = f" — with {beside}; {lost}; a replay of tape.jsonl"
     assert last(judging.run("--replay", "tape.jsonl")).endswith(told)
 

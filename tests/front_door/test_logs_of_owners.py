@@ -182,9 +182,7 @@ def test_a_conversation_without_an_answer_counts_at_every_severity(project: Proj
     assert (row["label"], row["found_by"], row["severity"]) == ("empty answer", "check answer", None)
     done = score(project, "log.jsonl", "--max-rate", "critical=0")
     assert done.code == 1
-    assert (
-        "2 of 100 conversations with a finding of critical severity or a check that does not hold" in done.out
-    )
+    assert "2 of 100 conversations with a finding of critical severity or a failed check" in done.out
     assert score(project, "log.jsonl", "--max-rate", "critical=2%").code == 0
 
 
@@ -232,7 +230,7 @@ def test_what_is_not_fully_seen_is_taken_at_its_worst_and_at_its_best(project: P
     assert done.code == 3, done.all
     assert last_line(done.out).startswith("INCONCLUSIVE: --max-rate high was not decided: 0.0 %, at most 1 %")
     row = gate(project, "--max-rate high")
-    assert "of 2 more that is not known: log.jsonl:99, log.jsonl:100" in row["basis"]
+    assert "not known for 2 more: log.jsonl:99, log.jsonl:100" in row["basis"]
     assert row["resolution"].startswith("--no-calls-in KEY, if no call is in ")
     assert "to decide:   --no-calls-in KEY" in done.out
     # Both ways the verdict is the same.
@@ -297,9 +295,8 @@ def test_a_few_unreadable_records_are_named_and_more_are_undecided(
     done = score(project, "log.jsonl", *flags)
     assert done.code == 3
     assert "6.0 % of the records unreadable, at most 5 %" in last_line(done.out)
-    assert (
-        "records that can be read in place of log.jsonl:4, log.jsonl:20, log.jsonl:36 and 3 more"
-        in " ".join(done.out.split())
+    assert "readable records in place of log.jsonl:4, log.jsonl:20, log.jsonl:36 and 3 more" in " ".join(
+        done.out.split()
     )
 
 

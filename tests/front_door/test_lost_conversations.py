@@ -62,8 +62,8 @@ def test_the_second_counts_in_place_of_the_first_and_the_last_line_names_it(one:
     flaky(one)
     done = one.run("--report", "junit=j.xml", "--seed", "5")
     assert done.code == 0, done.all
-    assert "1 lost conversation played again (flaky)" in last_line(done)
-    assert asides(one) == ["1 lost conversation played again (flaky)"]
+    assert "1 errored conversation repeated (flaky)" in last_line(done)
+    assert asides(one) == ["1 errored conversation repeated (flaky)"]
     first, second = asked(one)[:2], asked(one)[2:]
     assert first == second  # of the same epoch, with the same seed
     sample = one.sample()
@@ -89,7 +89,7 @@ def test_what_is_lost_twice_is_lost_and_counts_once(one: Project) -> None:
     done = one.run()
     assert done.code == 3, done.all
     assert len(asked(one)) == 4
-    assert "played again" not in last_line(done)
+    assert "errored conversation" not in last_line(done)
     assert one.sample()["fault"] == "infrastructure"
     (row,) = [gate for gate in one.results()["summary"]["gates"] if gate["name"] == "fault_tolerance"]
     assert row["basis"] == "1 inconclusive of 1 sample"
@@ -157,7 +157,7 @@ def test_the_same_holds_for_an_agent_behind_an_endpoint(
         project.config(f"agent: {{name: bot, endpoint: '{server.url}'}}\n", target="")
         done = project.run()
     assert done.code == (0 if is_again else 3), done.all
-    assert ("1 lost conversation played again (a)" in last_line(done)) is is_again
+    assert ("1 errored conversation repeated (a)" in last_line(done)) is is_again
 
 
 def test_a_further_epoch_takes_the_place_where_a_gate_decides_how_many_there_are(project: Project) -> None:
@@ -171,7 +171,7 @@ def test_a_further_epoch_takes_the_place_where_a_gate_decides_how_many_there_are
     done = project.run()
     epochs = [line.split()[1] for line in asked(project)]
     assert len(set(epochs)) == len(epochs), done.all
-    assert "played again" not in done.out
+    assert "errored conversation" not in done.out
 
 
 def test_a_run_that_was_cut_off_between_the_two_goes_on_with_the_second(one: Project) -> None:
@@ -180,7 +180,7 @@ def test_a_run_that_was_cut_off_between_the_two_goes_on_with_the_second(one: Pro
     cut_after(one, "sample_finished")
     done = one.call("run", "--resume", "latest", "--report", "json=results.json")
     assert done.code == 0, done.all
-    assert "1 lost conversation played again (flaky)" in last_line(done)
+    assert "1 errored conversation repeated (flaky)" in last_line(done)
     assert len(asked(one)) == 6
 
 
@@ -189,7 +189,7 @@ def test_a_recording_has_both_and_a_replay_plays_what_was_recorded(one: Project)
     assert one.run("--record", "tape.jsonl").code == 0
     played = one.run("--replay", "tape.jsonl")
     assert played.code == 0, played.all
-    assert "1 lost conversation played again (flaky)" in last_line(played)
+    assert "1 errored conversation repeated (flaky)" in last_line(played)
     assert len(asked(one)) == 4, "nobody was asked again"
     # A recording that has the conversation once, and lost, is played as it is.
     lines = (one.root / "tape.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -230,7 +230,7 @@ def test_the_model_of_the_simulated_user_may_be_what_it_is_lost_to(
         )
         done = project.run()
     assert done.code == code, done.all
-    assert ("1 lost conversation played again (a)" in last_line(done)) is (code == 0)
+    assert ("1 errored conversation repeated (a)" in last_line(done)) is (code == 0)
 
 
 def test_what_both_took_is_in_the_budget(one: Project) -> None:

@@ -67,7 +67,7 @@ def test_at_most_half_of_a_scenario_may_be_lost(project: Project, lost: int) -> 
         assert verdicts(project) == {"shaky": "passed", "fine": "passed"}
         assert tolerance(project) == [run]
         ends = "PASSED: all 2 scenarios passed (exit 0)"
-        assert last(done) == f"{ends} — with 10 samples lost within fault_tolerance"
+        assert last(done) == f"{ends} — with 10 samples errored within fault_tolerance"
         return
     assert done.code == 3
     assert verdicts(project) == {"shaky": "inconclusive", "fine": "passed"}

@@ -151,7 +151,7 @@ def test_calls_that_nobody_could_see_are_not_none(project: Project) -> None:
     suite(project, ["a"], "gates: {tool_calls: {max: 2}}\n")
     agent(project, {"a": 10})
     assert project.run().code == 3
-    assert "not all calls of the agent are seen" in row(project, "tool_calls.max")["basis"]
+    assert "not all of the agent's calls are seen" in row(project, "tool_calls.max")["basis"]
 
 
 def test_a_lost_conversation_counts_in_none_and_is_told(project: Project) -> None:
@@ -165,10 +165,10 @@ def agent(messages, ctx):
     return AgentReply(text="done", latency_ms=10)
 """)
     assert project.run().code == 0
-    assert row(project, "latency_ms.mean")["basis"] == "1 conversation; 1 lost"
+    assert row(project, "latency_ms.mean")["basis"] == "1 conversation; 1 errored"
     project.agent('def agent(messages, ctx):\n    raise ConnectionError("refused")\n')
     assert project.run().code == 3
-    assert "no conversation was played to an end" in row(project, "latency_ms.mean")["basis"]
+    assert "no conversation was completed" in row(project, "latency_ms.mean")["basis"]
 
 
 def test_what_the_agent_broke_off_counts_and_is_told(project: Project) -> None:
@@ -238,7 +238,7 @@ def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project
     project.run()
     agent(project, {"a": 10})
     assert project.run("--baseline", "latest").code == 3
-    assert "2 at least" in row(project, "latency_ms.no_worse_than")["basis"]
+    assert "at least 2 are needed" in row(project, "latency_ms.no_worse_than")["basis"]
     suite(project, SIX, "gates: {latency_ms: {no_worse_than: 1.2}}\n")
     assert "mostly not decided if they scatter more" in project.call("validate").out
 
@@ -296,7 +296,7 @@ def test_nine_tenths_of_the_tools_is_enough_where_that_is_asked_for(project: Pro
     found = row(project, "tool_accuracy")
     assert found["value"] == 0.9
     assert "5 conversations of test cases with expected_tools; below 1: c-05 0.5" in found["basis"]
-    assert "left to the shares" in row(project, "every sample passes")["basis"]
+    assert "left to the share gates" in row(project, "every sample passes")["basis"]
     assert "passed no conversation" in last(done)
     project.config("gates: {tool_accuracy: {at_least: 0.95}}\n")
     assert project.run().code == 1
@@ -383,7 +383,7 @@ def test_a_selection_without_what_a_share_counts_is_not_asked_for_it(project: Pr
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("latency_ms: {}", "nothing is bounded — write mean, p50, p95, max or no_worse_than with a number"),
+        ("latency_ms: {}", "no bound is set — write mean, p50, p95, max or no_worse_than with a number"),
         ("latency_ms: 1500", "{mean: 1500}"),
         ("latency_ms: {meen: 1500}", "did you mean 'mean'"),
         ("latency_ms: {mean: fast}", "number"),

@@ -280,7 +280,7 @@ def test_validate_refuses_what_cannot_be_called_at_its_place(code: str, says: st
 def test_a_target_that_hangs_at_import_ends_by_a_deadline(project: Project) -> None:
     project.write("hangs.py", "import time\ntry:\n    time.sleep(600)\nexcept Exception:\n    pass\n")
     with pytest.raises(
-        AuthorError, match=r"ImportTimeout: it was not done within 0.2 s \(hangs.py:3, in <mod"
+        AuthorError, match=r"ImportTimeout: it did not finish within 0.2 s \(hangs.py:3, in <mod"
     ):
         import_target("hangs.py:agent", str(project.root), what="agent 'bot'", timeout_s=0.2)
 

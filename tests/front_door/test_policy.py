@@ -185,7 +185,7 @@ def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) 
     )
     assert project.run().code == 1
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
-    assert row["basis"] == "no scenario that it applies to"
+    assert row["basis"] == "it applies to no scenario"
     own = {"id": "a", "turns": ["hi"], "thresholds": {"policy_adherence": 1}}
     project.scenarios(json.dumps({"scenarios": [own]}))
     assert "give an agent a policy:" in project.run().err

@@ -132,7 +132,7 @@ def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
         ("profiles: {pr: 3}", (), "agenteval.yaml:3:12: expected a mapping, got 3"),
         ("profiles: [pr]", (), "expected a mapping"),
         ("profiles: {pr: {profiles: {}}}", (), "a profile has no profiles of its own"),
-        ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "nothing is bounded"),
+        ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "no bound is set"),
         ("profiles: {pr: {selection: {}}}", (), "unknown key 'selection'"),
         ("profiles: {pr: {no_judge: maybe}}", (), "agenteval.yaml:3:"),
         ("profiles: {pr: {gate: null}}", (), "unknown key 'gate' — did you mean 'gates'?"),

@@ -190,7 +190,7 @@ def test_a_lost_epoch_is_replaced_once(project: Project) -> None:
     done = project.run()
     assert done.code == 0, done.out
     assert 20 in [s["epoch"] for s in samples(project, "a")]
-    assert "1 lost and replaced" in rows(project, "pass_rate")["a"]["basis"]
+    assert "1 errored and replaced" in rows(project, "pass_rate")["a"]["basis"]
     told = rows(project, "fault_tolerance")[""]
     assert (told["value"], told["basis"]) == (1 / 13, "1 inconclusive of 13 samples, 1 of them replaced")
 

@@ -352,7 +352,7 @@ def test_a_variable_that_changes_what_is_run_is_seen_and_a_key_is_not(project: P
     cut_after(project, "sample_finished", 3)
     done = project.call("run", "--resume", "latest", env={**env, "POLICY": "Be rude."})
     assert done.code == 2
-    assert "what variables expand to in 'agent' has changed" in done.err
+    assert "the value of variables in 'agent' has changed" in done.err
     assert project.call("run", "--resume", "latest", env={**env, "KEY": "secret-two"}).code == 1
     assert b"secret" not in journal(project).read_bytes()
 
@@ -497,7 +497,7 @@ def test_nothing_has_changed_or_it_is_named() -> None:
         "the prompt 'p' is no longer there",
         "the prompt 'q' is new",
         "the file 'agent.py' has changed",
-        "what variables expand to in 'models' has changed",
+        "the value of variables in 'models' has changed",
     )
     assert list_changes(then, then.model_copy(update={"plan": then.plan.with_suite(judged=("helpfulness",))}))
 

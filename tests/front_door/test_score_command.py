@@ -678,7 +678,7 @@ def test_what_would_decide_a_score_is_never_to_play_something_again(project: Pro
     scored = project.call("score", "log.jsonl", "--no-judge")
     assert scored.code == 3, scored.all
     assert "agenteval run" not in scored.all
-    assert "records that can be read in place of log.jsonl:2, log.jsonl:3" in " ".join(scored.out.split())
+    assert "readable records in place of log.jsonl:2, log.jsonl:3" in " ".join(scored.out.split())
 
     project.write("log.jsonl", json.dumps(good) + "\n")
     project.write("expected.yaml", "{id: t, turns: [Hi], expect: {output: {contains: [Done]}}}\n")

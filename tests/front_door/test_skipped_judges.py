@@ -87,7 +87,7 @@ def test_where_nothing_was_decided_the_scenario_is_undecided(project: Project) -
     done = play(project, Judge(DOWN), SKIP, alone)
     assert done.code == 3, done.all
     (row,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "something decides"]
-    assert row["basis"] == "judges failed in 2 conversations, and are skipped"
+    assert row["basis"] == "judges failed in 2 conversations and were skipped"
     done = play(project, Judge(DOWN, good=1), SKIP, alone)
     assert done.code == 0, done.all
     assert "1 failed judge skipped" in done.out.splitlines()[-1]

@@ -184,7 +184,7 @@ def test_a_total_alone_decides_the_limit_and_no_cost(project: Project, total: in
     assert (check["passed"], check["detail"]) == (total < 1100, f"{total:,} tokens, at most 1,099 allowed")
     usage = project.sample()["usage"]
     assert (usage["unsplit"], usage["estimated"], usage["cost"]) == (True, False, None)
-    assert "let it return those in and those out" in done.all
+    assert "have it return input and output tokens" in done.all
     assert "usage that cannot be read" not in done.all
 
     project.config(PRICES)

@@ -343,7 +343,7 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
     line, beside = github_actions.render(*told, ReportOptions()).splitlines()
     assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge failed%3A coherence")
     assert beside.startswith("::notice")
-    assert "no call of agent 'wonderbot' seen" in beside
+    assert "no call by agent 'wonderbot' seen" in beside
 
 
 def test_the_rate_of_refused_messages_is_told() -> None:

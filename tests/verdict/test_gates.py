@@ -371,10 +371,10 @@ def test_what_counts_as_a_success(epoch: Epoch, success: bool | None) -> None:
 
 
 def test_epochs_that_are_missing_are_missing() -> None:
-    own = EpochOutcomes((True, False, True, True), wanted=3, most=9)
+    own = EpochOutcomes((True, False, True, True), planned_min=3, planned_max=9)
     assert own.fixed == (True, False, True)
     assert (own.tally.successes, own.tally.decided, own.tally.planned) == (3, 4, 4)
-    short = EpochOutcomes((True,), wanted=3, most=9)
+    short = EpochOutcomes((True,), planned_min=3, planned_max=9)
     assert short.fixed == (True, None, None)
     assert (short.tally.decided, short.tally.planned) == (1, 3)
 
@@ -426,8 +426,8 @@ def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> Non
         ([FAIL] * 3, None, FAILED, 0.0, "0 of 3 epochs succeeded: significantly below 0.9"),
         ([PASS], None, OPEN, 1.0, "even without a failure it takes 2 epochs, and 1 were planned"),
         ([PASS, FAIL], None, OPEN, 0.5, "not decided; about "),
-        ([PASS, PASS, LOST, LOST], None, OPEN, 1.0, "2 of 2 epochs succeeded, 2 lost: not decided;"
-         " the lost epochs could have decided either way"),
+        ([PASS, PASS, LOST, LOST], None, OPEN, 1.0, "2 of 2 epochs succeeded, 2 errored: not decided;"
+         " the errored epochs could have decided either way"),
         ([LOST] * 4, None, OPEN, None, "not decided; no epoch was decided"),
         ([PASS, FAIL], 20, OPEN, 0.5, "1 of 2 epochs succeeded: not decided; the run ended early"),
     ],
@@ -549,9 +549,9 @@ def test_unless_another_gate_looks_at_it(more: dict[str, Any], verdict: Verdict)
         ([True] * 30, [PASS] * 30, "against r0: nothing got worse; "),
         ([False] * 30, [FAIL] * 30, "nothing got worse; 1 of 1 failed in every epoch, as before; "),
         ([True] * 30, [FAIL] * 30, "against r0: 1 of 1 failed in every epoch; "),
-        ([True] * 300, [PASS] * 299 + [FAIL], "against r0: fall of the mean: "),
-        ([True], [PASS], "against r0: fall of the mean: "),
-        ([True] * 30, [LOST] * 30, "against r0: fall of the mean: "),
+        ([True] * 300, [PASS] * 299 + [FAIL], "against r0: drop of the mean: "),
+        ([True], [PASS], "against r0: drop of the mean: "),
+        ([True] * 30, [LOST] * 30, "against r0: drop of the mean: "),
     ],
 )
 def test_what_is_said_of_the_comparison(before: list[bool], after: list[Epoch], words: str) -> None:

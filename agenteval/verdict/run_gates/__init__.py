@@ -1,9 +1,8 @@
-"""Gates over repeated runs, each one object. Pure; the arithmetic is ``agenteval.verdict.statistics``. What
-each promises is written in ``docs/gates.md``.
+"""Gates over repeated runs, each one an object. Pure; the arithmetic is in ``agenteval.verdict.statistics``.
+``docs/gates.md`` describes what each one guarantees.
 
-To add one: its settings and its ``RunGate`` in a module here, a line in ``RUN_GATES``, its test. What it has
-to say of itself is listed in ``agenteval.verdict.run_gates.gate``.
-"""
+To add a gate, write its settings and its ``RunGate`` in a module here, a line in ``RUN_GATES``, and its test.
+``agenteval.verdict.run_gates.gate`` lists what a gate defines."""
 
 from __future__ import annotations
 
@@ -28,36 +27,37 @@ from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE
 from agenteval.verdict.run_gates.shares import SHARES
-from agenteval.verdict.thresholds import KEPT_UP, REFUSED
+from agenteval.verdict.thresholds import CONTINUE_REMEDY, REFUSAL_REMEDY
 
 RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
-"""All of them, in the order in which results list them."""
+"""All gates, in the order in which results list them."""
 
 
-def _asked(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
+def _configured_gates(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
     return [(gate, settings) for gate in RUN_GATES if (settings := gate.parse_settings(gates)) is not None]
 
 
 def gates_over_runs(
     report: Report, epochs: Mapping[Pairing, EpochOutcomes], samples: Mapping[SampleKey, SampleDecision]
 ) -> Iterable[GateRow]:
-    """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
-    decided of each."""
-    asked = _asked(report.plan.suite.gates)
-    deciding = [gate for gate, settings in asked if gate.decides_each(settings)]
-    for gate, settings in asked:
+    """Yield a row for each gate, and for each scenario × agent that it looks at separately. ``samples`` has
+    the decision about each sample."""
+    configured = _configured_gates(report.plan.suite.gates)
+    deciding = [gate for gate, settings in configured if gate.decides_each(settings)]
+    for gate, settings in configured:
         where = report.plan.suite.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
-        yield from (_naming_excused(row, report) for row in rows) if gate.replaces_every_sample else rows
+        yield from (_with_excused_goals(row, report) for row in rows) if gate.replaces_every_sample else rows
 
 
-def _naming_excused(row: GateRow, report: Report) -> GateRow:
-    """Where goals were ruled out or withdrawn, epochs are missing that no further run would bring."""
+def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
+    """Add to the row that goals were ruled out or withdrawn: these epochs are missing, and no further run
+    would add them."""
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
-    for outcome, remedy in ((WITHDRAWN, KEPT_UP), (RULED_OUT, REFUSED)):
+    for outcome, remedy in ((WITHDRAWN, CONTINUE_REMEDY), (RULED_OUT, REFUSAL_REMEDY)):
         number = sum(count_open_goals(each.samples, outcome) for each in counted)
         if row.verdict is Verdict.INCONCLUSIVE and number:
             what = f"the goal was {outcome} in {plural(number, 'conversation')}"
@@ -70,20 +70,20 @@ _ARE = ("is", "are")
 
 
 def replaces_every_sample(gates: GatesConfig) -> bool:
-    """Whether a gate says how many samples may fail, in the place of "every sample passes"."""
-    # Asked for every finding: what is written under the names does not matter.
+    """Check whether a gate sets how many samples may fail, in place of "every sample passes"."""
+    # This runs for every finding, so it does not parse what is written under the names.
     return any(gate.replaces_every_sample and gate.name in gates.configured_gates for gate in RUN_GATES)
 
 
 def reads_baseline(gates: GatesConfig) -> bool:
-    """Whether a gate compares with ``--baseline``."""
-    return any(gate.reads_baseline(settings) for gate, settings in _asked(gates))
+    """Check whether a gate compares with ``--baseline``."""
+    return any(gate.reads_baseline(settings) for gate, settings in _configured_gates(gates))
 
 
 def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision, gates: GatesConfig) -> bool:
-    """Whether all that a failed sample broke is held against the agent by gates that count just that: what
-    tools it called, what it answered."""
-    counting = [gate for gate, _ in _asked(gates) if not gate.replaces_every_sample]
+    """Check whether every rule that a failed sample broke is counted by a gate that measures just that: which
+    tools the agent called, what it answered."""
+    counting = [gate for gate, _ in _configured_gates(gates) if not gate.replaces_every_sample]
     return decided.verdict is Verdict.FAILED and all(
         any(gate.counts(sample, scenario, violation) for gate in counting) for violation in decided.violations
     )
@@ -92,20 +92,22 @@ def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision
 def without_concern(
     gates: GatesConfig, selected: Sequence[Scenario], suite: Sequence[Scenario] | None
 ) -> list[str]:
-    """The gates that look at nothing that was selected, and may at something else of the suite (``None``:
-    which is not known)."""
-    missed = [gate for gate, _ in _asked(gates) if not any(map(gate.concerns, selected))]
+    """Return the gates that apply to nothing that was selected, but may apply to another part of the suite
+    (``None``: unknown)."""
+    missed = [gate for gate, _ in _configured_gates(gates) if not any(map(gate.concerns, selected))]
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
 def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
-    """How often each gate will be wrong. ``epochs``: of each scenario × agent."""
-    for gate, settings in _asked(plan.suite.gates):
+    """Yield the error rates of each gate. ``epochs`` has the range for each scenario × agent."""
+    for gate, settings in _configured_gates(plan.suite.gates):
         yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:
-    """The gates that no recorded conversations could satisfy, by name with the reason. ``repeats``: whether
-    several conversations may be epochs of one scenario."""
-    reasons = {gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _asked(gates)}
+    """Return the gates that no recorded conversations could satisfy, by name, with the reason. ``repeats`` is
+    true if several conversations may be epochs of one scenario."""
+    reasons = {
+        gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _configured_gates(gates)
+    }
     return {name: reason for name, reason in reasons.items() if reason}

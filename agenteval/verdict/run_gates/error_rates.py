@@ -1,4 +1,4 @@
-"""How often a gate will be wrong, as a value, and in a sentence."""
+"""The error rates of a gate, as a value and as a sentence."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from typing import NamedTuple
 from agenteval.verdict.statistics import Design, error_rates
 
 GOOD, BAD = 0.95, 0.7
-"""The success rates, of each scenario, of an agent that should be green and of one that should not be, where
-the gate itself names none."""
+"""The default success rates, in each scenario, of an agent that should be green and of one that should not,
+for gates that set none."""
 
 UNINFORMATIVE_ABOVE = 0.2
-"""A gate that errs more often than this is called a coin."""
+"""A gate with a higher error rate than this is called uninformative."""
 
 
 class GateErrorRates(NamedTuple):
-    """``false_red``: how often a run of an agent is red whose true rate is ``good`` in every scenario.
-    ``false_green``: how often one is green that has ``bad``, ``bad_where`` says in how many scenarios.
-    ``green``: how often the good one is green; what is neither is not decided. ``None``: not estimable.
-    ``advice`` says what would do better; where nobody can know the chances beforehand (not ``is_known``),
-    what is known."""
+    """How often a gate is wrong by chance. A rate is ``None`` if it cannot be estimated."""
 
     gate: str
     good: float
+    """The true success rate, in every scenario, of an agent that should pass."""
     bad: float
+    """The true success rate of an agent that should not pass."""
     false_red: float | None
+    """The probability that a run of the good agent fails."""
     false_green: float | None
+    """The probability that a run of the bad agent passes."""
     green: float | None
+    """The probability that a run of the good agent passes; the remainder is undecided."""
     where: str = ""
     advice: str = ""
+    """What would do better; if the rates cannot be known beforehand (not ``is_known``), what is known."""
     bad_where: str = "in one scenario"
+    """In how many scenarios the bad agent has the rate ``bad``."""
     is_known: bool = True
+    """False if the rates cannot be known before the run."""
 
     @property
     def is_uninformative(self) -> bool:
-        """Whether the gate is so often wrong, or so seldom says anything, that it tells little."""
+        """True if the gate is wrong so often, or decides so rarely, that it provides little information."""
         if not self.is_known:
             return False
         if self.false_red is None or self.false_green is None or self.green is None:
@@ -44,7 +48,7 @@ class GateErrorRates(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What chance alone makes of the gate, in words; a coin marked."""
+        """A sentence about the effect of chance on the gate; an uninformative gate is marked."""
         if self.false_red is None or self.false_green is None or self.green is None:
             return f"{self.gate}: {self.advice}"
         worth = "little better than tossing a coin" if self.is_uninformative else ""
@@ -59,9 +63,9 @@ class GateErrorRates(NamedTuple):
         )
 
 
-def unknown_error_rates(gate: str, where: str, told: str) -> GateErrorRates:
-    """Of a gate whose chances nobody can know beforehand; ``told``: what is known."""
-    return GateErrorRates(gate, GOOD, BAD, None, None, None, where, told, is_known=False)
+def unknown_error_rates(gate: str, where: str, known: str) -> GateErrorRates:
+    """Return the row of a gate whose error rates cannot be known beforehand."""
+    return GateErrorRates(gate, GOOD, BAD, None, None, None, where, known, is_known=False)
 
 
 def _share(chance: float) -> str:
@@ -79,8 +83,8 @@ def count_error_rates(
     good: float = GOOD,
     bad: float = BAD,
 ) -> GateErrorRates:
-    """Of a gate that counts successes; ``designs``: what each scenario asks of its count. ``advice`` is given
-    to coins alone."""
+    """Return the error rates of a gate that counts successes. ``designs`` has the rule for each scenario's
+    count; ``advice`` is used only if the gate is uninformative."""
     rates = error_rates(designs, good=good, bad=bad)
     row = GateErrorRates(gate, good, bad, rates.false_red, rates.false_green, rates.green_when_good, where)
     return row._replace(advice=advice) if row.is_uninformative else row

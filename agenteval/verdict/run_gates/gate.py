@@ -1,4 +1,4 @@
-"""What a gate over repeated runs is made of: one ``RunGate`` says all there is to be known of it."""
+"""The interface of a gate over repeated runs: one ``RunGate`` defines everything about it."""
 
 from __future__ import annotations
 
@@ -30,35 +30,39 @@ VERDICT_OF = {
 BASELINE = "agenteval run --baseline RUN"
 
 ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH makes them epochs"
-"""Why a gate that needs several epochs holds for no recorded conversations."""
+"""Why a gate that needs several epochs does not apply to recorded conversations."""
 
 
 def explain_no_baseline(report: Report) -> str:
-    """Why there is no baseline, for a gate that asks for one."""
+    """Explain why there is no baseline, for a gate that needs one."""
     return f"nothing to compare with: {report.run.no_baseline or 'run with --baseline RUN'}"
 
 
 class Evidence(NamedTuple):
-    """What a gate decides on. ``samples``: what was decided of each; ``where`` the gate is written (of one of
-    its keys: ``place``); ``others_decide``: whether another gate looks at each scenario by itself."""
+    """What a gate bases its decision on."""
 
     report: Report
     epochs: Mapping[Pairing, EpochOutcomes]
     samples: Mapping[SampleKey, SampleDecision]
+    """The decision about each sample."""
     where: str
+    """The place where the gate is written."""
     others_decide: bool
+    """True if another gate looks at each scenario separately."""
 
     def place(self, gate: str, key: str) -> str:
-        """Where a key of the gate is written."""
-        own = self.report.plan.suite.where(f"gates.{gate}.{key}")
-        return self.where if own == "default" else own
+        """Return the place where a key of the gate is written."""
+        place = self.report.plan.suite.where(f"gates.{gate}.{key}")
+        return self.where if place == "default" else place
 
 
 class PlannedRun(NamedTuple):
-    """What is known before a run. ``epochs``: of each scenario × agent; ``where`` the gate is written."""
+    """What is known before a run."""
 
     epochs: Sequence[EpochRange]
+    """The range for each scenario × agent."""
     where: str
+    """The place where the gate is written."""
 
 
 def _always(_settings: Any, *, repeats: bool) -> str:
@@ -71,35 +75,35 @@ def _nothing(_sample: SampleReport, _scenario: Scenario, _violation: Violation) 
 
 @dataclass(frozen=True)
 class RunGate(Generic[Settings]):
-    """One gate over repeated runs. It is registered in ``agenteval.verdict.run_gates.RUN_GATES`` and nowhere
-    else."""
+    """One gate over repeated runs. It is registered only in ``agenteval.verdict.run_gates.RUN_GATES``."""
 
     name: str
-    """The key under ``gates``; also that of its rows."""
+    """The key under ``gates``, and the name of its rows."""
     help: str
-    """What an editor shows of the key, in a line."""
+    """The one-line description of the key that editors show."""
     settings: type[Settings]
-    """What an author writes under the key. Its ``EXAMPLE`` is shown to who writes something else."""
+    """The model of what an author writes under the key. Its ``EXAMPLE`` is shown if the value is invalid."""
     rows: Callable[[Settings, Evidence], Iterable[GateRow]]
-    """The decision: a row of the gate, and one for each scenario × agent that it looks at by itself."""
+    """The decision: a row of the gate, and one for each scenario × agent that it looks at separately."""
     estimate_error_rates: Callable[[Settings, PlannedRun], GateErrorRates]
-    """How often the decision will be wrong: what ``plan`` and ``validate`` say of it."""
+    """The error rates of the decision, which ``plan`` and ``validate`` show."""
     replaces_every_sample: bool = True
-    """Whether it is in the place of "every sample passes": it says itself how many samples may fail."""
+    """True if it replaces "every sample passes" and sets itself how many samples may fail."""
     reads_baseline: Callable[[Settings], bool] = lambda _: False
     """Whether it compares with ``--baseline``."""
     counts: Callable[[SampleReport, Scenario, Violation], bool] = _nothing
-    """Where it is not: the broken rules of a sample that it holds against the agent by itself, so that a
-    sample that breaks no others is no reason to fail the run beside it."""
+    """If it does not replace "every sample passes": the broken rules that it counts itself. A sample that
+    breaks no others does not fail the run otherwise."""
     concerns: Callable[[Scenario], bool] = lambda _: True
-    """Whether it may look at a scenario at all. Of a selection without any it asks nothing."""
+    """Whether it may apply to a scenario at all. It requires nothing of a selection without such a scenario.
+    """
     unapplied: Callable[..., str] = _always
-    """Of the settings and ``repeats`` (whether several recorded conversations may be epochs of one scenario):
-    why no recorded conversations could satisfy it; empty if some could."""
+    """Given the settings and ``repeats`` (whether several recorded conversations may be epochs of one
+    scenario): why no recorded conversations could satisfy it; empty if some could."""
     decides_each: Callable[[Settings], bool] = lambda _: False
-    """Whether it decides of each scenario by itself whether that has passed."""
+    """Whether it decides for each scenario separately if that has passed."""
 
     def parse_settings(self, gates: GatesConfig) -> Settings | None:
-        """What a configuration says of it; ``None`` if it does not ask for it."""
+        """Return the settings in the configuration; ``None`` if the gate is not configured."""
         written = gates.configured_gates.get(self.name)
         return None if written is None else self.settings.model_validate(written)

@@ -1,4 +1,4 @@
-"""``gates.no_regression``: no worse than the run that ``--baseline`` names."""
+"""``gates.no_regression``: no worse than the run given by ``--baseline``."""
 
 from __future__ import annotations
 
@@ -37,64 +37,64 @@ from agenteval.verdict.statistics import (
 
 _MOST_NAMED = 8
 SCENARIO_MARGIN = 0.3
-"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
+"""The default for the largest uncertain drop of one scenario that is not a regression."""
 
 
 class NoRegressionGate(Value):
-    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
-    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
+    """Compared with ``--baseline``, the mean success rate certainly dropped by less than ``margin``, no
+    scenario certainly dropped, and none was observed to drop by more than ``scenario_margin``."""
 
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
-    """Drop of the mean success rate that is still no regression."""
+    """Largest drop of the mean success rate that is not a regression."""
     scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
-    """Drop of one scenario's success rate that is still no regression."""
+    """Largest drop of one scenario's success rate that is not a regression."""
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
-    """Each scenario before and now, of one agent: that of the same name, or the only one there is. By the
-    name that the pair has in the comparison."""
+    """Pair each scenario before and now, of one agent: the agent of the same name, or the only one there is.
+    The key is the name that the pair has in the comparison."""
     agents = {agent for _, agent in epochs}
     pairs = {}
-    for (scenario, agent), own in epochs.items():
+    for (scenario, agent), outcomes in epochs.items():
         known = baseline.outcomes.get(agent)
         if known is None and len(agents) == len(baseline.outcomes) == 1:
             (known,) = baseline.outcomes.values()
         if known and scenario in known:
             name = f"{scenario}\0{agent}"
-            pairs[name] = ((scenario, agent), Pair(name, Tally.of(known[scenario]), Tally.of(own.fixed)))
+            pairs[name] = ((scenario, agent), Pair(name, Tally.of(known[scenario]), Tally.of(outcomes.fixed)))
     return pairs
 
 
-def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
-    report, epochs, where = seen.report, seen.epochs, seen.where
+def _rows(gate: NoRegressionGate, evidence: Evidence) -> Iterable[GateRow]:
+    report, epochs, where = evidence.report, evidence.epochs, evidence.where
     baseline = report.run.baseline
     bound = f"below {gate.margin:g}"
     pairs = pairs_of(baseline, epochs) if baseline else {}
     if baseline is None or not pairs:
-        told = explain_no_baseline(report)
+        basis = explain_no_baseline(report)
         undecided = Verdict.INCONCLUSIVE
-        yield GateRow("no_regression", None, bound, told, where, undecided, resolution=BASELINE)
+        yield GateRow("no_regression", None, bound, basis, where, undecided, resolution=BASELINE)
         return
     result = non_inferiority([pair for _, pair in pairs.values()], Margins(gate.margin, gate.scenario_margin))
     compared = {pairing for pairing, _ in pairs.values()}
     apart = [s for s in report.scenarios if (s.scenario.id, s.agent) not in compared]
-    told = f"{plural(len(pairs), 'scenario')}, against {baseline.run_id}:"
-    told += f" {_drop_words(result, [pair for _, pair in pairs.values()])}"
-    told += _listed("not compared", [scenario.scenario.id for scenario in apart])
-    told += _listed("no longer there", baseline.gone)
+    basis = f"{plural(len(pairs), 'scenario')}, against {baseline.run_id}:"
+    basis += f" {_describe_drop(result, [pair for _, pair in pairs.values()])}"
+    basis += _format_names("not compared", [scenario.scenario.id for scenario in apart])
+    basis += _format_names("no longer there", baseline.gone)
     verdict, ends = VERDICT_OF[result.outcome], _resolution(result)
-    yield GateRow("no_regression", result.drop, bound, told, where, verdict, resolution=ends)
+    yield GateRow("no_regression", result.drop, bound, basis, where, verdict, resolution=ends)
     for name in result.dropped:
-        yield _dropped(*pairs[name], "no drop", "significantly dropped", where, Verdict.FAILED)
+        yield _drop_row(*pairs[name], "no drop", "significantly dropped", where, Verdict.FAILED)
     for name in result.perhaps:
         low, high = drop_interval(pairs[name][1])
-        told = f"possibly dropped: 90 % interval from {low:.2g} to {high:.2g}"
+        basis = f"possibly dropped: 90 % interval from {low:.2g} to {high:.2g}"
         bound = f"no drop above {gate.scenario_margin:g}"
-        yield _dropped(*pairs[name], bound, told, where, Verdict.INCONCLUSIVE)
+        yield _drop_row(*pairs[name], bound, basis, where, Verdict.INCONCLUSIVE)
     for scenario in apart:
-        yield _on_its_own(scenario, baseline, seen)
+        yield _uncompared_row(scenario, baseline, evidence)
 
 
 def _resolution(result: NonInferiority) -> str:
@@ -104,15 +104,17 @@ def _resolution(result: NonInferiority) -> str:
     return f"epochs: {enough} in both runs" if enough else "gates.no_regression with a larger margin"
 
 
-def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, verdict: Verdict) -> GateRow:
+def _drop_row(
+    pairing: Pairing, pair: Pair, bound: str, description: str, where: str, verdict: Verdict
+) -> GateRow:
     before, after = pair.before, pair.after
-    lost = f", {after.missing} lost" if after.missing else ""
+    lost = f", {after.missing} errored" if after.missing else ""
     return GateRow(
         name="no_regression",
         value=None if pair.difference is None else -float(pair.difference),
         bound=bound,
         basis=f"{after.successes} of {after.decided} epochs succeeded{lost},"
-        f" {before.successes} of {before.decided} in the baseline: {told}",
+        f" {before.successes} of {before.decided} in the baseline: {description}",
         where=where,
         verdict=verdict,
         scenario=pairing[0],
@@ -120,62 +122,64 @@ def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, ve
     )
 
 
-def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) -> GateRow:
-    """A scenario that the baseline does not have, or not so: it passes as it would without a gate over
-    repeated runs, unless another one of these looks at it by itself."""
+def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evidence) -> GateRow:
+    """Return the row of a scenario that the baseline does not have, or has in another form. It passes as it
+    would without a gate over repeated runs, unless another of these gates looks at it separately."""
     id, agent = scenario.scenario.id, scenario.agent
     changed = baseline.changed.get(agent, {}).get(id)
     why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"
-    verdicts = [seen.samples[key].verdict for key in (*(s.key for s in scenario.samples), *scenario.missing)]
+    verdicts = [
+        evidence.samples[key].verdict for key in (*(s.key for s in scenario.samples), *scenario.missing)
+    ]
     passed = verdicts.count(Verdict.PASSED)
-    told = ""
-    if seen.others_decide:
-        verdict, told = Verdict.PASSED, "; another gate decides"
+    addition = ""
+    if evidence.others_decide:
+        verdict, addition = Verdict.PASSED, "; another gate decides"
     else:
-        # What is lost is the matter of ``fault_tolerance``, unless nothing else is known.
+        # Errored samples are left to ``fault_tolerance``, unless nothing else is known.
         known = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE]
         verdict = Verdict.worst(known or [Verdict.INCONCLUSIVE])
     return GateRow(
         name="no_regression",
         value=f"{passed} of {len(verdicts)}",
         bound="its own checks",
-        basis=f"{why}{told}",
-        where=seen.where,
+        basis=f"{why}{addition}",
+        where=evidence.where,
         verdict=verdict,
         scenario=id,
         agent=agent,
     )
 
 
-def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """A run that is no worse than another may be as bad: that is reported first."""
-    told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
+def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
+    """Describe the drop. A run that is no worse than another may be as bad, so that is reported first."""
+    text = f"drop of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:
         before = ", as before" if not any(pair.before.successes for pair in never) else ""
-        told = f"{len(never)} of {len(pairs)} failed in every epoch{before}; {told}"
+        text = f"{len(never)} of {len(pairs)} failed in every epoch{before}; {text}"
     if all((pair.difference or 0) >= 0 for pair in pairs) and result.outcome is StatisticalOutcome.ACCEPT:
-        told = f"nothing got worse; {told}"
+        text = f"nothing got worse; {text}"
     if result.outcome is not StatisticalOutcome.UNDECIDED:
-        return told
-    told += f", {len(result.perhaps)} possibly dropped" if result.perhaps else ""
+        return text
+    text += f", {len(result.perhaps)} possibly dropped" if result.perhaps else ""
     if result.epochs_to_decide is None:
-        return f"{told}: no number of epochs would decide at these rates"
-    return f"{told}: about epochs: {result.epochs_to_decide} in each run would decide"
+        return f"{text}: no number of epochs would decide at these rates"
+    return f"{text}: about epochs: {result.epochs_to_decide} in each run would decide"
 
 
-def _listed(what: str, names: Sequence[str]) -> str:
+def _format_names(what: str, names: Sequence[str]) -> str:
     return f"; {what}: {join_first(names, _MOST_NAMED)}" if names else ""
 
 
-def _chances(gate: NoRegressionGate, ahead: PlannedRun) -> GateErrorRates:
-    n = min(planned.min for planned in ahead.epochs)
+def _estimate_error_rates(gate: NoRegressionGate, planned_run: PlannedRun) -> GateErrorRates:
+    n = min(planned.min for planned in planned_run.epochs)
     rate = max(GOOD, 2 * gate.margin)
     margins = Margins(gate.margin, gate.scenario_margin)
-    before, worse = [rate] * len(ahead.epochs), rate - 2 * gate.margin
+    before, worse = [rate] * len(planned_run.epochs), rate - 2 * gate.margin
     same = no_regression_chances(before, before, n, margins)
-    fallen = no_regression_chances(before, [worse] * len(ahead.epochs), n, margins)
-    # The bad agent is one of which all scenarios dropped by twice the margin.
+    fallen = no_regression_chances(before, [worse] * len(planned_run.epochs), n, margins)
+    # The bad agent is one for which all scenarios dropped by twice the margin.
     row = GateErrorRates(
         "no_regression",
         rate,
@@ -183,7 +187,7 @@ def _chances(gate: NoRegressionGate, ahead: PlannedRun) -> GateErrorRates:
         same.reject,
         fallen.accept,
         same.accept,
-        ahead.where,
+        planned_run.where,
         bad_where="everywhere",
     )
     return (
@@ -197,10 +201,10 @@ def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
 
 NO_REGRESSION = RunGate(
     "no_regression",
-    "How far success rates may fall against --baseline.",
+    "How much success rates may drop compared with --baseline.",
     NoRegressionGate,
     _rows,
-    _chances,
+    _estimate_error_rates,
     unapplied=_unapplied,
     reads_baseline=lambda _: True,
 )

@@ -1,5 +1,5 @@
-"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: what a conversation took of the
-agent, against numbers, and against the run that ``--baseline`` names."""
+"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: the resources that the agent used in
+conversations, compared with numbers and with the run given by ``--baseline``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PAIRED = "no_worse_than"
 
 
 class NumberGate(Value):
-    """The most that conversations may take; percentiles by nearest rank."""
+    """Upper bounds on what conversations use. Percentiles are by nearest rank."""
 
     EXAMPLE: ClassVar[str] = "{mean: 1500}"
 
@@ -56,54 +56,57 @@ class NumberGate(Value):
     max: Annotated[Number, Field(ge=0)] | None = None
     """Highest acceptable value of any conversation."""
     no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
-    """Highest acceptable ratio to the baseline; 1.2: a fifth more."""
+    """Highest acceptable ratio to the baseline; 1.2 allows a fifth more."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
         if not self.bounds and self.no_worse_than is None:
-            raise ValueError("nothing is bounded; write mean, p50, p95, max or no_worse_than with a number")
+            raise ValueError("no bound is set; write mean, p50, p95, max or no_worse_than with a number")
         return self
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Those on this run alone, by statistic."""
+        """The bounds on this run alone, by statistic."""
         named = {"mean": self.mean, "p50": self.p50, "p95": self.p95, "max": self.max}
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
-class _PlayedConversation(NamedTuple):
-    """A conversation: its scenario, its number, and whether the agent broke it off."""
+class _MeasuredConversation(NamedTuple):
+    """A conversation with its measurement."""
 
     scenario: str
     measurement: Measurement
     broke: bool
+    """True if the agent broke it off."""
 
 
-def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
-    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+def _rows(name: str, gate: NumberGate, evidence: Evidence) -> Iterable[GateRow]:
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in evidence.report.scenarios))
     for agent in agents:
-        scenarios = [scenario for scenario in seen.report.scenarios if scenario.agent == agent]
+        scenarios = [scenario for scenario in evidence.report.scenarios if scenario.agent == agent]
         label = agent if len(agents) > 1 else ""
-        played = [one for scenario in scenarios for one in _played(name, scenario, seen)]
+        played = [one for scenario in scenarios for one in _measure_conversations(name, scenario, evidence)]
         lost = sum(len(scenario.samples) + len(scenario.missing) for scenario in scenarios) - len(played)
         for statistic, bound in gate.bounds.items():
-            yield _row(name, statistic, bound, played, lost, seen, agent=label)
+            yield _row(name, statistic, bound, played, lost, evidence, agent=label)
         if gate.no_worse_than is not None:
-            yield _paired(name, gate.no_worse_than, scenarios, seen, agent=label)
+            yield _baseline_row(name, gate.no_worse_than, scenarios, evidence, agent=label)
 
 
-def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_PlayedConversation]:
-    """All that were played to an end, the agent's own included. Where success decided how many epochs there
-    are, the first ones: what fails early must not count more."""
+def _measure_conversations(
+    name: str, scenario: ScenarioReport, evidence: Evidence
+) -> list[_MeasuredConversation]:
+    """Measure all conversations that ended, including those that the agent broke off. If success decided how
+    many epochs there are, use only the first ones: early failures must not count more."""
     measure, spec = MEASURES[name], scenario.scenario
-    played = [
-        _PlayedConversation(
-            spec.id, measure(sample, spec, seen.report.plan), bool(sample.stop and sample.stop.fault)
+    measured = [
+        _MeasuredConversation(
+            spec.id, measure(sample, spec, evidence.report.plan), bool(sample.stop and sample.stop.fault)
         )
         for sample in scenario.samples
         if not is_lost(sample)
     ]
-    return played[: scenario.rules.least] if scenario.rules.range else played
+    return measured[: scenario.rules.least] if scenario.rules.range else measured
 
 
 # ── against a number ─────────────────────────────────────────────────────────────────────────────
@@ -120,17 +123,18 @@ def _row(
     name: str,
     statistic: str,
     bound: float,
-    played: Sequence[_PlayedConversation],
+    played: Sequence[_MeasuredConversation],
     lost: int,
-    seen: Evidence,
+    evidence: Evidence,
     *,
     agent: str,
 ) -> GateRow:
-    """A number that is not known may be what was seen of it, or any more: it matters where these differ."""
+    """Compare a statistic with its bound. An unknown number may be what was seen of it, or any larger one; it
+    matters only if these lead to different results."""
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
-    verdict, basis = Verdict.INCONCLUSIVE, "no conversation was played to an end"
+    verdict, basis = Verdict.INCONCLUSIVE, "no conversation was completed"
     if played:
         low = of([one.measurement.value for one in played])
         high = of([inf if one.measurement.unknown_reason else one.measurement.value for one in played])
@@ -139,48 +143,48 @@ def _row(
         value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
         basis = _basis(name, played, verdict)
         basis += (
-            "; p95 of so few is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
+            "; with so few, p95 is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
         )
     return GateRow(
         name=f"{name}.{statistic}",
         value=value,
-        bound=f"at most {shown_bound(name, bound)}",
-        basis=basis + (f"; {lost} lost" if lost else ""),
-        where=seen.place(name, statistic),
+        bound=f"at most {format_bound(name, bound)}",
+        basis=basis + (f"; {lost} errored" if lost else ""),
+        where=evidence.place(name, statistic),
         verdict=verdict,
         agent=agent,
         resolution=_resolution(played) if verdict is Verdict.INCONCLUSIVE else "",
     )
 
 
-def _resolution(played: Sequence[_PlayedConversation]) -> str:
+def _resolution(played: Sequence[_MeasuredConversation]) -> str:
     return next(
         (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), RERUN_FAILED
     )
 
 
-def shown_bound(name: str, bound: float) -> str:
-    """As it was written: ``1,500 ms``."""
+def format_bound(name: str, bound: float) -> str:
+    """Format a bound as it was written: ``1,500 ms``."""
     unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"
 
 
-def _basis(name: str, played: Sequence[_PlayedConversation], verdict: Verdict) -> str:
-    told = plural(len(played), "conversation") + _notes(played)
+def _basis(name: str, played: Sequence[_MeasuredConversation], verdict: Verdict) -> str:
+    text = plural(len(played), "conversation") + _notes(played)
     if verdict is Verdict.INCONCLUSIVE:
-        lacks = Counter(one.measurement.unknown_reason for one in played if one.measurement.unknown_reason)
-        return f"{told}; {describe_unknown(lacks, len(played))}"
-    return f"{told}{_highest(name, played)}" if verdict is Verdict.FAILED else told
+        reasons = Counter(one.measurement.unknown_reason for one in played if one.measurement.unknown_reason)
+        return f"{text}; {describe_unknown(reasons, len(played))}"
+    return f"{text}{_highest(name, played)}" if verdict is Verdict.FAILED else text
 
 
-def _notes(played: Sequence[_PlayedConversation]) -> str:
-    told = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
+def _notes(played: Sequence[_MeasuredConversation]) -> str:
+    notes = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
     broke = sum(one.broke for one in played)
-    return told + (f", {broke} broken off by the agent" if broke else "")
+    return notes + (f", {broke} broken off by the agent" if broke else "")
 
 
-def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
-    """The scenarios that take the most, on average."""
+def _highest(name: str, played: Sequence[_MeasuredConversation]) -> str:
+    """List the scenarios with the highest averages."""
     of_each: dict[str, list[float]] = {}
     for one in played:
         of_each.setdefault(one.scenario, []).append(one.measurement.value)
@@ -192,59 +196,61 @@ def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
 
 
-def _paired(
-    name: str, bound: float, scenarios: Sequence[ScenarioReport], seen: Evidence, *, agent: str
+def _baseline_row(
+    name: str, bound: float, scenarios: Sequence[ScenarioReport], evidence: Evidence, *, agent: str
 ) -> GateRow:
-    baseline = seen.report.run.baseline
-    pairs, unknown = _pairs(name, scenarios, baseline, seen)
+    baseline = evidence.report.run.baseline
+    pairs, unknown = _baseline_pairs(name, scenarios, baseline, evidence)
     outcome, value, ends = StatisticalOutcome.UNDECIDED, None, ""
     if baseline is None:
-        told, ends = explain_no_baseline(seen.report), BASELINE
+        basis, ends = explain_no_baseline(evidence.report), BASELINE
     elif unknown:
         ends = unknown[0]
-        told = f"against {baseline.run_id}: {'; '.join(unknown)}"
+        basis = f"against {baseline.run_id}: {'; '.join(unknown)}"
     elif not pairs:
-        told = f"against {baseline.run_id}: no scenario is the same in both runs"
+        basis = f"against {baseline.run_id}: no scenario is the same in both runs"
     else:
         found = ratio_of(pairs)
         outcome, value = found.against(bound), found.value
-        ends = _more_of(found, bound) if outcome is StatisticalOutcome.UNDECIDED else ""
+        ends = _ratio_resolution(found, bound) if outcome is StatisticalOutcome.UNDECIDED else ""
         apart = len(scenarios) - len(pairs)
-        told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
-        told += _notes([one for scenario in scenarios for one in _played(name, scenario, seen)])
-        told += f"; {plural(apart, 'scenario')} not compared" if apart else ""
+        basis = f"against {baseline.run_id}: {_describe_ratio(name, found, pairs, outcome, bound)}"
+        basis += _notes(
+            [one for scenario in scenarios for one in _measure_conversations(name, scenario, evidence)]
+        )
+        basis += f"; {plural(apart, 'scenario')} not compared" if apart else ""
     return GateRow(
         name=f"{name}.{_PAIRED}",
         value=value,
         bound=f"at most × {bound:g}",
-        basis=told,
-        where=seen.place(name, _PAIRED),
+        basis=basis,
+        where=evidence.place(name, _PAIRED),
         verdict=VERDICT_OF[outcome],
         agent=agent,
         resolution=ends,
     )
 
 
-def _pairs(
-    name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, seen: Evidence
+def _baseline_pairs(
+    name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, evidence: Evidence
 ) -> tuple[list[RatioPair], list[str]]:
-    """Each scenario that is the same in both runs, and why one of them has no number: what is left out where
-    it is not known might be what got worse."""
+    """Return each scenario that is the same in both runs, and why scenarios have no number. Unknown ones are
+    not left out silently, because they might be the ones that got worse."""
     pairs, unknown = [], []
     for scenario in scenarios:
-        known = _known_before(scenario, baseline)
+        known = _baseline_values(scenario, baseline)
         if known is None:
             continue
         before = known.get(name, ())
-        played = _played(name, scenario, seen)
+        played = _measure_conversations(name, scenario, evidence)
         if not played:
-            unknown.append(f"no conversation of {scenario.scenario.id} was played to an end")
-        elif lacks := next(
+            unknown.append(f"no conversation of {scenario.scenario.id} was completed")
+        elif reason := next(
             (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), ""
         ):
-            unknown.append(f"{scenario.scenario.id}: {lacks}")
+            unknown.append(f"{scenario.scenario.id}: {reason}")
         elif not before:
-            unknown.append(f"{scenario.scenario.id}: the baseline does not tell")
+            unknown.append(f"{scenario.scenario.id}: the baseline has no value")
         else:
             after = tuple(one.measurement.value for one in played)
             pairs.append(RatioPair(scenario.scenario.id, Side(before), Side(after)))
@@ -252,33 +258,33 @@ def _pairs(
     return pairs, [*unknown[:_MOST_NAMED], *more]
 
 
-def _known_before(
+def _baseline_values(
     scenario: ScenarioReport, baseline: Baseline | None
 ) -> Mapping[str, tuple[float, ...]] | None:
-    """The numbers of the same scenario in the baseline; ``None``: it is not there, or not the same."""
+    """Return the numbers of the same scenario in the baseline; ``None`` if it is missing or not the same."""
     if baseline is None:
         return None
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)
 
 
-def _ratio_words(
+def _describe_ratio(
     name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: StatisticalOutcome, bound: float
 ) -> str:
     before = sum(pair.before.mean for pair in pairs) / len(pairs)
     after = sum(pair.after.mean for pair in pairs) / len(pairs)
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
-    told = f"{plural(len(pairs), 'scenario')}, {means}"
+    text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{told}; one scenario says nothing of how much they scatter: 2 at least"
-    told += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
+        return f"{text}; one scenario does not show how much they scatter: at least 2 are needed"
+    text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
-        return told
+        return text
     enough = scenarios_to_decide(found, bound)
-    would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
-    return f"{told}: {would}"
+    would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too close to decide"
+    return f"{text}: {would}"
 
 
-def _more_of(found: Ratio, bound: float) -> str:
+def _ratio_resolution(found: Ratio, bound: float) -> str:
     enough = scenarios_to_decide(found, bound)
     return f"about {enough} scenarios, or more epochs in both runs" if enough else f"a {_PAIRED} further away"
 
@@ -286,22 +292,24 @@ def _more_of(found: Ratio, bound: float) -> str:
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chances(name: str, gate: NumberGate, ahead: PlannedRun) -> GateErrorRates:
-    told = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
+def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) -> GateErrorRates:
+    sentences = (
+        ["compares the values of this run with the bound, and has no error rate"] if gate.bounds else []
+    )
     if gate.no_worse_than is not None:
-        told.append(_paired_chances(gate.no_worse_than, len(ahead.epochs)))
-    return unknown_error_rates(name, ahead.where, "; ".join(told))
+        sentences.append(_describe_paired_error_rates(gate.no_worse_than, len(planned_run.epochs)))
+    return unknown_error_rates(name, planned_run.where, "; ".join(sentences))
 
 
-def _paired_chances(bound: float, scenarios: int) -> str:
+def _describe_paired_error_rates(bound: float, scenarios: int) -> str:
     scatter = scatter_decided(scenarios, bound)
     if scatter is None:
-        return f"{_PAIRED} is never decided with one scenario: it takes 2 at least"
+        return f"{_PAIRED} is never decided with one scenario: it needs at least 2"
     wrong = f"{_PAIRED}: a true ratio of {bound:g} is green in about 5 % of runs"
     if not scatter:
-        return f"{wrong}, an agent that did not change is not"
+        return f"{wrong}; an unchanged agent is not"
     return (
-        f"{wrong}; an agent that did not change is green in half of them if the ratios of the scenarios"
+        f"{wrong}; an unchanged agent is green in half of them if the ratios of the scenarios"
         f" scatter by {scatter:.0%}, and mostly not decided if they scatter more"
     )
 
@@ -316,7 +324,7 @@ def _gate(name: str) -> RunGate[NumberGate]:
         f"Highest acceptable {name} of conversations{UNITS.get(name, '').replace(' ', ', in ')}.",
         NumberGate,
         lambda settings, seen: _rows(name, settings, seen),
-        lambda settings, ahead: _chances(name, settings, ahead),
+        lambda settings, ahead: _estimate_error_rates(name, settings, ahead),
         unapplied=_unapplied,
         replaces_every_sample=False,
         reads_baseline=lambda settings: settings.no_worse_than is not None,

@@ -1,4 +1,4 @@
-"""``gates.pass_hat_k``: the chance that several epochs in a row succeed."""
+"""``gates.pass_hat_k``: the probability that several epochs in a row succeed."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from agenteval.verdict.statistics import (
 
 
 class PassHatKGate(Value):
-    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
-    their mean over the ``suite``."""
+    """The probability that ``k`` epochs in a row succeed, by the unbiased estimator: for each ``scenario``,
+    or the mean over the ``suite``."""
 
     EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
 
     k: Annotated[Count, Field(ge=1)]
-    """Number of epochs in a row that succeed."""
+    """Number of epochs in a row that must succeed."""
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Lowest acceptable chance of that."""
+    """Lowest acceptable probability."""
     over: Literal["scenario", "suite"] = "scenario"
-    """scenario: holds for each; suite: for their mean."""
+    """scenario: applies to each scenario; suite: to their mean."""
 
 
-def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
-    epochs, where = seen.epochs, seen.where
+def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:
+    epochs, where = evidence.epochs, evidence.where
     if gate.over == "suite":
-        tallies = [Tally.of(own.fixed) for own in epochs.values()]
+        tallies = [Tally.of(outcomes.fixed) for outcomes in epochs.values()]
         least = min((tally.planned for tally in tallies), default=0)
         found = mean_pass_hat_k(tallies, gate.k)
         basis = f"the mean of {plural(len(tallies), 'scenario')}"
         yield _hat_row(gate, found, where, basis=basis, epochs=least)
         return
-    for (scenario, agent), own in epochs.items():
-        tally = Tally.of(own.fixed)
+    for (scenario, agent), outcomes in epochs.items():
+        tally = Tally.of(outcomes.fixed)
         basis = f"{tally.successes} of {tally.decided} epochs succeeded"
         basis += f", {tally.missing} missing" if tally.missing else ""
         found = pass_hat_k_bounds(tally, gate.k)
@@ -78,8 +78,8 @@ def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str
     )
 
 
-def _chances(gate: PassHatKGate, ahead: PlannedRun) -> GateErrorRates:
-    epochs, where = [planned.min for planned in ahead.epochs], ahead.where
+def _estimate_error_rates(gate: PassHatKGate, planned_run: PlannedRun) -> GateErrorRates:
+    epochs, where = [planned.min for planned in planned_run.epochs], planned_run.where
     name = f"pass_hat_k (k {gate.k}, {gate.over})"
     if min(epochs) < gate.k:
         advice = f"not estimable from {plural(min(epochs), 'epoch')}: set epochs: {gate.k} or more"
@@ -99,10 +99,10 @@ def _unapplied(gate: PassHatKGate, *, repeats: bool) -> str:
 
 PASS_HAT_K = RunGate(
     "pass_hat_k",
-    "The chance that k epochs in a row succeed.",
+    "The probability that k epochs in a row succeed.",
     PassHatKGate,
     _rows,
-    _chances,
+    _estimate_error_rates,
     unapplied=_unapplied,
     decides_each=lambda gate: gate.over == "scenario",
 )

@@ -26,24 +26,24 @@ from agenteval.verdict.statistics import (
 
 
 class PassRateGate(Value):
-    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
-    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
+    """A test of each scenario's true success rate. Accepting it at ``reject_below`` or less, and (for a whole
+    run) rejecting it at ``at_least`` or more, each have a probability of at most ``1 - confidence``."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Success rate from which a scenario is good: red is then improbable."""
+    """Success rate from which a scenario is good, so that red is unlikely."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    """Success rate below which a scenario is bad: green is then improbable."""
+    """Success rate up to which a scenario is bad, so that green is unlikely."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
-    """How sure a verdict is; 0.95: wrong in at most 5 of 100 runs."""
+    """Confidence of a verdict; 0.95 means wrong in at most 5 of 100 runs."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PassRateGate:
         if self.reject_below >= self.at_least:
             raise ValueError(
                 f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
-                " for rates between the two either verdict is right"
+                " for rates between the two, either verdict is right"
             )
         return self
 
@@ -53,90 +53,92 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
 
 
 def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
-    """The test that was planned before the first epoch: sequential, or the exact one of a fixed number."""
-    return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
+    """Return the test that was planned before the first epoch: sequential, or exact for a fixed number."""
+    return rate_test(rule_of(gate, scenarios), max(1, epochs.planned_min), max(1, epochs.planned_max))
 
 
-def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
-    epochs = seen.epochs
+def _rows(gate: PassRateGate, evidence: Evidence) -> Iterable[GateRow]:
+    epochs = evidence.epochs
     rule = rule_of(gate, len(epochs))
-    for (scenario, agent), own in epochs.items():
-        test = planned_test(gate, own, len(epochs))
-        decision = test.decide(own.outcomes)
+    for (scenario, agent), outcomes in epochs.items():
+        test = planned_test(gate, outcomes, len(epochs))
+        decision = test.decide(outcomes.outcomes)
         decided = decision.epochs - decision.missing
         yield GateRow(
             name="pass_rate",
             value=decision.successes / decided if decided else None,
             bound=gate.at_least,
-            basis=_why(decision, own, rule),
-            where=seen.where,
+            basis=_basis(decision, outcomes, rule),
+            where=evidence.where,
             verdict=VERDICT_OF[decision.outcome],
             scenario=scenario,
             agent=agent,
-            resolution=_resolution(decision, own, rule),
+            resolution=_resolution(decision, outcomes, rule),
         )
 
 
-def _why(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
+def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
-    told = f"{decision.successes} of {decided} epochs succeeded"
+    text = f"{decision.successes} of {decided} epochs succeeded"
     if decision.missing:
-        told += f", {decision.missing} lost"
-    if own.replaced:
-        told += f", {len(own.replaced)} lost and replaced"
+        text += f", {decision.missing} errored"
+    if outcomes.replaced:
+        text += f", {len(outcomes.replaced)} errored and replaced"
     match decision.outcome:
         case StatisticalOutcome.ACCEPT:
-            return f"{told}: significantly above {rule.reject_below:g}"
+            return f"{text}: significantly above {rule.reject_below:g}"
         case StatisticalOutcome.REJECT:
-            return f"{told}: significantly below {rule.at_least:g}"
+            return f"{text}: significantly below {rule.at_least:g}"
         case _:
-            return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
+            return f"{text}: not decided; {_what_would_decide(decision, outcomes, rule)}"
 
 
-def _resolution(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
-    """As a line to write or to run."""
+def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
+    """Return what would decide, as a line to write or a command to run."""
     decided = decision.epochs - decision.missing
-    if own.most < least_epochs(rule):
+    if outcomes.planned_max < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.planned_max:
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
         return "gates.pass_rate with at_least and reject_below further apart"
-    return f"epochs: {own.most + more}" if more else RERUN_FAILED
+    return f"epochs: {outcomes.planned_max + more}" if more else RERUN_FAILED
 
 
-def _what_would_decide(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
+def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
-    if own.most < least_epochs(rule):
+    if outcomes.planned_max < least_epochs(rule):
         least = plural(least_epochs(rule), "epoch")
-        return f"even without a failure it takes {least}, and {own.most} were planned"
-    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
+        return f"even without a failure it takes {least}, and {outcomes.planned_max} were planned"
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.planned_max:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
     if more is None:
         between = f"between {rule.reject_below:g} and {rule.at_least:g}"
         return f"a rate {between} may stay undecided" if decided else "no epoch was decided"
     if more == 0:
-        return "the lost epochs could have decided either way"
+        return "the errored epochs could have decided either way"
     return f"about {more} more would decide at this rate"
 
 
-def _chances(gate: PassRateGate, ahead: PlannedRun) -> GateErrorRates:
-    rule = rule_of(gate, len(ahead.epochs))
-    # An agent right at the bound is as often red as is allowed; one that is as good again is asked for.
+def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateErrorRates:
+    rule = rule_of(gate, len(planned_run.epochs))
+    # An agent exactly at the bound is red as often as allowed, so the good one has half its failure rate.
     good = (1 + gate.at_least) / 2
-    designs = [rate_test(rule, planned.min, planned.max) for planned in ahead.epochs]
-    most = max(planned.max for planned in ahead.epochs)
+    designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
+    most = max(planned.max for planned in planned_run.epochs)
     if most < least_epochs(rule):
         advice = f"no run can be green: it takes {plural(least_epochs(rule), 'epoch')} without a failure"
     else:
-        ranged = any(planned.min < planned.max for planned in ahead.epochs)
-        least = min(planned.min for planned in ahead.epochs) if ranged else None
+        ranged = any(planned.min < planned.max for planned in planned_run.epochs)
+        least = min(planned.min for planned in planned_run.epochs) if ranged else None
         enough = epochs_for_green(rule, good, min_epochs=least)
         written = f"{{min: {least}, max: {enough}}}" if ranged else f"{enough}"
         advice = f"epochs: {written} would let {good:.3g} be green in 8 of 10 runs" if enough else ""
-    return count_error_rates("pass_rate", designs, ahead.where, advice, good=good, bad=gate.reject_below)
+    return count_error_rates(
+        "pass_rate", designs, planned_run.where, advice, good=good, bad=gate.reject_below
+    )
 
 
 def _unapplied(gate: PassRateGate, *, repeats: bool) -> str:
@@ -148,7 +150,7 @@ PASS_RATE = RunGate(
     "The true success rate of each scenario, from repeated runs.",
     PassRateGate,
     _rows,
-    _chances,
+    _estimate_error_rates,
     unapplied=_unapplied,
     decides_each=lambda _: True,
 )

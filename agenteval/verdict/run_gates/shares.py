@@ -1,5 +1,6 @@
 """``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: the shares of the dimensions, over all their
-conversations. What they count fails no sample by itself: a share of nine in ten lets one in ten miss."""
+conversations. A failure that they count does not fail its sample: a share of nine in ten allows one in ten to
+miss."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _MOST_NAMED = 3
 
 
 class ShareGate(Value):
-    """The least share: a number, or ``{at_least: …}``."""
+    """The minimum share: a number, or ``{at_least: …}``."""
 
     EXAMPLE: ClassVar[str] = "0.9"
     SHORT: ClassVar[AlternativeSchema] = AlternativeSchema(type="number", exclusiveMinimum=0, maximum=1)
@@ -40,13 +41,16 @@ class ShareGate(Value):
 
 
 class _Share(NamedTuple):
-    """``of``: what a conversation adds to the share, from 0 to 1; ``None``: it is not known. ``concerns``:
-    the scenarios that it is asked of, ``whose`` in words. ``counts``: the broken rules that lower it."""
+    """The definition of one share."""
 
     of: Callable[[SampleReport], float | bool | None]
+    """What a conversation adds to the share, from 0 to 1; ``None`` if it is unknown."""
     concerns: Callable[[Scenario], bool]
-    whose: str
+    """Whether it applies to a scenario."""
+    scenarios_text: str
+    """Those scenarios, in words."""
     counts: Callable[[SampleReport, Scenario, Violation], bool]
+    """Whether a broken rule lowers it."""
 
 
 class _ShareValue(NamedTuple):
@@ -54,20 +58,20 @@ class _ShareValue(NamedTuple):
     value: float | None
 
 
-def _rows(name: str, gate: ShareGate, seen: Evidence) -> Iterable[GateRow]:
+def _rows(name: str, gate: ShareGate, evidence: Evidence) -> Iterable[GateRow]:
     share = _SHARES[name]
-    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in evidence.report.scenarios))
     for agent in agents:
-        told = [
+        shares = [
             each
-            for scenario in seen.report.scenarios
+            for scenario in evidence.report.scenarios
             if scenario.agent == agent and share.concerns(scenario.scenario)
             for each in (
                 *(_measure_share(scenario.scenario.id, sample, share) for sample in scenario.samples),
                 *(_ShareValue(scenario.scenario.id, None) for _ in scenario.missing),
             )
         ]
-        yield _row(name, gate, told, seen.where, agent=agent if len(agents) > 1 else "")
+        yield _row(name, gate, shares, evidence.where, agent=agent if len(agents) > 1 else "")
 
 
 def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _ShareValue:
@@ -75,19 +79,20 @@ def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _Share
     return _ShareValue(scenario, None if value is None else float(value))
 
 
-def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
-    """What is not known counts as missed and as met: where both agree, it decides nothing."""
-    known = [each.value for each in told if each.value is not None]
-    unknown = len(told) - len(known)
-    low, high = ((fsum([*known, *[each] * unknown]) / len(told) if told else None) for each in (0.0, 1.0))
+def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
+    """Compare the share with its bound. An unknown value counts once as missed and once as met; if both lead
+    to the same result, it does not matter."""
+    known = [each.value for each in shares if each.value is not None]
+    unknown = len(shares) - len(known)
+    low, high = ((fsum([*known, *[each] * unknown]) / len(shares) if shares else None) for each in (0.0, 1.0))
     if low is None or high is None:
-        verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].whose} was run"
+        verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].scenarios_text} was run"
     else:
         verdict = Verdict.PASSED if low >= gate.at_least - _ROUNDING else Verdict.INCONCLUSIVE
         verdict = Verdict.FAILED if high < gate.at_least - _ROUNDING else verdict
-        basis = f"{plural(len(told), 'conversation')} of {_SHARES[name].whose}"
+        basis = f"{plural(len(shares), 'conversation')} of {_SHARES[name].scenarios_text}"
         basis += f"; {unknown} not known: {low:.3g} to {high:.3g}" if unknown else ""
-        basis += _lowest(told)
+        basis += _describe_lowest(shares)
     return GateRow(
         name=name,
         value=fsum(known) / len(known) if known else None,
@@ -96,14 +101,14 @@ def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *,
         where=where,
         verdict=verdict,
         agent=agent,
-        resolution=RERUN_FAILED if verdict is Verdict.INCONCLUSIVE and told else "",
+        resolution=RERUN_FAILED if verdict is Verdict.INCONCLUSIVE and shares else "",
     )
 
 
-def _lowest(told: Sequence[_ShareValue]) -> str:
-    """The scenarios that lower the share, the lowest first."""
+def _describe_lowest(shares: Sequence[_ShareValue]) -> str:
+    """List the scenarios that lower the share, the lowest first."""
     of_each: dict[str, list[float]] = {}
-    for each in told:
+    for each in shares:
         if each.value is not None:
             of_each.setdefault(each.scenario, []).append(each.value)
     means = {name: fsum(values) / len(values) for name, values in of_each.items()}
@@ -112,12 +117,12 @@ def _lowest(told: Sequence[_ShareValue]) -> str:
     return f"; below 1: {named}" if low else ""
 
 
-def _chances(name: str, ahead: PlannedRun) -> GateErrorRates:
-    told = "compares the share of this run with the bound, and has no error rate"
-    return unknown_error_rates(name, ahead.where, told)
+def _estimate_error_rates(name: str, planned_run: PlannedRun) -> GateErrorRates:
+    known = "compares the share of this run with the bound, and has no error rate"
+    return unknown_error_rates(name, planned_run.where, known)
 
 
-# ── what each of them counts ─────────────────────────────────────────────────────────────────────
+# ── what each share counts ───────────────────────────────────────────────────────────────────────
 
 
 def _expects_tools(scenario: Scenario) -> bool:
@@ -125,15 +130,15 @@ def _expects_tools(scenario: Scenario) -> bool:
 
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Whether expected tools were never called (or some were where none may be), and nothing else was wrong
-    with the calls: a forbidden one, or wrong arguments, are no matter of the share."""
+    """Check whether expected tools were never called (or some were called although none may be), and nothing
+    else was wrong with the calls. A forbidden call or wrong arguments do not belong to the share."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
     called = {call.name for call in sample.trajectory.tool_calls if call.was_made}
     never = {f"missing {name}" for name in scenario.case.tools if name not in called}
     if scenario.case.allows_no_call:
         never = {f"extra {call.name}" for call in sample.trajectory.tool_calls}
-    parts = [part for check in _broken(sample, "tool_calls") for part in check.parts]
+    parts = [part for check in _broken_checks(sample, "tool_calls") for part in check.parts]
     return bool(parts) and all(part.partition("(")[0] in never for part in parts)
 
 
@@ -142,13 +147,14 @@ def _is_wrong_output(sample: SampleReport, scenario: Scenario, violation: Violat
 
 
 def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Any check of its own; a severe finding is a matter of ``fail_on_severity``."""
+    """Check whether one of the scenario's own checks failed; a severe finding belongs to
+    ``fail_on_severity``."""
     if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
         return False
-    return violation.name == "no_error" or bool(_broken(sample, violation.name))
+    return violation.name == "no_error" or bool(_broken_checks(sample, violation.name))
 
 
-def _broken(sample: SampleReport, name: str) -> list[Any]:
+def _broken_checks(sample: SampleReport, name: str) -> list[Any]:
     return [check for check in sample.all_checks if check.name == name and check.passed is False]
 
 
@@ -177,10 +183,10 @@ _SHARES = {
 def _gate(name: str) -> RunGate[ShareGate]:
     return RunGate(
         name,
-        f"Lowest acceptable share, over all {_SHARES[name].whose}: a number, or {{at_least: …}}.",
+        f"Lowest acceptable share, over all {_SHARES[name].scenarios_text}: a number, or {{at_least: …}}.",
         ShareGate,
         lambda settings, seen: _rows(name, settings, seen),
-        lambda _, ahead: _chances(name, ahead),
+        lambda _, ahead: _estimate_error_rates(name, ahead),
         replaces_every_sample=False,
         counts=_SHARES[name].counts,
         concerns=_SHARES[name].concerns,

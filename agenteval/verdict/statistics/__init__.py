@@ -1,8 +1,7 @@
-"""What repeated runs tell, and gates with known error rates. Pure; the standard library alone.
+"""Statistics of repeated runs, and gates with known error rates. Pure; uses only the standard library.
 
-Every value is frozen, every function gives the same answer whatever the order of the scenarios; epochs are in
-epoch order where a test is sequential, and in any order elsewhere. Randomness is seeded.
-"""
+Every value is frozen, and every function returns the same result whatever the order of the scenarios. Epochs
+are in epoch order if a test is sequential, and in any order otherwise. Randomness is seeded."""
 
 from agenteval.verdict.statistics.estimates import (
     Bounds,

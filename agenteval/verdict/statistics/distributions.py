@@ -1,7 +1,6 @@
 """The few distributions that the tests need, from the standard library alone.
 
-Accurate to about 1e-12; the tests compare them with exact rational arithmetic.
-"""
+Accurate to about 1e-12; the tests compare them with exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -16,16 +15,17 @@ _MOST_TERMS = 100_000
 
 
 def normal_quantile(probability: float) -> float:
-    """The standard normal value that is exceeded with probability ``1 - probability``."""
+    """Return the standard normal value that is exceeded with probability ``1 - probability``."""
     return NormalDist().inv_cdf(probability)
 
 
 @lru_cache(maxsize=1024)
 def student_t_quantile(probability: float, degrees: int) -> float:
-    """The value of Student's t with ``degrees`` of freedom below which lies ``probability`` (>= 0.5).
+    """Return the value below which Student's t with ``degrees`` of freedom lies with ``probability`` (>=
+    0.5).
 
-    Student (1908), "The probable error of a mean"; from 30 degrees on by the expansion of Abramowitz &
-    Stegun (1964), 26.7.5, within 1e-6 there."""
+    Student (1908), "The probable error of a mean"; from 30 degrees on by the expansion of Abramowitz & Stegun
+    (1964), 26.7.5, within 1e-6 there."""
     if degrees >= 30:
         return _t_by_expansion(normal_quantile(probability), degrees)
 
@@ -47,7 +47,7 @@ def _t_by_expansion(z: float, degrees: int) -> float:
 
 
 def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses zero between ``low`` and ``high``, by bisection."""
+    """Find where a rising function crosses zero between ``low`` and ``high``, by bisection."""
     for _ in range(60):
         middle = (low + high) / 2
         if rising(middle) < 0:
@@ -58,7 +58,7 @@ def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
 
 
 def regularised_beta(x: float, a: float, b: float) -> float:
-    """I_x(a, b) by its continued fraction (DLMF 8.17.22), on the side where it converges fast."""
+    """Compute I_x(a, b) by its continued fraction (DLMF 8.17.22), on the side where it converges fast."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
@@ -68,7 +68,7 @@ def regularised_beta(x: float, a: float, b: float) -> float:
 
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
-    """Lentz's method: the value is a product of ratios ``c * d``, until they become one."""
+    """Evaluate the fraction by Lentz's method: a product of ratios ``c * d``, until they become one."""
     c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _MOST_TERMS):
@@ -88,19 +88,19 @@ def _away_from_zero(value: float) -> float:
 
 
 def binomial_at_least(successes: int, n: int, rate: float) -> float:
-    """P(X >= successes) of ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X >= successes) for ``n`` trials that succeed with probability ``rate``."""
     if successes <= 0 or successes > n:
         return 1.0 if successes <= 0 else 0.0
     return regularised_beta(rate, successes, n - successes + 1)
 
 
 def binomial_at_most(successes: int, n: int, rate: float) -> float:
-    """P(X <= successes) of ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X <= successes) for ``n`` trials that succeed with probability ``rate``."""
     return binomial_at_least(n - successes, n, 1 - rate)
 
 
 def binomial_weights(n: int, rate: float) -> tuple[float, ...]:
-    """P(X = 0), …, P(X = n) of ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X = 0), …, P(X = n) for ``n`` trials that succeed with probability ``rate``."""
     if rate <= 0 or rate >= 1:
         sure = 0 if rate <= 0 else n
         return tuple(float(k == sure) for k in range(n + 1))

@@ -1,4 +1,4 @@
-"""What the epochs of one scenario tell: counts, intervals, pass@k and pass^k, stable or flaky."""
+"""Statistics of the epochs of one scenario: counts, intervals, pass@k and pass^k, stable or flaky."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 @dataclass(frozen=True)
 class Tally:
-    """Of ``planned`` epochs, ``decided`` have an outcome and ``successes`` succeeded; the rest is missing.
+    """The counts of ``planned`` epochs: ``decided`` have an outcome, ``successes`` succeeded, and the rest is
+    missing.
 
-    Raises ``ValueError`` unless 0 <= successes <= decided <= planned."""
+    Raise ``ValueError`` unless 0 <= successes <= decided <= planned."""
 
     successes: int
     decided: int
@@ -44,15 +45,15 @@ class Tally:
 
     @property
     def rate(self) -> Fraction | None:
-        """The share of the decided epochs that succeeded, exact; ``None`` if none was decided."""
+        """The exact share of the decided epochs that succeeded; ``None`` if none was decided."""
         return Fraction(self.successes, self.decided) if self.decided else None
 
     def worst(self) -> Tally:
-        """As if all missing epochs had failed."""
+        """Return the counts as if all missing epochs had failed."""
         return Tally(self.successes, self.planned, self.planned)
 
     def best(self) -> Tally:
-        """As if all missing epochs had succeeded."""
+        """Return the counts as if all missing epochs had succeeded."""
         return Tally(self.successes + self.missing, self.planned, self.planned)
 
 
@@ -62,11 +63,10 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """The score interval of a rate; the whole of [0, 1] without a sample. For display, not for a gate:
-    read after the fact it does not hold an error rate.
+    """Return the score interval of a rate; all of [0, 1] without a sample. It is for display, not for a gate:
+    read after the fact it does not guarantee an error rate.
 
-    Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22.
-    """
+    Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22."""
     if not n:
         return Interval(0.0, 1.0)
     rate = successes / n
@@ -79,18 +79,20 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
 
 
 def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
-    """How far Wilson's bound lies from an estimate with this variance, from ``n`` epochs. ``lean`` in
-    [-1, 1] says to which side the outcomes are skewed; 1: they may spread further on this one. The terms
-    of order 1/n keep the interval open where no variance was seen (all passed, or all failed)."""
-    own = z * z / (2 * n)
-    return max(0.0, (lean * own + sqrt(z * z * variance + own * own)) / (1 + z * z / n))
+    """Return the distance between Wilson's bound and an estimate with this variance, from ``n`` epochs.
+
+    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1 they may spread further on this
+    one. The terms of order 1/n keep the interval open if no variance was observed (all passed, or all
+    failed)."""
+    half_term = z * z / (2 * n)
+    return max(0.0, (lean * half_term + sqrt(z * z * variance + half_term * half_term)) / (1 + z * z / n))
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """The exact interval of a rate: it covers the true one at least that often, for every rate and n.
+    """Return the exact interval of a rate. It covers the true rate at least that often, for every rate and n.
 
-    Clopper, C. J. & Pearson, E. S. (1934), "The use of confidence or fiducial limits illustrated in the
-    case of the binomial", Biometrika 26."""
+    Clopper, C. J. & Pearson, E. S. (1934), "The use of confidence or fiducial limits illustrated in the case
+    of the binomial", Biometrika 26."""
     tail = (1 - confidence) / 2
     low = high = 0.0
     if successes > 0:
@@ -101,20 +103,20 @@ def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
-    """The chance that at least one of ``k`` epochs succeeds, without bias from ``c`` successes in ``n``;
-    ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    """Estimate the probability that at least one of ``k`` epochs succeeds, without bias, from ``c`` successes
+    in ``n``; ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
 
-    Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share
-    of the subsets of size k that hold a success."""
+    Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share of
+    the subsets of size k that contain a success."""
     return None if n < k else float(1 - _share_of_subsets(n, n - c, k))
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
-    """The chance that all of ``k`` epochs succeed, without bias from ``c`` successes in ``n``; ``None``
-    (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    """Estimate the probability that all of ``k`` epochs succeed, without bias, from ``c`` successes in ``n``;
+    ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
 
-    Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that hold
-    successes alone."""
+    Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that contain only
+    successes."""
     return None if n < k else float(_share_of_subsets(n, c, k))
 
 
@@ -125,23 +127,25 @@ def _share_of_subsets(n: int, c: int, k: int) -> Fraction:
 
 
 class Bounds(NamedTuple):
-    """An estimate from the decided epochs (``None``: not estimable from them), and the values that it
-    would have if all missing epochs had failed (``low``) or succeeded (``high``)."""
+    """An estimate, and its values in the worst and the best case."""
 
     estimate: float | None
+    """The estimate from the decided epochs; ``None`` if it cannot be estimated from them."""
     low: float
+    """The value if all missing epochs had failed."""
     high: float
+    """The value if all missing epochs had succeeded."""
 
     def compare(self, at_least: float) -> StatisticalOutcome:
-        """Whether the estimate reaches ``at_least``; undecided where the missing epochs would tell."""
+        """Check whether the estimate reaches ``at_least``; undecided if the missing epochs matter."""
         if self.low >= at_least:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.high < at_least else StatisticalOutcome.UNDECIDED
 
 
 def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
-    """pass^k of one scenario, missing epochs in the worst and the best case; ``None`` if fewer than ``k``
-    epochs were planned."""
+    """Return pass^k of one scenario, with missing epochs in the worst and the best case; ``None`` if fewer
+    than ``k`` epochs were planned."""
     if tally.planned < k:
         return None
     worst, best = tally.worst(), tally.best()
@@ -153,8 +157,8 @@ def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
 
 
 def mean_pass_hat_k(tallies: Sequence[Tally], k: int) -> Bounds | None:
-    """The mean of pass^k over scenarios; ``None`` if any scenario has fewer than ``k`` planned epochs, or
-    there is none."""
+    """Return the mean of pass^k over scenarios; ``None`` if any scenario has fewer than ``k`` planned epochs,
+    or there are no scenarios."""
     if not tallies or any(tally.planned < k for tally in tallies):
         return None
     known = all(tally.decided >= k for tally in tallies)
@@ -170,17 +174,19 @@ def _mean_share(counts: Sequence[tuple[int, int]], k: int) -> float:
 
 
 class Stability(StrEnum):
-    """``UNKNOWN``: fewer than two epochs decided and none against the other, or a missing one would tell."""
+    """Whether all epochs of a scenario ended alike."""
 
     STABLE_PASS = "stable pass"
     FLAKY = "flaky"
     STABLE_FAIL = "stable fail"
     UNKNOWN = "not known"
+    """Fewer than two epochs were decided and none contradicts another, or the result depends on a missing
+    one."""
 
 
 def stability(tally: Tally) -> Stability:
-    """Whether all epochs of a scenario ended alike. One epoch cannot show that, and a missing one may
-    hide that they did not."""
+    """Classify a scenario by whether all of its epochs ended alike. One epoch cannot show that, and a missing
+    one may hide a difference."""
     if 0 < tally.successes < tally.decided:
         return Stability.FLAKY
     if tally.missing or tally.decided < 2:

@@ -1,5 +1,5 @@
-"""Two runs of the same scenarios: tests of whether anything changed. All are exact, but for the one that
-says that it is not."""
+"""Tests of whether anything changed between two runs of the same scenarios. All are exact unless marked
+otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agenteval.verdict.statistics.estimates import Tally
 Alternative = Literal["drop", "rise", "either"]
 
 _MOST_SUMS = 50_000
-"""Sums that are added up for one magnitude."""
+"""The maximum number of sums that are added up for one magnitude."""
 _DRAWS = 20_000
 
 
@@ -32,34 +32,37 @@ class Pair:
 
     @property
     def difference(self) -> Fraction | None:
-        """After minus before, of the decided epochs; ``None`` if a side has none."""
+        """The rate after minus the rate before, of the decided epochs; ``None`` if a side has none."""
         before, after = self.before.rate, self.after.rate
         return None if before is None or after is None else after - before
 
     @property
     def single(self) -> bool:
-        """Whether each side has exactly one decided epoch."""
+        """True if each side has exactly one decided epoch."""
         return self.before.decided == self.after.decided == 1
 
     def kindest(self) -> Pair:
-        """Missing epochs as if they spoke against a drop."""
+        """Return the pair with missing epochs counted against a drop."""
         return Pair(self.scenario, self.before.worst(), self.after.best())
 
     def harshest(self) -> Pair:
-        """Missing epochs as if they spoke for a drop."""
+        """Return the pair with missing epochs counted as evidence of a drop."""
         return Pair(self.scenario, self.before.best(), self.after.worst())
 
 
 class PValue(NamedTuple):
-    """``exact``: over all possibilities; else over seeded random draws, and slightly too large."""
+    """A p-value."""
 
     value: float
     exact: bool
+    """True if it was computed over all possibilities. Otherwise it comes from seeded random draws and is
+    slightly too large."""
 
 
 def sign_flip_test(differences: Sequence[float | Fraction], *, seed: int = 0, draws: int = _DRAWS) -> PValue:
-    """Whether the mean of per-scenario differences is zero: had nothing changed, each might as well have
-    had the other sign. Whole scenarios flip, so their epochs need not be independent of each other.
+    """Test whether the mean of per-scenario differences is zero: if nothing had changed, each would be
+    equally likely to have the other sign. Whole scenarios flip, so their epochs need not be independent of
+    each other.
 
     Fisher, R. A. (1935), "The design of experiments", section 21; the count of draws includes the observed
     one (Phipson & Smyth 2010)."""
@@ -78,15 +81,16 @@ def sign_flip_test(differences: Sequence[float | Fraction], *, seed: int = 0, dr
 
 
 def _as_integers(differences: Sequence[float | Fraction]) -> list[int]:
-    """Differences of rates are fractions of small numbers: on a common denominator equal sums are equal."""
+    """Scale the differences to integers. Differences of rates are fractions of small numbers: on a common
+    denominator equal sums are equal."""
     exact = [Fraction(difference).limit_denominator(1_000_000) for difference in differences]
     scale = lcm(*(value.denominator for value in exact))
     return [int(value * scale) for value in exact]
 
 
 def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
-    """In how many ways each sum comes about; ``None`` if there are too many. ``alike``: how many have each
-    magnitude. A zero flips to itself and tells nothing."""
+    """Count the ways in which each sum arises; ``None`` if there are too many. ``alike`` has the number of
+    differences of each magnitude. A zero flips to itself and provides no information."""
     sums = {0: 1}
     for size, n in sorted(alike.items()):
         if len(sums) * n > _MOST_SUMS:
@@ -101,8 +105,8 @@ def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
 
 
 def mcnemar(worse: int, better: int) -> float:
-    """Where each scenario has one epoch in each run: of those that changed, ``worse`` came to fail and
-    ``better`` to pass; had nothing changed, each way is as likely. Exact.
+    """Test scenarios that have one epoch in each run: of those that changed, ``worse`` now fail and
+    ``better`` now pass; if nothing had changed, both directions would be equally likely. Exact.
 
     McNemar, Q. (1947), "Note on the sampling error of the difference between correlated proportions",
     Psychometrika 12, by the binomial instead of its approximation."""
@@ -110,7 +114,7 @@ def mcnemar(worse: int, better: int) -> float:
 
 
 def mcnemar_of(pairs: Sequence[Pair]) -> float | None:
-    """``mcnemar`` over scenarios; ``None`` unless each has one epoch in each run."""
+    """Apply ``mcnemar`` over scenarios; ``None`` unless each has one epoch in each run."""
     if not pairs or not all(pair.single for pair in pairs):
         return None
     worse = sum(pair.before.successes > pair.after.successes for pair in pairs)
@@ -119,8 +123,8 @@ def mcnemar_of(pairs: Sequence[Pair]) -> float | None:
 
 
 def fisher_exact(before: Tally, after: Tally, alternative: Alternative = "drop") -> float:
-    """Whether the rate of one scenario changed, from its decided epochs: how likely a split of all
-    successes over the two runs is that is at least as extreme, had nothing changed. Exact.
+    """Test whether the rate of one scenario changed, from its decided epochs: the probability of a split of
+    all successes over the two runs that is at least as extreme, if nothing had changed. Exact.
 
     Fisher, R. A. (1934), "Statistical methods for research workers", 5th edition, section 21.02."""
     return _fisher(before.successes, before.decided, after.successes, after.decided, alternative)
@@ -139,8 +143,8 @@ def _fisher(s: int, n: int, t: int, m: int, alternative: Alternative) -> float:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """P values of several tests made fit to be compared with one level: the chance that any true "nothing
-    changed" falls below it is at most that level, however the tests depend on each other.
+    """Adjust the p-values of several tests for comparison with one level: the probability that any true
+    "nothing changed" falls below it is at most that level, however the tests depend on each other.
 
     Holm, S. (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6."""
     adjusted: dict[str, float] = {}

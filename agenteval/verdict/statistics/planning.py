@@ -1,4 +1,4 @@
-"""Before a run: how often its gates will be wrong, and how many epochs would do better."""
+"""Estimate before a run how often its gates will be wrong, and how many epochs would do better."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _DRAWS = 300
 
 
 class Design(Protocol):
-    """What a gate says of one scenario: a ``RateTest`` or a ``CountRule``."""
+    """What a gate requires of one scenario: a ``RateTest`` or a ``CountRule``."""
 
     def chances(self, rate: float) -> OutcomeProbabilities: ...
 
 
 @dataclass(frozen=True)
 class CountRule:
-    """Accept from ``accept_from`` successes in ``epochs``, else reject: what a threshold on a share does,
-    and "every sample passes". Such a rule is never undecided, and has the error rates that it happens to
-    have."""
+    """A rule that accepts from ``accept_from`` successes in ``epochs`` on and rejects otherwise, as a
+    threshold on a share does, and "every sample passes". Such a rule is never undecided, and its error rates
+    are whatever results."""
 
     accept_from: int
     epochs: int
@@ -48,12 +48,13 @@ class CountRule:
 
 
 def share_rule(at_least: float, epochs: int) -> CountRule:
-    """A threshold on the share of the epochs: ``goal_completion: 0.8`` of 3 epochs asks for all three."""
+    """Return the rule of a threshold on the share of the epochs: ``goal_completion: 0.8`` of 3 epochs
+    requires all three."""
     return CountRule(ceil(Fraction(str(at_least)) * epochs), epochs)
 
 
 def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
-    """A bound on pass^k of each scenario; ``None`` (not estimable) if epochs < k."""
+    """Return the rule of a bound on pass^k of each scenario; ``None`` (not estimable) if epochs < k."""
     if epochs < k:
         return None
     reached = [c for c in range(epochs + 1) if (pass_hat_k(epochs, c, k) or 0.0) >= at_least]
@@ -61,9 +62,11 @@ def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
 
 
 def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
-    """How often the mean of pass^k over scenarios reaches ``at_least`` when each has the true ``rate``;
-    ``counts``: the epochs of each. Exact: the distributions of the scenarios' estimates are convolved, at
-    a resolution of a millionth where their numbers of epochs differ. ``None``: not estimable."""
+    """Return how often the mean of pass^k over scenarios reaches ``at_least`` if each has the true ``rate``;
+    ``None`` if it is not estimable.
+
+    ``counts`` has the epochs of each scenario. Exact: the distributions of the scenarios' estimates are
+    convolved, at a resolution of a millionth if their numbers of epochs differ."""
     if not counts or min(counts) < k:
         return None
     unit = comb(counts[0], k) if len(set(counts)) == 1 else 1_000_000
@@ -81,7 +84,7 @@ def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate:
 
 
 class ErrorRates(NamedTuple):
-    """Chances over a whole run."""
+    """Probabilities over a whole run."""
 
     false_red: float
     false_green: float
@@ -89,11 +92,12 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorRates:
-    """How often a run is wrong; ``designs``: of its scenarios, one each. ``good`` is the rate of an agent
-    that should be green: a false red is a red run when every scenario has it. ``bad`` is one that should
-    not: a false green is a green run when one scenario has it and the others never fail, the case that is
-    hardest to see (of the scenarios, the one where it is missed most). Binomial arithmetic, nothing is
-    simulated. Raises ``ValueError`` without a design."""
+    """Compute how often a run is wrong. ``designs`` has one design for each scenario.
+
+    ``good`` is the rate of an agent that should pass: a false red is a red run in which every scenario has
+    it. ``bad`` is the rate of one that should not: a false green is a green run in which one scenario has it
+    and the others never fail, the case that is hardest to detect (of all scenarios, the one in which it is
+    missed most often). Binomial arithmetic; nothing is simulated. Raise ``ValueError`` without a design."""
     if not designs:
         raise ValueError("error rates need at least one scenario")
     kinds = Counter(designs)
@@ -102,8 +106,8 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
     all_accept = prod(perfect[kind].accept ** n for kind, n in kinds.items())
 
     def green_with_one_bad(kind: Design) -> float:
-        own = perfect[kind].accept
-        return kind.chances(bad).accept * all_accept / own if own else 0.0
+        accept = perfect[kind].accept
+        return kind.chances(bad).accept * all_accept / accept if accept else 0.0
 
     return ErrorRates(
         false_red=1 - prod((1 - at_good[kind].reject) ** n for kind, n in kinds.items()),
@@ -113,20 +117,20 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
 
 
 def least_epochs(rule: PassRateRule) -> int:
-    """The fewest epochs after which a scenario that never failed can be accepted; with fewer no run can be
-    green: at ``reject_below`` a lucky row is too likely."""
+    """Return the smallest number of epochs after which a scenario that never failed can be accepted. With
+    fewer no run can be green, because at ``reject_below`` a lucky streak is too likely."""
     return max(1, ceil(log(rule.false_accept) / log(rule.reject_below) - 1e-9))
 
 
 def epochs_for_green(
     rule: PassRateRule, good: float, *, chance: float = 0.8, min_epochs: int | None = None
 ) -> int | None:
-    """The most epochs that a test must be allowed so that a run whose scenarios all have the rate ``good``
-    is green with at least that ``chance``, about; of a fixed number without ``min_epochs``. ``None`` if
-    1,000 would not do."""
+    """Return about how many epochs a test must be allowed so that a run whose scenarios all have the rate
+    ``good`` is green with at least the probability ``chance``; ``None`` if 1,000 are not enough. Without
+    ``min_epochs`` it is a test of a fixed number."""
     n = max(least_epochs(rule), min_epochs or 1)
     while n <= _LONGEST_TEST:
-        # The exact test of n epochs has nearly the most power of all tests that end by n, and costs little.
+        # The exact test of n epochs has nearly the highest power of all tests that end by n, and is cheap.
         if _power(rule, good, n) ** rule.scenarios >= 0.9 * chance:
             test = rate_test(rule, n if min_epochs is None else min_epochs, n)
             if test.chances(good).accept ** rule.scenarios >= chance:
@@ -136,7 +140,7 @@ def epochs_for_green(
 
 
 def _power(rule: PassRateRule, good: float, n: int) -> float:
-    """How often the exact test of ``n`` epochs accepts at the rate ``good``."""
+    """Return how often the exact test of ``n`` epochs accepts at the rate ``good``."""
     accept_from = bisect_left(
         range(n + 1), True, key=lambda c: binomial_at_least(c, n, rule.reject_below) <= rule.false_accept
     )
@@ -144,8 +148,8 @@ def _power(rule: PassRateRule, good: float, n: int) -> float:
 
 
 def epochs_to_decide(successes: int, n: int, rule: PassRateRule) -> int | None:
-    """How many *more* epochs would decide, about, if the scenario went on to succeed at its observed rate;
-    0 if ``n`` decide by an exact test, ``None`` if 10,000 in all would not or none was observed."""
+    """Return about how many *more* epochs would decide if the scenario continued to succeed at its observed
+    rate; 0 if ``n`` decide by an exact test, ``None`` if 10,000 in all would not or none was observed."""
     if not n:
         return None
     rate, total = Fraction(successes, n), n
@@ -171,12 +175,14 @@ def no_regression_chances(
     draws: int = _DRAWS,
     seed: int = 0,
 ) -> OutcomeProbabilities:
-    """What ``non_inferiority`` says of two runs of ``epochs`` epochs; ``before`` and ``after``: the true rate
-    of each scenario. The one gate with too many paths to count: seeded draws, 300 of them good to about five
-    hundredths."""
+    """Estimate the outcomes of ``non_inferiority`` for two runs of ``epochs`` epochs. ``before`` and
+    ``after`` have the true rate of each scenario.
+
+    This is the only gate with too many paths to count: it uses seeded draws; 300 of them are accurate to
+    about five hundredths."""
     random = Random(seed)
     names = [str(index) for index in range(len(before))]
-    said = Counter(
+    outcomes = Counter(
         regression_outcome(
             [
                 Pair(name, _draw(random, old, epochs), _draw(random, new, epochs))
@@ -187,8 +193,8 @@ def no_regression_chances(
         )
         for _ in range(draws)
     )
-    accept, reject = said[StatisticalOutcome.ACCEPT] / draws, said[StatisticalOutcome.REJECT] / draws
-    return OutcomeProbabilities(accept, reject, said[StatisticalOutcome.UNDECIDED] / draws, float(epochs))
+    accept, reject = outcomes[StatisticalOutcome.ACCEPT] / draws, outcomes[StatisticalOutcome.REJECT] / draws
+    return OutcomeProbabilities(accept, reject, outcomes[StatisticalOutcome.UNDECIDED] / draws, float(epochs))
 
 
 def _draw(random: Random, rate: float, epochs: int) -> Tally:

@@ -1,15 +1,14 @@
 """The ``pass_rate`` gate of one scenario: a sequential test whose error rates are exact.
 
-Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: the
-ratio of the likelihoods of the outcomes at ``at_least`` and at ``reject_below`` is followed epoch by epoch;
-by Ville's inequality it ever rises above 1/a with a chance of at most ``a`` at the lower rate, however
-often one looks. Epochs are bounded, so the last one decides by exact arithmetic over all paths: it may use
-up whatever chance of an error the earlier looks have left. With ``min_epochs == max_epochs`` there are no
-earlier looks, and what is left is the exact binomial test.
+Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: the ratio
+of the likelihoods of the outcomes at ``at_least`` and at ``reject_below`` is followed epoch by epoch. By
+Ville's inequality it ever rises above 1/a with a probability of at most ``a`` at the lower rate, however
+often one looks. Epochs are bounded, so the last look decides by exact arithmetic over all paths: it may use
+up the probability of an error that the earlier looks have left. With ``min_epochs == max_epochs`` there are
+no earlier looks, and what is left is the exact binomial test.
 
-Both error rates hold for every true rate on their side, not only at the bounds: a path with more
-successes is accepted no later and rejected no earlier, so the chance to accept rises with the rate.
-"""
+Both error rates hold for every true rate on their side, not only at the bounds: a path with more successes is
+accepted no later and rejected no earlier, so the probability of accepting rises with the rate."""
 
 from __future__ import annotations
 
@@ -23,21 +22,22 @@ from typing import NamedTuple
 
 
 class StatisticalOutcome(StrEnum):
-    """What a test says. ``UNDECIDED`` is final: no further epoch within its plan can change it."""
+    """The outcome of a test."""
 
     ACCEPT = "accept"
     REJECT = "reject"
     CONTINUE = "continue"
     UNDECIDED = "undecided"
+    """Final: no further epoch within the plan can change it."""
 
 
 @dataclass(frozen=True)
 class PassRateRule:
-    """What is promised of each of ``scenarios`` scenarios.
+    """What the test guarantees for each of ``scenarios`` scenarios.
 
-    At a true rate of ``reject_below`` or less, accepting has a chance of at most ``1 - confidence`` (no
+    At a true rate of ``reject_below`` or less, the probability of accepting is at most ``1 - confidence`` (no
     correction: a run is green only if all scenarios accept). At ``at_least`` or more, a *run* of all
-    scenarios rejects one with at most that chance (Bonferroni: each scenario gets its share). Raises
+    scenarios rejects one with at most that probability (Bonferroni: each scenario gets its share). Raise
     ``ValueError`` unless 0 < reject_below < at_least <= 1 and 0 < confidence < 1."""
 
     at_least: float
@@ -55,17 +55,17 @@ class PassRateRule:
 
     @property
     def false_accept(self) -> float:
-        """The chance, per scenario, that must not be exceeded at ``reject_below``."""
-        # 1 - 0.95 is a little more than 0.05 in binary.
+        """The maximum error probability per scenario at ``reject_below``."""
+        # 1 - 0.95 is slightly more than 0.05 in binary.
         return round(1 - self.confidence, 12)
 
     @property
     def false_reject(self) -> float:
-        """The chance, per scenario, that must not be exceeded at ``at_least``."""
+        """The maximum error probability per scenario at ``at_least``."""
         return self.false_accept / self.scenarios
 
     def evidence(self, successes: int, n: int) -> float:
-        """The logarithm of the likelihood ratio of ``at_least`` to ``reject_below``."""
+        """Return the logarithm of the likelihood ratio of ``at_least`` to ``reject_below``."""
         failures = n - successes
         gain = successes * log(self.at_least / self.reject_below)
         if not failures:
@@ -76,13 +76,16 @@ class PassRateRule:
 
 
 class InterimLook(NamedTuple):
-    """What the test says after ``n`` epochs: accept from ``accept_from`` successes, reject to
-    ``reject_to``, give up between ``hopeless_from`` and ``hopeless_to``; else continue."""
+    """The decision after a number of epochs. Between all bounds the test continues."""
 
     accept_from: int
+    """Accept from this number of successes on."""
     reject_to: int
+    """Reject up to this number of successes."""
     hopeless_from: int = 1
+    """Give up from this number of successes on."""
     hopeless_to: int = 0
+    """Give up to this number of successes."""
 
     def outcome_at(self, successes: int) -> StatisticalOutcome:
         if successes >= self.accept_from:
@@ -94,14 +97,16 @@ class InterimLook(NamedTuple):
 
 
 class SurvivingPaths(NamedTuple):
-    """The paths that go on: the weight of those with ``least``, ``least + 1``, … successes. Few numbers of
-    successes are open at a time, so a plan of thousands of epochs stays quick."""
+    """The paths that continue. Few numbers of successes are open at a time, so a plan of thousands of epochs
+    stays fast."""
 
     least: int
+    """The smallest number of successes of a path."""
     weights: list[float]
+    """The weights of the paths with ``least``, ``least + 1``, … successes."""
 
     def after(self, look: InterimLook, ended: dict[StatisticalOutcome, float]) -> SurvivingPaths:
-        """What is left when ``look`` has been read; the rest is added to ``ended``."""
+        """Return what is left after ``look``; the rest is added to ``ended``."""
         accept = min(max(look.accept_from - self.least, 0), len(self.weights))
         reject = min(max(look.reject_to + 1 - self.least, 0), accept)
         for weight in self.weights[accept:]:
@@ -117,38 +122,42 @@ class SurvivingPaths(NamedTuple):
 
 
 class SequentialDecision(NamedTuple):
-    """``epochs``: how many, in epoch order, it is based on; later ones did not count. ``missing`` of these
-    were lost: the outcome is the same whether they would have succeeded or failed."""
+    """The decision of a test."""
 
     outcome: StatisticalOutcome
     epochs: int
+    """The number of epochs, in epoch order, that it is based on; later ones did not count."""
     successes: int
     missing: int
+    """How many of these errored; the outcome is the same whether they would have succeeded or failed."""
 
 
 class OutcomeProbabilities(NamedTuple):
-    """What a gate says of one scenario at a given true rate, and the epochs it takes in the mean."""
+    """The outcomes of a gate for one scenario at a given true rate."""
 
     accept: float
     reject: float
     undecided: float
     epochs: float
+    """The mean number of epochs that it takes."""
 
 
 @dataclass(frozen=True)
 class RateTest:
-    """The plan of a test, made before the first epoch. ``looks[n]`` is read after ``n`` epochs."""
+    """The plan of a test, made before the first epoch."""
 
     rule: PassRateRule
     min_epochs: int
     max_epochs: int
     looks: tuple[InterimLook, ...]
+    """The decision after ``n`` epochs, by ``n``."""
 
     def decide(self, outcomes: Sequence[bool | None]) -> SequentialDecision:
-        """Decide on finished epochs, given *in epoch order* without a gap (``in_epoch_order``): taken as
-        they complete, slow failures arrive late and the error rates do not hold. ``None``: the epoch was
-        lost, and so was its replacement; it counts as failed in the worst and as passed in the best case,
-        and both must agree."""
+        """Decide on finished epochs, given *in epoch order* without a gap (``in_epoch_order``). If they were
+        taken as they complete, slow failures would arrive late and the error rates would not hold.
+
+        ``None`` means that the epoch and its replacement errored. It counts as failed in the worst and as
+        passed in the best case, and both must agree."""
         worst = best = StatisticalOutcome.CONTINUE
         low = high = epochs = 0
         for epochs, outcome in enumerate(outcomes[: self.max_epochs], 1):
@@ -161,8 +170,8 @@ class RateTest:
         return SequentialDecision(StatisticalOutcome.CONTINUE, epochs, low, high - low)
 
     def min_further_epochs(self, outcomes: Sequence[bool | None]) -> int:
-        """How many further epochs no decision can do without: so many may run at the same time, and none
-        of them is in vain. 0 once decided."""
+        """Return the number of further epochs that every decision needs; 0 once decided. This many may run at
+        the same time, and none of them is wasted."""
         so_far = self.decide(outcomes)
         if so_far.outcome is not StatisticalOutcome.CONTINUE:
             return 0
@@ -175,7 +184,8 @@ class RateTest:
         return 0
 
     def chances(self, rate: float) -> OutcomeProbabilities:
-        """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""
+        """Return the probabilities of the outcomes at a true ``rate``, over all paths: exact, nothing is
+        simulated."""
         ended = dict.fromkeys(StatisticalOutcome, 0.0)
         epochs, alive = 0.0, SurvivingPaths(0, [1.0])
         for look in self.looks[1:]:
@@ -190,7 +200,7 @@ class RateTest:
 
 
 def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOutcome:
-    """The outcome of both paths, if they can still come to the same."""
+    """Return the outcome of both paths, if they can still agree."""
     if worst is best:
         return worst
     if worst is StatisticalOutcome.CONTINUE and best is StatisticalOutcome.ACCEPT:
@@ -202,8 +212,8 @@ def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOu
 
 @lru_cache(maxsize=64)
 def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
-    """The test of ``rule`` with at least ``min_epochs`` and at most ``max_epochs`` epochs; with both
-    equal, the exact binomial test of that many. Raises ``ValueError`` unless 1 <= min <= max."""
+    """Return the test of ``rule`` with at least ``min_epochs`` and at most ``max_epochs`` epochs. If both are
+    equal, it is the exact binomial test of that many. Raise ``ValueError`` unless 1 <= min <= max."""
     if not 1 <= min_epochs <= max_epochs:
         raise ValueError("epochs need 1 <= min <= max")
     silent = InterimLook(accept_from=max_epochs + 1, reject_to=-1)
@@ -227,7 +237,7 @@ def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
-    """The widest bounds whose total chance of an error, over all looks, stays within the rule."""
+    """Return the widest bounds whose total probability of an error, over all looks, stays within the rule."""
     n = len(looks)
     spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1
@@ -240,7 +250,7 @@ def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
         reject_to += 1
         spent += weights[reject_to]
     if accept_from <= reject_to:
-        # Many epochs, a rate between the bounds: either would be allowed. The likelier side is taken.
+        # With many epochs and a rate between the bounds, both are allowed. Take the more likely side.
         likelier = sum(rule.evidence(successes, n) < 0 for successes in range(n + 1))
         accept_from = min(max(likelier, accept_from), reject_to + 1)
         reject_to = accept_from - 1
@@ -250,8 +260,8 @@ def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
 def _spent_and_alive(
     looks: Sequence[InterimLook], rate: float, error: StatisticalOutcome
 ) -> tuple[float, list[float]]:
-    """The chance that an earlier look has made the error, and by successes the weights of what is left to
-    the last."""
+    """Return the probability that an earlier look has made the error, and, by successes, the weights that are
+    left to the last look."""
     ended, alive = dict.fromkeys(StatisticalOutcome, 0.0), SurvivingPaths(0, [1.0])
     for look in looks[1:]:
         alive = _one_more_epoch(alive, rate).after(look, ended)
@@ -261,7 +271,7 @@ def _spent_and_alive(
 
 
 def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
-    """Numbers of successes that no path has any more are left out at both ends."""
+    """Advance the paths by one epoch, and drop numbers of successes at both ends that no path has."""
     failed = [weight * (1 - rate) for weight in alive.weights]
     passed = [weight * rate for weight in alive.weights]
     weights = [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]
@@ -274,7 +284,8 @@ def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
 
 
 def _sure_already(now: InterimLook, later: InterimLook) -> InterimLook:
-    """Say now what is said after one more epoch whether it succeeds or fails. Changes no error rate."""
+    """Decide now what would be decided after one more epoch whether it succeeds or fails. No error rate
+    changes."""
     accept_from = min(now.accept_from, later.accept_from)
     reject_to = max(now.reject_to, later.reject_to - 1)
     return InterimLook(
@@ -286,10 +297,10 @@ def _sure_already(now: InterimLook, later: InterimLook) -> InterimLook:
 
 
 def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[bool | None, ...]:
-    """The outcomes of epochs 0, 1, … up to the first that has not finished, of ``planned`` ones.
+    """Return the outcomes of epochs 0, 1, … up to the first of the ``planned`` ones that has not finished.
 
-    ``None`` marks a lost epoch. Each is replaced once: the first lost one in epoch order by epoch
-    ``planned``, the second by ``planned + 1``, and so on; one whose replacement is lost too stays ``None``.
+    ``None`` marks an errored epoch. Each is replaced once: the first errored one in epoch order by epoch
+    ``planned``, the second by ``planned + 1``, and so on; one whose replacement errored too stays ``None``.
     """
     ordered: list[bool | None] = []
     for _, taken in _with_replacements(finished, planned, planned):
@@ -300,8 +311,8 @@ def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[b
 
 
 def epochs_to_start(finished: Mapping[int, bool | None], first: int, planned: int) -> tuple[int, ...]:
-    """The epochs that have to be run so that the ``first`` ones in epoch order are known: themselves and the
-    replacements of those that are lost so far, as ``in_epoch_order`` takes them."""
+    """Return the epochs that have to be run so that the ``first`` ones in epoch order are known: themselves,
+    and the replacements of those that have errored so far, as in ``in_epoch_order``."""
     pairs = _with_replacements(finished, min(first, planned), planned)
     return tuple(sorted({epoch for pair in pairs for epoch in pair}))
 
@@ -309,7 +320,7 @@ def epochs_to_start(finished: Mapping[int, bool | None], first: int, planned: in
 def _with_replacements(
     finished: Mapping[int, bool | None], first: int, planned: int
 ) -> Iterator[tuple[int, int]]:
-    """Each of the ``first`` epochs and the one that counts in its place: itself, unless it was lost."""
+    """Yield each of the ``first`` epochs and the one that counts in its place: itself, unless it errored."""
     replacement = planned
     for epoch in range(first):
         taken = epoch

@@ -1,16 +1,14 @@
-"""How many times as much a number is in one run as in another, from the same scenarios in both.
+"""How many times as large a number is in one run as in another, from the same scenarios in both.
 
-Two ratios are estimated, and what is said holds for both. *Of the means*: what all of it takes, in which the
-large scenarios weigh most. *Of a scenario*: the geometric mean of the scenarios' own ratios, in which each
-weighs the same. Either alone errs where the other does not: few large scenarios decide the first, and a rare
-leap to twice as much hardly moves the second. A scenario is the unit, and not its epochs: Miller, E. (2024),
-arXiv 2411.00640.
+Two ratios are estimated, and a statement holds for both. *Of the means*: the totals, in which large scenarios
+weigh most. *Of a scenario*: the geometric mean of the scenarios' own ratios, in which each weighs the same.
+Either alone errs where the other does not: a few large scenarios decide the first, and a rare leap to twice
+as much hardly moves the second. A scenario is the unit, not its epochs: Miller, E. (2024), arXiv 2411.00640.
 
 Intervals are Student's t on logarithms, each end a test of its own: Schuirmann, D. J. (1987), "A comparison
 of the two one-sided tests procedure and the power approach", J. Pharmacokinet. Biopharm. 15. The geometric
 mean: Fleming, P. J. & Wallace, J. J. (1986), "How not to lie with statistics", CACM 29. The variance of a
-ratio of means, linearised: Cochran (1977), "Sampling techniques", 6.3.
-"""
+ratio of means, linearised: Cochran (1977), "Sampling techniques", 6.3."""
 
 from __future__ import annotations
 
@@ -23,12 +21,12 @@ from agenteval.verdict.statistics.distributions import student_t_quantile
 from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 _NOT_NOTHING = 0.5
-"""Added to both sides where one of them is zero (Gart 1966): there is no ratio to nothing."""
+"""Added to both sides if one of them is zero (Gart 1966), because a ratio to zero does not exist."""
 _MOST_SCENARIOS = 2000
 
 
 class Side(NamedTuple):
-    """The values of one scenario in one run, of each conversation."""
+    """The values of one scenario in one run, one for each conversation."""
 
     values: tuple[float, ...]
 
@@ -46,39 +44,43 @@ class RatioPair(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """``value``: of the means; ``of_a_scenario``: the geometric mean of the scenarios' own. Both true ones
-    are above ``low`` and below ``high``, each end with the confidence asked for; of one scenario nothing is
-    known. ``spread``: the standard deviation of what a scenario adds, on the scale of logarithms."""
+    """The ratio of a number between two runs."""
 
     value: float
+    """The ratio of the means."""
     of_a_scenario: float
+    """The geometric mean of the scenarios' own ratios."""
     low: float
+    """The bound that both true ratios exceed, with the requested confidence; nothing is known from one
+    scenario."""
     high: float
+    """The bound that both true ratios stay below, with the requested confidence."""
     spread: float
+    """The standard deviation of what a scenario adds, on a logarithmic scale."""
     scenarios: int
 
     def against(self, bound: float) -> StatisticalOutcome:
-        """Whether it is no more than ``bound``: below it for sure, above it for sure, or neither."""
+        """Check whether it is at most ``bound``: certainly below, certainly above, or neither."""
         if self.high < bound:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.low > bound else StatisticalOutcome.UNDECIDED
 
 
 def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:
-    """Raises ``ValueError`` without scenarios."""
+    """Estimate the ratio between two runs. Raise ``ValueError`` without scenarios."""
     if not pairs:
         raise ValueError("a ratio needs a scenario")
     means = sorted((pair.before.mean, pair.after.mean) for pair in pairs)
-    logs, whole, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
+    logs, of_means, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
     n, typical = len(means), fsum(logs) / len(means)
     spread = max(_deviation([each - typical for each in logs]), _deviation(parts))
     if n < 2:
-        return Ratio(exp(whole), exp(typical), 0.0, inf, spread, n)
-    ends = [(typical, _deviation([each - typical for each in logs])), (whole, _deviation(parts))]
+        return Ratio(exp(of_means), exp(typical), 0.0, inf, spread, n)
+    ends = [(typical, _deviation([each - typical for each in logs])), (of_means, _deviation(parts))]
     leaps = _unseen_leaps(logs, pairs, confidence)
     reaches = [(centre, max(leaps, _reach(scatter, n, confidence))) for centre, scatter in ends]
     low, high = min(at - reach for at, reach in reaches), max(at + reach for at, reach in reaches)
-    return Ratio(exp(whole), exp(typical), exp(low), exp(high), spread, n)
+    return Ratio(exp(of_means), exp(typical), exp(low), exp(high), spread, n)
 
 
 def _log_ratio(before: float, after: float) -> float:
@@ -88,7 +90,7 @@ def _log_ratio(before: float, after: float) -> float:
 
 
 def _of_means(means: Sequence[tuple[float, float]]) -> tuple[float, list[float]]:
-    """The logarithm of the ratio of the means, and by how much each scenario moves it."""
+    """Return the logarithm of the ratio of the means, and how much each scenario moves it."""
     before, after = (fsum(side) / len(means) for side in zip(*means, strict=True))
     if not before and not after:
         return 0.0, [0.0] * len(means)
@@ -98,7 +100,7 @@ def _of_means(means: Sequence[tuple[float, float]]) -> tuple[float, list[float]]
 
 
 def _deviation(parts: Sequence[float]) -> float:
-    """Of parts whose mean is zero."""
+    """Return the standard deviation of parts whose mean is zero."""
     return sqrt(fsum(part**2 for part in parts) / (len(parts) - 1)) if len(parts) > 1 else 0.0
 
 
@@ -107,9 +109,11 @@ def _reach(spread: float, n: int, confidence: float) -> float:
 
 
 def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence: float) -> float:
-    """Where half the ratios are equal the numbers are whole ones, or fixed, and their spread is not a guide:
-    they stay as they are until they leap. Of leaps to twice as much, which none of so many conversations
-    showed, the share is at most that of Clopper & Pearson (1934)."""
+    """Return the extra width for leaps that were not observed.
+
+    If half the ratios are equal, the numbers are whole ones, or fixed, and their spread is not a guide: they
+    stay the same until they leap. The share of leaps to twice as much, which none of these conversations
+    showed, is at most that of Clopper & Pearson (1934)."""
     if 2 * max(Counter(round(each, 12) for each in logs).values()) < max(len(logs), 3):
         return 0.0
     conversations = min(sum(len(p.before.values) for p in pairs), sum(len(p.after.values) for p in pairs))
@@ -117,15 +121,15 @@ def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence:
 
 
 class Quotient(NamedTuple):
-    """What one scenario adds to the top and to the bottom of a quotient, such as cost and successes."""
+    """What one scenario adds to the numerator and denominator of a quotient, such as cost and successes."""
 
     top: float
     bottom: float
 
 
 class QuotientRatio(NamedTuple):
-    """The quotients of two runs and their ratio. Without bounds where there is one scenario, or one quotient
-    is zero."""
+    """The quotients of two runs and their ratio. There are no bounds if there is only one scenario or one
+    quotient is zero."""
 
     before: float
     after: float
@@ -135,8 +139,8 @@ class QuotientRatio(NamedTuple):
 
 
 def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: float = 0.95) -> QuotientRatio:
-    """Of the quotients of sums, linearised as the ratio of means is. Raises ``ValueError`` where a bottom
-    adds up to nothing."""
+    """Compare the quotients of sums, linearised like the ratio of means. Raise ``ValueError`` if a
+    denominator adds up to zero."""
     tops = [fsum(each) for each in zip(*((old.top, new.top) for old, new in pairs), strict=True)]
     bottoms = [fsum(each) for each in zip(*((old.bottom, new.bottom) for old, new in pairs), strict=True)]
     if not all(bottoms):
@@ -153,11 +157,11 @@ def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: f
 
 
 def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) -> int | None:
-    """With how many scenarios that scatter as these the bound would be told from the ratio, about; ``None``:
-    with no number that anybody has."""
+    """Return about how many scenarios with this spread would separate the bound from the ratio; ``None`` if
+    no realistic number would."""
     gaps = [log(bound) - log(each) for each in (found.value, found.of_a_scenario)]
     if gaps[0] * gaps[1] <= 0:
-        return None  # one is above the bound, and the other below
+        return None  # one is above the bound, the other below
     n = max(2, found.scenarios)
     while n <= _MOST_SCENARIOS:
         n += max(1, n // 20)
@@ -167,8 +171,8 @@ def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) ->
 
 
 def scatter_decided(scenarios: int, bound: float, confidence: float = 0.95) -> float | None:
-    """How far the logarithms of the ratios may scatter around no change (their standard deviation) for the
-    bound to be kept in half of all runs; ``None``: one scenario tells nothing."""
+    """Return how far the logarithms of the ratios may scatter around no change (their standard deviation) for
+    the bound to be kept in half of all runs; ``None`` for one scenario, which provides no information."""
     if scenarios < 2:
         return None
     return max(0.0, log(bound)) * sqrt(scenarios) / student_t_quantile(confidence, scenarios - 1)

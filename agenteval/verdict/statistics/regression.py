@@ -1,13 +1,13 @@
 """The ``no_regression`` gate and the comparison of two runs.
 
-Both ask of *these* scenarios: a change of their mean is measured against the noise of their epochs, each run
-an estimate of its own (``suite.MeanRate``), joined by the square-and-add rule: Newcombe, R. G. (1998),
-"Interval estimation for the difference between independent proportions", Statist. Med. 17; Zou, G. Y. &
-Donner, A. (2008), "Construction of confidence limits about effect measures", ibid. 27.
+Both are about *these* scenarios: a change of their mean is measured against the noise of their epochs. Each
+run is an estimate of its own (``suite.MeanRate``), and the two are joined by the square-and-add rule:
+Newcombe, R. G. (1998), "Interval estimation for the difference between independent proportions", Statist.
+Med. 17; Zou, G. Y. & Donner, A. (2008), "Construction of confidence limits about effect measures", ibid. 27.
 
-Flipping signs or drawing scenarios again cannot decide here: between two reliable runs all differences are
-zero, and both then call the change exactly zero, however few epochs there were. They are reported beside.
-"""
+Flipping signs or resampling scenarios cannot decide here: between two reliable runs all differences are zero,
+and both methods then call the change exactly zero, however few epochs there were. Their results are only
+reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agenteval.verdict.statistics.suite import MeanRate, cluster_bootstrap, mean
 _MOST_EPOCHS = 10_000
 _GROWTH = 1.05
 _MOST_FOR_FISHER = 200
-"""From here on the interval says nearly the same at a small part of the cost."""
+"""Above this number the interval gives nearly the same result at a small part of the cost."""
 
 
 class Change(StrEnum):
@@ -46,48 +46,53 @@ class Change(StrEnum):
 
 
 class Margins(NamedTuple):
-    """The drop of the mean, and that of a single scenario, that is still no regression."""
+    """The largest drops that are not a regression."""
 
     mean: float
+    """The largest drop of the mean."""
     scenario: float
+    """The largest drop of a single scenario."""
 
 
 class NonInferiority(NamedTuple):
-    """``drop`` is the fall of the mean rate (negative: a rise); the true one is above ``surely_above`` and
-    below ``surely_below``, each with its own error rate (see ``non_inferiority``), missing epochs in the
-    worst and the best case. ``dropped`` names the scenarios that surely dropped, ``perhaps`` those of which
-    a large drop was seen that is not sure. ``epochs_to_decide``: how many per scenario in each run would
-    decide at the observed rates, about; ``None`` if no number would."""
+    """The result of ``non_inferiority``. Bounds take missing epochs in the worst and the best case."""
 
     outcome: StatisticalOutcome
     drop: float | None
+    """The drop of the mean rate; negative for a rise."""
     surely_above: float
+    """The value that the true drop exceeds, with its own error rate (see ``non_inferiority``)."""
     surely_below: float
+    """The value that the true drop stays below, with its own error rate."""
     dropped: tuple[str, ...]
+    """The scenarios that certainly dropped."""
     perhaps: tuple[str, ...]
+    """The scenarios with a large observed drop that is not certain."""
     epochs_to_decide: int | None
+    """About how many epochs per scenario in each run would decide at the observed rates; ``None`` if no
+    number would."""
 
 
 def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> NonInferiority:
-    """Accept when the mean drop is surely below ``margins.mean``, no scenario surely dropped and none
-    perhaps by much; reject when the mean surely exceeds the margin or one scenario surely dropped; else
-    undecided.
+    """Accept if the mean drop is certainly below ``margins.mean``, no scenario certainly dropped, and none
+    possibly dropped by much; reject if the mean drop certainly exceeds the margin or one scenario certainly
+    dropped; otherwise undecided.
 
-    At a true mean drop of the margin or more, accepting has a chance of about ``1 - confidence``. Where
-    nothing dropped, the two ways to reject share that chance: half for the mean, half for the scenarios
-    together (Fisher's exact tests, Holm's correction). That correction costs sight: of 20 scenarios one that
-    falls from 5 of 5 to 0 of 5 is not surely worse. Hence the third rule, uncorrected, which can turn no run
-    red: see ``is_large``. Raises ``ValueError`` without scenarios or if one has no planned epoch."""
-    said = _non_inferiority(pairs, margins, 1 - confidence)
-    if said.outcome is not StatisticalOutcome.UNDECIDED or said.drop is None:
-        return said
-    return said._replace(epochs_to_decide=_epochs_to_decide(pairs, said.perhaps, margins, 1 - confidence))
+    At a true mean drop of the margin or more, the probability of accepting is about ``1 - confidence``. If
+    nothing dropped, the two ways to reject share that probability: half for the mean, half for the scenarios
+    together (Fisher's exact tests, Holm's correction). That correction costs power: of 20 scenarios, one that
+    falls from 5 of 5 to 0 of 5 is not certainly worse. Hence the third rule, uncorrected, which cannot turn a
+    run red: see ``is_large``. Raise ``ValueError`` without scenarios or if one has no planned epoch."""
+    result = _non_inferiority(pairs, margins, 1 - confidence)
+    if result.outcome is not StatisticalOutcome.UNDECIDED or result.drop is None:
+        return result
+    return result._replace(epochs_to_decide=_epochs_to_decide(pairs, result.perhaps, margins, 1 - confidence))
 
 
 def regression_outcome(
     pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95
 ) -> StatisticalOutcome:
-    """The outcome of ``non_inferiority`` alone, without the search for what would decide."""
+    """Return only the outcome of ``non_inferiority``, without the search for what would decide."""
     return _non_inferiority(pairs, margins, 1 - confidence).outcome
 
 
@@ -110,23 +115,23 @@ def _non_inferiority(pairs: Sequence[Pair], margins: Margins, alpha: float) -> N
 
 
 def is_large(pair: Pair, margins: Margins) -> bool:
-    """Whether the rate was seen to fall by more than ``margins.scenario``. The 90 % interval holds the drop
-    that was seen, so it reaches beyond the margin with it. One failure alone is never large."""
+    """Check whether the observed rate fell by more than ``margins.scenario``. The 90 % interval contains the
+    observed drop, so it extends beyond the margin too. A single failure is never large."""
     fall = -(pair.difference or 0)
     return fall > Fraction(str(margins.scenario)) and not is_one_failure(pair)
 
 
 def drop_interval(pair: Pair) -> Interval:
-    """The 90 % interval of the drop of one scenario, uncorrected; missing epochs in the worst and the best
-    case."""
+    """Return the 90 % interval of the drop of one scenario, uncorrected, with missing epochs in the worst and
+    the best case."""
     tail = 0.05
     low = _drop_interval([pair.kindest()], tail, tail).low
     return Interval(low, _drop_interval([pair.harshest()], tail, tail).high)
 
 
 def is_one_failure(pair: Pair) -> bool:
-    """Whether nothing would have dropped, had one epoch more succeeded: between runs of as many epochs, that
-    the second has at most one failure more."""
+    """Check whether nothing would have dropped if one more epoch had succeeded. For runs with the same number
+    of epochs: the second has at most one more failure."""
     before, after = pair.before, pair.after
     return before.successes * after.decided <= (after.successes + 1) * before.decided
 
@@ -169,9 +174,11 @@ def _means(pairs: Sequence[Pair]) -> _Means:
 
 
 def _correlation(pairs: Sequence[Pair]) -> float:
-    """Of single outcomes over scenarios, corrected for continuity: Newcombe, R. G. (1998), "Improved
-    confidence intervals for the difference between binomial proportions based on paired data", Statist.
-    Med. 17, method 10. With several epochs the noise within scenarios is seen, and shared by nothing."""
+    """Return the correlation of single outcomes over scenarios, corrected for continuity.
+
+    Newcombe, R. G. (1998), "Improved confidence intervals for the difference between binomial proportions
+    based on paired data", Statist. Med. 17, method 10. With several epochs the noise within scenarios is
+    observed, and nothing shares it."""
     n = len(pairs)
     both = sum(p.before.successes and p.after.successes for p in pairs)
     before, after = sum(p.before.successes for p in pairs), sum(p.after.successes for p in pairs)
@@ -188,8 +195,8 @@ def _drop_interval(pairs: Sequence[Pair], level_low: float, level_high: float) -
 
 
 def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
-    """At ``level`` for all scenarios together. A single epoch that failed shows nothing, though that of a
-    baseline of hundreds may be improbable."""
+    """Return the scenarios that dropped, at ``level`` for all scenarios together. A single failed epoch shows
+    nothing, although against a baseline of hundreds it may be improbable."""
     p_values = holm(
         {p.scenario: 1.0 if is_one_failure(p) else fisher_exact(p.before, p.after) for p in pairs}
     )
@@ -199,7 +206,8 @@ def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
 def _epochs_to_decide(
     pairs: Sequence[Pair], perhaps: Sequence[str], margins: Margins, alpha: float
 ) -> int | None:
-    """Where a drop of some scenarios is not sure, those that would make one sure; else those for the mean."""
+    """Return how many epochs would decide: if a drop of some scenarios is uncertain, the number that would
+    make one certain; otherwise the number for the mean."""
     if not perhaps:
         return _epochs_for_mean(pairs, margins.mean, alpha)
     levels = Levels(alpha, 0.0, len(pairs))
@@ -219,38 +227,44 @@ def _epochs_for_mean(pairs: Sequence[Pair], margin: float, alpha: float) -> int 
 
 
 class ScenarioComparison(NamedTuple):
-    """One scenario of two runs. The p values are Fisher's, corrected over scenarios by Holm's method, with
-    missing epochs against the change. ``low`` and ``high`` bound the change (after minus before)."""
+    """One scenario in two runs. The p-values are Fisher's, corrected over scenarios by Holm's method, with
+    missing epochs counted against the change."""
 
     pair: Pair
     change: Change
     low: float
+    """The lower bound of the change (after minus before)."""
     high: float
+    """The upper bound of the change."""
     p_drop: float
     p_rise: float
     epochs_to_decide: int | None
 
 
 class Comparison(NamedTuple):
-    """``change`` is that of the mean rate. ``users_like_these`` bounds it for further scenarios drawn alike,
-    by the cluster bootstrap, ``these_scenarios`` for this set; ``sign_flip`` and ``mcnemar`` (``None``
-    unless each scenario has one epoch in each run) test whether there is any. ``change``, the bootstrap and
-    the tests rest on scenarios with a decided epoch on both sides; ``None`` if there is none."""
+    """The comparison of two runs. ``change``, the bootstrap and the tests are based on scenarios with a
+    decided epoch on both sides, and are ``None`` if there are none."""
 
     change: float | None
+    """The change of the mean rate."""
     these_scenarios: Interval
+    """Its bounds for this set of scenarios."""
     users_like_these: Interval | None
+    """Its bounds for further scenarios from the same population, by the cluster bootstrap."""
     sign_flip: PValue | None
+    """The test of whether there is any change."""
     mcnemar: float | None
+    """McNemar's test of the same; ``None`` unless each scenario has one epoch in each run."""
     scenarios: tuple[ScenarioComparison, ...]
 
 
 def compare(
     pairs: Sequence[Pair], confidence: float = 0.95, *, unchanged_within: float = 0.1, seed: int = 0
 ) -> Comparison:
-    """What changed between two runs, over all and scenario by scenario. A scenario is unchanged when a
-    change beyond ``unchanged_within`` is excluded; when nothing is shown either way it is not decided.
-    Raises ``ValueError`` without scenarios or if one has no planned epoch."""
+    """Compare two runs, over all and scenario by scenario.
+
+    A scenario is unchanged if a change beyond ``unchanged_within`` is excluded; if nothing is shown either
+    way, it is not decided. Raise ``ValueError`` without scenarios or if one has no planned epoch."""
     _check_names(pairs)
     alpha = 1 - confidence
     low = -_drop_interval([pair.harshest() for pair in pairs], alpha / 2, alpha / 2).high
@@ -302,12 +316,13 @@ def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) 
 
 @lru_cache(maxsize=4096)
 def _drop_high(before: Tally, after: Tally, level: float) -> float:
-    """The upper bound of the drop of one scenario: of thousands, most have the counts of another one."""
+    """Return the upper bound of the drop of one scenario. It is cached because most of thousands of scenarios
+    have the same counts as another one."""
     return _drop_interval([Pair("", before, after)], level, level).high
 
 
 def _epochs_for_scenario(pair: Pair, levels: Levels) -> int | None:
-    """With how many epochs in each run the observed rates would be told apart, or be shown to be alike."""
+    """Return how many epochs in each run would separate the observed rates, or show that they are alike."""
     return _epochs_for_counts(pair.before, pair.after, levels)
 
 

@@ -1,10 +1,9 @@
-"""The rate of a suite, under one of two questions that have two answers.
+"""The rate of a suite, which depends on the question.
 
-*These scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random; each
-scenario is a stratum. *Users like these*: how often would it on further scenarios drawn alike? Then the
-scenarios are random, and the epochs of one are a cluster: more of them tell less and less. Epochs are never
-pooled into one binomial, which answers neither.
-"""
+For *these scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random; each
+scenario is a stratum. For *users like these*: how often would it succeed on further scenarios from the same
+population? Then the scenarios are random, and the epochs of one are a cluster: each additional epoch adds
+less information. Epochs are never pooled into one binomial, which answers neither."""
 
 from __future__ import annotations
 
@@ -23,34 +22,39 @@ _MOST_PICKS = 4_000_000
 
 
 class Estimate(NamedTuple):
-    """``standard_error`` is ``None`` and the interval all of [0, 1] where nothing can be said of the spread.
-
-    ``method`` and ``estimand`` say in words what was computed, and of what."""
+    """An estimate with its interval."""
 
     value: float
     low: float
+    """The lower bound; 0 if nothing is known about the spread."""
     high: float
+    """The upper bound; 1 if nothing is known about the spread."""
     standard_error: float | None
+    """The standard error; ``None`` if nothing is known about the spread."""
     estimand: str
+    """What was estimated, in words."""
     method: str
+    """How it was computed, in words."""
 
 
 class MeanRate(NamedTuple):
-    """The mean rate of a fixed set of scenarios with what its interval is made from.
-
-    ``variance`` is the stratified one (Cochran 1977, "Sampling techniques", 5.3); scenarios with a single
-    epoch are collapsed into one stratum (5A.12), which overstates it. ``epochs`` weigh like those that were
-    run: fewer where scenarios have unequal numbers (Kish 1965, "Survey sampling"). ``degrees`` of freedom
-    are those of the variance, so that few epochs pay for not knowing it (Student's t). The leans sum the skew
-    of the scenarios on either side of one half: where some always pass and others never do, that of their
-    mean rate is not a guide."""
+    """The mean rate of a fixed set of scenarios, and the parts of its interval."""
 
     value: float
     variance: float
+    """The stratified variance (Cochran 1977, "Sampling techniques", 5.3). Scenarios with a single epoch are
+    collapsed into one stratum (5A.12), which overstates it."""
     epochs: float
+    """The effective number of epochs: fewer than were run if scenarios have unequal numbers (Kish 1965,
+    "Survey sampling")."""
     degrees: int
+    """The degrees of freedom of the variance, so that the interval accounts for estimating it from few epochs
+    (Student's t)."""
     lean_low: float
+    """The skew of the scenarios above one half, summed up. If some always pass and others never do, the skew
+    of their mean rate is not a guide."""
     lean_high: float
+    """The skew of the scenarios below one half."""
 
     def reach_low(self, t: float) -> float:
         return score_reach(self.variance, self.epochs, lean=self.lean_low, z=t)
@@ -59,7 +63,7 @@ class MeanRate(NamedTuple):
         return score_reach(self.variance, self.epochs, lean=self.lean_high, z=t)
 
     def scaled(self, factor: float) -> MeanRate:
-        """The same rates from ``factor`` times the epochs."""
+        """Return the same rates from ``factor`` times the epochs."""
         return self._replace(
             variance=self.variance / factor,
             epochs=self.epochs * factor,
@@ -68,7 +72,7 @@ class MeanRate(NamedTuple):
 
 
 def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
-    """The mean of the rates over scenarios, each with the same weight; decided epochs only. Raises
+    """Return the mean of the rates over scenarios, each with the same weight, from decided epochs only. Raise
     ``ValueError`` without scenarios, or if one has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
         raise ValueError("a mean rate needs a decided epoch of each scenario")
@@ -97,16 +101,16 @@ def _degrees(tallies: Sequence[Tally]) -> int:
 
 def _collapsed_variance(outcomes: Sequence[float]) -> float:
     if len(outcomes) == 1:
-        return 0.25  # the most that one outcome can vary: nothing else is known of it
+        return 0.25  # the maximum variance of one outcome, because nothing else is known about it
     return _spread(outcomes) if outcomes else 0.0
 
 
 def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estimate:
-    """The mean rate of this fixed set of scenarios, with Wilson's interval around the stratified variance
-    (``MeanRate``). Raises ``ValueError`` as ``mean_rate`` does.
+    """Return the mean rate of this fixed set of scenarios, with Wilson's interval around the stratified
+    variance (``MeanRate``). Raise ``ValueError`` as ``mean_rate`` does.
 
-    Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on why the repeats of a question
-    must not be counted as questions."""
+    Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on why the repeats of a question must
+    not be counted as questions."""
     mean = mean_rate(tallies)
     t = student_t_quantile((1 + confidence) / 2, mean.degrees)
     low, high = max(0.0, mean.value - mean.reach_low(t)), min(1.0, mean.value + mean.reach_high(t))
@@ -116,11 +120,11 @@ def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estim
 
 
 def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estimate:
-    """The mean over the population that the scenarios stand for, from one rate (or mean score in [0, 1])
-    per scenario: the t interval over clusters, as Miller (2024) has it for clustered questions.
+    """Estimate the mean over the population that the scenarios stand for, from one rate (or mean score in [0,
+    1]) per scenario, with the t interval over clusters of Miller (2024).
 
-    Where all scenarios agree their spread is not a guide; then the interval is the betting one. One scenario
-    alone tells nothing of others."""
+    If all scenarios agree, their spread is not a guide; the interval is then the betting one. A single
+    scenario says nothing about others."""
     value = fsum(rates) / len(rates)
     estimand = "users like these"
     if len(rates) < 2:
@@ -136,10 +140,12 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
 def cluster_bootstrap(
     values: Sequence[float], confidence: float = 0.95, *, seed: int = 0, resamples: int = _RESAMPLES
 ) -> Interval:
-    """The percentile interval of a mean over scenarios: whole scenarios are drawn again, never their
-    epochs. The order of the values does not matter; the same seed gives the same interval. It is too
-    narrow for few scenarios and closes where all agree: to be shown beside another, not to decide. Of
-    thousands it is drawn less often, 400 times at least: their mean scatters little.
+    """Return the percentile interval of a mean over scenarios: whole scenarios are resampled, never their
+    epochs.
+
+    The order of the values does not matter; the same seed gives the same interval. It is too narrow for few
+    scenarios and closes if all agree, so show it next to another one and do not decide by it. For thousands
+    of scenarios it is drawn less often, but at least 400 times: their mean scatters little.
 
     Efron, B. & Tibshirani, R. (1993), "An introduction to the bootstrap"; Davison & Hinkley (1997), 3.8."""
     ordered = sorted(values)
@@ -151,11 +157,11 @@ def cluster_bootstrap(
 
 
 def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """An interval of a mean of independent values in [0, 1] that holds for any number of them and any
+    """Return an interval of a mean of independent values in [0, 1] that holds for any number of them and any
     distribution, at the price of width.
 
     A gambler who bets that the mean is above m multiplies a stake by 1 + c (x / m - 1) at each value x; a
-    fair game makes it 1/a with a chance of at most a. Waudby-Smith, I. & Ramdas, A. (2024), "Estimating
+    fair game makes it 1/a with a probability of at most a. Waudby-Smith, I. & Ramdas, A. (2024), "Estimating
     means of bounded random variables by betting", JRSS B 86. The stakes c are a fixed mixture here, not
     learnt along the way, so that the order of the scenarios cannot matter."""
     fortune = log(2 / (1 - confidence))
@@ -184,6 +190,6 @@ def _log1p(gain: float) -> float:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """The variance between values, without bias."""
+    """Return the unbiased variance between values."""
     mean = fsum(values) / len(values)
     return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
