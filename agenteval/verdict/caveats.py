@@ -248,7 +248,7 @@ def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
         if key not in unread
     )
     if lost:
-        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} errored within {TOLERANCE}")
+        yield Caveat("samples_errored", lost, f"{plural(lost, 'sample')} errored within {TOLERANCE}")
 
 
 def _log_caveats(report: Report, decision: Decision) -> Iterator[Caveat]:

@@ -122,7 +122,7 @@ def test_samples_that_were_lost_are_named_where_they_are_tolerated(judging: Proj
     done = judging.run()
     ends = "PASSED: all 4 scenarios passed (exit 0)"
     assert last(done) == f"{ends} — with 1 sample errored within fault_tolerance"
-    assert asides(judging) == {"samples_lost": 1}
+    assert asides(judging) == {"samples_errored": 1}
 
 
 def test_judges_that_were_not_asked_are_named_where_some_would_have_been(judging: Project) -> None:

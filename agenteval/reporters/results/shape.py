@@ -552,7 +552,7 @@ class CaveatShape(Shape):
     """A fact that did not gate, as the last line reports it."""
 
     kind: str
-    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``, ``samples_lost``,
+    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``, ``samples_errored``,
     ``accepted``, ``replay``, ``not_judged`` and so on."""
     count: int
     """The number of occurrences."""
