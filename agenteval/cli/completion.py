@@ -19,7 +19,7 @@ from agenteval.cli.options import ProposedKind
 from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
 CACHE_FILE = ".agenteval/completion.json"
-_KEPT_FOR_S = 600
+_CACHE_LIFETIME_S = 600
 """Not everything that names come from has a file of its own that could be looked at."""
 
 Options = Mapping[str, Any]
@@ -29,13 +29,13 @@ Options = Mapping[str, Any]
 def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> list[str]:
     """The names of a kind that begin as what is written does."""
     try:
-        found = _names(kind, options, incomplete)
+        found = _candidates(kind, options, incomplete)
         return [text for text in found if text.startswith(incomplete) and "\n" not in text]
     except (Exception, SystemExit):  # a line that is being written is no place for errors
         return []
 
 
-def _names(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[str]:
+def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[str]:
     match kind:
         case "scenarios" | "files" if "::" in incomplete:
             file, _, _ = incomplete.partition("::")
@@ -80,8 +80,8 @@ def _conversations() -> list[str]:
 
 def _ids_in(file: str, options: Options) -> Iterator[str]:
     path = os.path.abspath(file)
-    for own, id in _suite(options)["scenarios"]:
-        if own == path or Path(own).as_posix().endswith(f"/{file}"):
+    for scenario_file, id in _suite(options)["scenarios"]:
+        if scenario_file == path or Path(scenario_file).as_posix().endswith(f"/{file}"):
             yield id
 
 
@@ -91,11 +91,11 @@ def _ids_in(file: str, options: Options) -> Iterator[str]:
 def _suite(options: Options) -> dict[str, Any]:
     """``scenarios``: pairs of file and id; ``tags``, ``agents``, ``metrics`` and ``profiles``."""
     config, profile = options.get("config"), options.get("profile")
-    kept = _kept() if config is profile is None else None
-    return kept or _read(config, profile)
+    cached = _load_cached_suite() if config is profile is None else None
+    return cached or _load_suite(config, profile)
 
 
-def _kept() -> dict[str, Any] | None:
+def _load_cached_suite() -> dict[str, Any] | None:
     """What was read before, unless a file has changed, come or gone since."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
@@ -103,14 +103,17 @@ def _kept() -> dict[str, Any] | None:
         if root is None:
             return None
         found = json.loads((root / CACHE_FILE).read_text(encoding="utf-8"))
-        if time.time() - found["read_at"] > _KEPT_FOR_S or _state(root, found["patterns"]) != found["state"]:
+        if (
+            time.time() - found["read_at"] > _CACHE_LIFETIME_S
+            or _file_state(root, found["patterns"]) != found["state"]
+        ):
             return None
         suite: dict[str, Any] = found["suite"]
         return suite
     return None
 
 
-def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
+def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
     """Size and time of each file of the suite, of its tables, and of configurations from here up."""
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
@@ -121,7 +124,7 @@ def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
     return [[path, stat.st_mtime_ns, stat.st_size] for path, stat in stats]
 
 
-def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
+def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
     from agenteval.cli.registries import REGISTRIES
     from agenteval.core.selection import file_of
     from agenteval.files.scenario_loader import PartlyReadError
@@ -144,7 +147,7 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
     if is_whole:
         tables = {os.path.abspath(each.row.rpartition(":")[0]) for each in found if each.row}
         patterns = {"include": [*config.include], "exclude": [*config.exclude], "tables": sorted(tables)}
-        _keep(suite, Path(config.root), patterns)
+        _save_suite(suite, Path(config.root), patterns)
     return suite
 
 
@@ -162,11 +165,16 @@ def _profiles(path: Path) -> list[str]:
     return profile_names(path)
 
 
-def _keep(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
+def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
     """Nothing, where no run has been kept yet: TAB makes no folder."""
     with suppress(OSError, ValueError):
-        kept = {"read_at": time.time(), "patterns": patterns, "state": _state(root, patterns), "suite": suite}
+        cached = {
+            "read_at": time.time(),
+            "patterns": patterns,
+            "state": _file_state(root, patterns),
+            "suite": suite,
+        }
         if (root / CACHE_FILE).parent.is_dir():
-            written = root / f"{CACHE_FILE}.{os.getpid()}"
-            written.write_text(json.dumps(kept), encoding="utf-8")
-            written.replace(root / CACHE_FILE)
+            temporary = root / f"{CACHE_FILE}.{os.getpid()}"
+            temporary.write_text(json.dumps(cached), encoding="utf-8")
+            temporary.replace(root / CACHE_FILE)

@@ -17,8 +17,8 @@ class FailFast:
         self._samples = SingleSamples()
 
     def __call__(self, event: Event) -> None:
-        told = self._samples.add_event(event)
+        sample_events = self._samples.add_event(event)
         if not isinstance(event, SampleFinished) or event.again:
             return
-        if fails_alone(self._samples.report(event.key, told)):
+        if fails_alone(self._samples.report(event.key, sample_events)):
             self._control.stop("fail_fast")

@@ -43,31 +43,33 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
     the main one. Raises ``NoCommitError``."""
     if _git(folder, "rev-parse", "HEAD") is None:
         raise NoCommitError("this is no git repository, or git is not there")
-    told = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
-    if told and not ref:
-        return told
-    known = [each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)]
-    if not known:
-        asked = ref or environ.get("GITHUB_BASE_REF") or "main"
+    diff_base = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+    if diff_base and not ref:
+        return diff_base
+    candidates = [
+        each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)
+    ]
+    if not candidates:
+        branch = ref or environ.get("GITHUB_BASE_REF") or "main"
         raise NoCommitError(
-            f"the branch '{asked}' is not in this clone: git fetch origin {asked} (with fetch-depth: 0 in"
+            f"the branch '{branch}' is not in this clone: git fetch origin {branch} (with fetch-depth: 0 in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab), or name it: --baseline merge-base:BRANCH"
         )
-    if base := _git(folder, "merge-base", "HEAD", known[0]):
+    if base := _git(folder, "merge-base", "HEAD", candidates[0]):
         return base
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
         raise NoCommitError(
-            f"the clone is shallow, and ends before HEAD and {known[0]} meet: fetch-depth: 0 in"
+            f"the clone is shallow, and ends before HEAD and {candidates[0]} meet: fetch-depth: 0 in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab, or git fetch --unshallow"
         )
-    raise NoCommitError(f"HEAD and {known[0]} have no commit in common")
+    raise NoCommitError(f"HEAD and {candidates[0]} have no commit in common")
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Those that may be meant, the best first: what the remote has is newer than what lies here."""
-    asked = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
-    if asked:
-        yield from (f"origin/{asked}", asked)
+    branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    if branch:
+        yield from (f"origin/{branch}", branch)
         return
     main = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     yield from [main] if main else []

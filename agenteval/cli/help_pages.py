@@ -17,7 +17,7 @@ _MANY = 12
 """Options that are worth groups."""
 
 
-def _shown(option: Any) -> Any:
+def _print_through_safe_output(option: Any) -> Any:
     """The option ``--help``, whose page leaves as every other text does."""
 
     def show(ctx: Any, _: Any, wanted: bool) -> None:
@@ -34,21 +34,21 @@ class GroupedCommand(TyperCommand):
     """A command whose options stand under the names of their groups."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _shown(super().get_help_option(ctx))
+        return _print_through_safe_output(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
 
 
 class GroupedCommands(TyperGroup):
     """The same for commands, each with the whole of its first sentence."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _shown(super().get_help_option(ctx))
+        return _print_through_safe_output(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
-        _write(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -66,13 +66,13 @@ def _first_line(text: str) -> str:
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def _write(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
+def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
     sections: dict[str, list[tuple[str, str]]] = {}
     for each in params:
         record = each.get_help_record(ctx)
         if record is not None:
-            own = "Arguments" if each.param_type_name == "argument" else OTHER
-            group = getattr(each, "rich_help_panel", None) or own
+            default_group = "Arguments" if each.param_type_name == "argument" else OTHER
+            group = getattr(each, "rich_help_panel", None) or default_group
             sections.setdefault(str(group), []).append(record)
     if sum(map(len, sections.values())) < _MANY:
         arguments = sections.pop("Arguments", [])

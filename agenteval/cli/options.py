@@ -359,12 +359,12 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             shown.append(parameter.replace(annotation=hints[name]))
 
     @wraps(command)
-    def called(**given: Any) -> None:
-        made = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+    def called(**values: Any) -> None:
+        groups_with_values = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**made, **given)
+        command(**groups_with_values, **values)
 
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
     called.__annotations__ = {each.name: each.annotation for each in parameters}

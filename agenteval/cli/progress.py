@@ -94,9 +94,9 @@ class Progress:
     ) -> None:
         self._out = GuardedStream(stream)
         self._make_screen = screen
-        self._standing = RunStatus(total, clock, pending)
+        self._status = RunStatus(total, clock, pending)
         for event in past:
-            self._standing.count_event(event)
+            self._status.count_event(event)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._writer: Thread | None = None
         self._closing = Flag()
@@ -110,7 +110,7 @@ class Progress:
         if self._closing.is_set():
             return
         if self._writer is None:
-            screen = self._make_screen(self._out, self._standing)
+            screen = self._make_screen(self._out, self._status)
             self._writer = Thread(target=self._write, args=(screen,), name="agenteval-progress", daemon=True)
             self._writer.start()
         self._events.put(event)
@@ -129,7 +129,7 @@ class Progress:
     def _show_events(self, screen: Screen) -> None:
         while not self._events.empty():
             event = self._events.get()
-            ended = self._standing.count_event(event)
+            ended = self._status.count_event(event)
             if ended:
                 self._failures += 1
                 if self._failures <= SHOWN_FAILURES:
@@ -142,9 +142,9 @@ class Progress:
         """Show what is queued, and end. A reader of the stream that has stopped reading must not keep the run
         from ending: once a line has taken too long, the rest is dropped. May be called twice."""
         self._closing.set()
-        left = -1
-        while self._writer and self._writer.is_alive() and self._events.qsize() != left:
-            left = self._events.qsize()
+        remaining = -1
+        while self._writer and self._writer.is_alive() and self._events.qsize() != remaining:
+            remaining = self._events.qsize()
             self._writer.join(timeout=CLOSE_WAIT_S)
         self._out.shut()
 
@@ -184,9 +184,9 @@ ScreenMaker: TypeAlias = Callable[[GuardedStream, RunStatus], Screen]
 class Log:
     """Lines: each sample that did not pass, at once, and now and then where the run stands."""
 
-    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
+    def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         self._out = out
-        self._standing = standing
+        self._status = status
         self._warnings = 0
         self._last_line_s = 0.0
         self._last_finished = 0
@@ -199,7 +199,7 @@ class Log:
     def show_event(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self.write_line(f"running {plural(self._standing.total, 'conversation')}")
+                self.write_line(f"running {plural(self._status.total, 'conversation')}")
             case Notice(level="warning" | "error"):
                 self._warn(event)
             case SampleFinished():
@@ -221,36 +221,38 @@ class Log:
 
     def tick(self) -> None:
         """Say that nothing moves, once each ``STALL_S``; or where the run stands, when that is due."""
-        at = self._standing
-        before, self._stalls = self._stalls, int(at.idle_s // STALL_S)
-        step = max(1, round(at.total * LINE_SHARE))
-        is_long = at.elapsed_s - self._last_line_s >= LINE_S
+        status = self._status
+        before, self._stalls = self._stalls, int(status.idle_s // STALL_S)
+        step = max(1, round(status.total * LINE_SHARE))
+        is_long = status.elapsed_s - self._last_line_s >= LINE_S
         if self._stalls > before:
-            self._last_line_s = at.elapsed_s
-            for line in at.stalled_lines():
+            self._last_line_s = status.elapsed_s
+            for line in status.stalled_lines():
                 self.write_line(line)
-        elif at.finished < at.total and (is_long or at.finished // step > self._last_finished // step):
-            self._last_line_s, self._last_finished = at.elapsed_s, at.finished
-            self.write_line(at.with_longest())
+        elif status.finished < status.total and (
+            is_long or status.finished // step > self._last_finished // step
+        ):
+            self._last_line_s, self._last_finished = status.elapsed_s, status.finished
+            self.write_line(status.with_longest())
 
     def end(self) -> None:
-        self.write_line(self._standing.last_line())
+        self.write_line(self._status.last_line())
 
 
 class Display:
     """A display on a terminal that repaints itself and is gone at the end; above it, each sample that did not
     pass."""
 
-    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
+    def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._out = out
-        self._standing = standing
+        self._status = status
         self._console = Console(file=cast(TextIO, out), force_terminal=True, highlight=False, markup=False)
         self._live = Live(
             console=self._console,
-            get_renderable=self._painting,
+            get_renderable=self._render,
             auto_refresh=False,
             transient=True,
             # What an agent prints must not tear the display; a redirected stdout is left alone.
@@ -275,23 +277,23 @@ class Display:
 
     def end(self) -> None:
         self._live.stop()
-        self._out.write(self._standing.last_line() + "\n")
+        self._out.write(self._status.last_line() + "\n")
         self._out.flush()
 
-    def _painting(self) -> Text:
+    def _render(self) -> Text:
         from rich.text import Text
 
-        at = self._standing
+        status = self._status
         width = min(_BAR, self._console.width // 3)
-        done = width * at.finished // max(1, at.total)
+        done = width * status.finished // max(1, status.total)
         picture = Text(no_wrap=True, overflow="ellipsis")
-        picture.append("━" * done, "red" if at.verdict_counts[Verdict.FAILED] else "green")
+        picture.append("━" * done, "red" if status.verdict_counts[Verdict.FAILED] else "green")
         picture.append("━" * (width - done), "dim")
-        picture.append(f"  {at.brief_counts()}")
-        for label, doing in at.longest(SHOWN_RUNNING):
+        picture.append(f"  {status.brief_counts()}")
+        for label, doing in status.longest(SHOWN_RUNNING):
             picture.append(f"\n  {one_line(label, width):<{width}}  {doing}")
-        picture.append("".join(f"\n{line}" for line in at.more_running(SHOWN_RUNNING)), "dim")
-        for remark in filter(None, (at.stall(), brief(at.warning, 200))):
+        picture.append("".join(f"\n{line}" for line in status.more_running(SHOWN_RUNNING)), "dim")
+        for remark in filter(None, (status.stall(), brief(status.warning, 200))):
             picture.append(f"\n  {remark}", "bold")
         return picture
 

@@ -54,7 +54,7 @@ class SampleOutcomeLine(NamedTuple):
 
 
 @dataclass
-class _Playing:
+class _RunningSample:
     """A sample that has started. ``is_over``: its conversation has ended, and judges are at work."""
 
     since: float
@@ -77,7 +77,7 @@ class RunStatus:
         self._names_agent = True
         self._repeated: frozenset[str] = frozenset()
         # In the order of starting, so that the first have been playing longest.
-        self._playing: dict[SampleKey, _Playing] = {}
+        self._running: dict[SampleKey, _RunningSample] = {}
         self._samples = SingleSamples()
 
     def count_event(self, event: Event) -> SampleOutcomeLine | None:
@@ -88,12 +88,12 @@ class RunStatus:
             case RunStarted():
                 self._begin(event)
             case SampleStarted(key=key):
-                self._playing.pop(key, None)  # one that is started anew waits anew
-                self._playing[key] = _Playing(self._moved)
-            case TurnFinished(key=key) if key in self._playing:
-                self._playing[key].turns += 1
-            case Scored(key=key, turn=None) if key in self._playing:
-                self._playing[key].is_over = True
+                self._running.pop(key, None)  # one that is started anew waits anew
+                self._running[key] = _RunningSample(self._moved)
+            case TurnFinished(key=key) if key in self._running:
+                self._running[key].turns += 1
+            case Scored(key=key, turn=None) if key in self._running:
+                self._running[key].is_over = True
             case SampleFinished():
                 return self._finish(event, so_far)
             case Notice(level="warning" | "error", text=text):
@@ -115,7 +115,7 @@ class RunStatus:
         self._repeated = frozenset(key.scenario for key in samples if key.epoch)
 
     def _finish(self, event: SampleFinished, so_far: Sequence[Event]) -> SampleOutcomeLine | None:
-        if self._playing.pop(event.key, None) is None:
+        if self._running.pop(event.key, None) is None:
             return None  # lost before the run was resumed: of its conversation nothing else is known
         report = self._samples.report(event.key, so_far)
         self._cost += total_cost(report.ledger).known
@@ -146,7 +146,7 @@ class RunStatus:
     @property
     def total(self) -> int:
         """A lost epoch may be replaced by a further one: more is run than was planned."""
-        return max(self._planned, self.finished + len(self._playing))
+        return max(self._planned, self.finished + len(self._running))
 
     @property
     def elapsed_s(self) -> float:
@@ -159,44 +159,47 @@ class RunStatus:
 
     def brief_counts(self) -> str:
         """What is written next to the bar: ``18/27  ✓ 15  ✗ 2  ? 1  0:41  $0.28``."""
-        ends = [f"{_SIGNS[verdict]} {count:,}" for verdict, count in self._ends_to_show()]
-        return "  ".join([f"{self.finished:,}/{self.total:,}", *ends, *self._spent()])
+        ends = [f"{_SIGNS[verdict]} {count:,}" for verdict, count in self._counts_to_show()]
+        return "  ".join([f"{self.finished:,}/{self.total:,}", *ends, *self._time_and_cost()])
 
     def counts(self) -> str:
         """``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``"""
-        ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._ends_to_show()]
-        return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._spent()])}"
+        ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._counts_to_show()]
+        return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._time_and_cost()])}"
 
-    def _ends_to_show(self) -> list[tuple[Verdict, int]]:
+    def _counts_to_show(self) -> list[tuple[Verdict, int]]:
         return [
             (each, self.verdict_counts[each])
             for each in _WORDS
             if self.verdict_counts[each] or each is Verdict.PASSED
         ]
 
-    def _spent(self) -> list[str]:
-        spent = [clock_text(self.elapsed_s)]
+    def _time_and_cost(self) -> list[str]:
+        parts = [clock_text(self.elapsed_s)]
         limit = self._plan.suite.budget.max_cost
         if limit is not None:
-            spent.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
+            parts.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
         elif self._cost:
-            spent.append(_dollars(self._cost))
-        return spent
+            parts.append(_dollars(self._cost))
+        return parts
 
     def longest(self, most: int) -> list[tuple[str, str]]:
         """The samples that have been playing longest, oldest first: name, and what each does."""
-        return [(self.label(key), self._doing(key, one)) for key, one in islice(self._playing.items(), most)]
+        return [
+            (self.label(key), self._describe_activity(key, one))
+            for key, one in islice(self._running.items(), most)
+        ]
 
-    def _doing(self, key: SampleKey, one: _Playing) -> str:
+    def _describe_activity(self, key: SampleKey, sample: _RunningSample) -> str:
         """``turn 3, waits for the agent, 4 s``; ``judging, waits for the judge of coherence, 2 s``."""
-        doing = "judging" if one.is_over else f"turn {one.turns + 1}"
-        whom = one_line(self._pending(key), _PENDING_WIDTH)
-        waits = f", waits for {whom}" if whom else ""
-        return f"{doing}{waits}, {duration(self._clock() - one.since)}"
+        activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"
+        pending = one_line(self._pending(key), _PENDING_WIDTH)
+        waits = f", waits for {pending}" if pending else ""
+        return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:
         """That more are playing than ``longest`` names."""
-        more = len(self._playing) - most
+        more = len(self._running) - most
         return [f"  and {more:,} more running"] if more > 0 else []
 
     def with_longest(self) -> str:

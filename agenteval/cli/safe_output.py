@@ -28,15 +28,15 @@ class UnwritableError(OSError):
     """Nothing more can be written to stdout."""
 
 
-def _redact() -> Any:
+def _redaction_module() -> Any:
     """The module that masks. Without it, nothing was loaded that holds a secret: ``--help`` does without."""
     return sys.modules.get("agenteval.files.redaction")
 
 
 def strip_secrets(text: str) -> str:
     """``text`` without a secret, and otherwise as it is: for a display that moves the cursor."""
-    redact = _redact()
-    hidden: str = redact.redact_text(text) if redact else text
+    redaction = _redaction_module()
+    hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
 
 
@@ -47,11 +47,11 @@ def clean_message(text: str) -> str:
 
 def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str:
     """``text`` as it may leave. ``colors``: it is for a screen that takes them, and they stay."""
-    redact = _redact()
+    redaction = _redaction_module()
     if form == "json":
-        return escaped_in_json(redact.redact_json(text, _schema_of_results) if redact else text)
-    if form == "xml" and redact:
-        return sanitize_page(redact.redact_xml(text))
+        return escaped_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
+    if form == "xml" and redaction:
+        return sanitize_page(redaction.redact_xml(text))
     return sanitize_page(strip_secrets(text), colors=colors)
 
 

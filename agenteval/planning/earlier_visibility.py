@@ -13,9 +13,9 @@ from agenteval.files import journal, runs
 from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
-_RUNS_ASKED = 3
+_RUNS_READ = 3
 """The latest ones: what many runs ago was seen may no longer hold."""
-_TOO_LONG = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 
 
 def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
@@ -23,17 +23,19 @@ def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> di
     of their calls were seen there. ``public``: the configuration as it is written down, without secrets."""
     agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
-    for folder in runs.find_run_folders(root)[: -_RUNS_ASKED - 1 : -1]:
-        for name, known in _found_in(folder, agents):
+    for folder in runs.find_run_folders(root)[: -_RUNS_READ - 1 : -1]:
+        for name, known in _read_visibility(folder, agents):
             found.setdefault(name, known)
     return found
 
 
-def _found_in(folder: Path, agents: Mapping[str, AgentConfig]) -> Iterator[tuple[str, KnownVisibility]]:
+def _read_visibility(
+    folder: Path, agents: Mapping[str, AgentConfig]
+) -> Iterator[tuple[str, KnownVisibility]]:
     """What cannot be read tells nothing."""
     path = folder / runs.JOURNAL_FILE
     try:
-        if path.stat().st_size > _TOO_LONG:
+        if path.stat().st_size > _MAX_BYTES:
             return
         with open_file(path) as file:
             started = journal.event_from_json(file.readline())

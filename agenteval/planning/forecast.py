@@ -99,18 +99,18 @@ def forecast(
     """The forecast of a run. ``policies``: the text of each agent's policy."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     run = [by_id[name] for name in plan.scenarios]
-    asking = ConversationEstimator(plan, chosen)
+    estimator = ConversationEstimator(plan, chosen)
     total = EstimateTotals()
     least = most = 0
     for name, agents in plan.scenarios.items():
         for agent in agents:
-            applies = plan.rules_for_pairing(name, agent)
-            epochs = EpochRange(min=applies.least, max=applies.most)
-            total.add(asking.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
+            rules = plan.rules_for_pairing(name, agent)
+            epochs = EpochRange(min=rules.least, max=rules.most)
+            total.add(estimator.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
             least, most = least + epochs.min, most + epochs.max
     agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
-    if asking.may_group:
-        total.put("dedup", plan.suite.model("dedup"), _dedup(len(agents_run)))
+    if estimator.may_group:
+        total.put("dedup", plan.suite.model("dedup"), _dedup_estimate(len(agents_run)))
     rows = tuple(_rows(total, plan))
     return Forecast(
         scenarios=len(run),
@@ -193,23 +193,25 @@ class ConversationEstimator:
         self.may_group = self._judged and "dedup" in plan.suite.models
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> ConversationEstimate:
-        applies = self._plan.rules_for_pairing(scenario.id, agent)
-        short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
+        rules = self._plan.rules_for_pairing(scenario.id, agent)
+        short, long = (_skeleton(scenario, rules, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
         user, judge = self._plan.suite.model("user"), self._plan.suite.model("judge")
         if not scenario.is_scripted:
-            spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
-        least = self._judge(scenario, short, policy, applies)
+            spent["user", user] = _estimate_between(
+                self._user(scenario, short), self._user(scenario, long), "user"
+            )
+        least = self._judge(scenario, short, policy, rules)
         if self._judged and (judge or least.calls.count):
-            most = least if short == long else self._judge(scenario, long, policy, applies)
+            most = least if short == long else self._judge(scenario, long, policy, rules)
             review = not scenario.is_scripted  # of the simulated user
-            own = CallEstimate(self._of_own_tools(scenario, long) + review)
-            spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
-            spent[AGAIN, judge] = _both(least.again, most.again, "judge")
+            optional_calls = CallEstimate(self._undeclared_tool_calls(scenario, long) + review)
+            spent["judge", judge] = _estimate_between(least.calls, most.calls + optional_calls, "judge")
+            spent[AGAIN, judge] = _estimate_between(least.again, most.again, "judge")
         return ConversationEstimate(Range(len(short.turns), len(long.turns)), spent)
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> RoleEstimate:
-        spent = _both(_agent_calls(short), _agent_calls(long), "agent")
+        spent = _estimate_between(_agent_calls(short), _agent_calls(long), "agent")
         if scenario.tools or self._plan.suite.unmocked_tools != "error":
             # A round of calls that the agent leaves to us asks it once more.
             spent.calls = Range(spent.calls.least, None)
@@ -229,26 +231,28 @@ class ConversationEstimator:
         return CallEstimate(count, tokens)
 
     def _judge(
-        self, scenario: Scenario, whole: Trajectory, policy: str, applies: ScenarioRules
+        self, scenario: Scenario, trajectory: Trajectory, policy: str, rules: ScenarioRules
     ) -> JudgeEstimate:
         asked: list[tuple[Rubric, int]] = []
         calls = CallEstimate()
         if self._judged:
-            for index in range(len(whole.turns)):
-                prefix = Trajectory(turns=whole.turns[: index + 1])
+            for index in range(len(trajectory.turns)):
+                prefix = Trajectory(turns=trajectory.turns[: index + 1])
                 expect = scenario.turn_expectation(prefix.turns[-1])
                 criteria = len(expect.criteria) if expect else 0
-                rubrics = self._asked("turn", scenario, prefix, policy, criteria)
-                of_turn = list(self._tokens(rubrics, scenario, prefix, policy, turn=index))
+                rubrics = self._rubrics_for("turn", scenario, prefix, policy, criteria)
+                of_turn = list(self._with_tokens(rubrics, scenario, prefix, policy, turn=index))
                 calls += self._first_calls(of_turn)
                 asked += of_turn
-            rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
-            of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
-            calls += self._first_calls(of_whole)
-            asked += of_whole
+            rubrics = self._rubrics_for(
+                "conversation", scenario, trajectory, policy, len(scenario.expect.criteria)
+            )
+            of_conversation = list(self._with_tokens(rubrics, scenario, trajectory, policy, turn=None))
+            calls += self._first_calls(of_conversation)
+            asked += of_conversation
         again = CallEstimate()
         for rubric, tokens in asked if self._is_doubted else ():
-            parts = _parts_again(rubric, applies)
+            parts = _second_opinion_parts(rubric, rules)
             again += CallEstimate(parts, parts * tokens)
         return JudgeEstimate(calls, again)
 
@@ -265,7 +269,7 @@ class ConversationEstimator:
         )
         return CallEstimate(len(together), sum(sums))
 
-    def _asked(
+    def _rubrics_for(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
     ) -> list[Rubric]:
         """The rubrics that are asked about a prefix, each a call."""
@@ -282,7 +286,7 @@ class ConversationEstimator:
         ]
         return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
-    def _tokens(
+    def _with_tokens(
         self,
         asked: Sequence[Rubric],
         scenario: Scenario,
@@ -305,13 +309,13 @@ class ConversationEstimator:
                 records[parameters] = count_tokens(text)
             yield rubric, records[parameters] + _count_prompt_tokens(rubric)
 
-    def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
+    def _undeclared_tool_calls(self, scenario: Scenario, long: Trajectory) -> int:
         """Calls that are made only if the agent tells of tools that no scenario declares."""
         asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
         return 0 if scenario.tools else asked * len(long.turns)
 
 
-def _both(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
+def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
     reply = REPLY_TOKENS[role]
     return RoleEstimate(
         calls=Range(least.count, most.count),
@@ -333,12 +337,12 @@ def _agent_calls(trajectory: Trajectory) -> CallEstimate:
 def _count_prompt_tokens(rubric: Rubric) -> int:
     """Tokens of a judge's request beside the record."""
     key = (rubric.metric, rubric.hash)
-    if key not in _known:
-        _known[key] = _measure_prompt_tokens(rubric)
-    return _known[key]
+    if key not in _prompt_tokens:
+        _prompt_tokens[key] = _measure_prompt_tokens(rubric)
+    return _prompt_tokens[key]
 
 
-_known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
+_prompt_tokens: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
 
 
 def _measure_prompt_tokens(rubric: Rubric) -> int:
@@ -356,10 +360,10 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 
-def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> Trajectory:
+def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
     """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
     as long as it may get."""
-    left = applies.max_turns
+    left = rules.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
         if isinstance(entry, ScriptedTurn):
@@ -375,7 +379,7 @@ def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> T
 # ── the whole run ────────────────────────────────────────────────────────────────────────────────
 
 
-def _dedup(calls: int) -> RoleEstimate:
+def _dedup_estimate(calls: int) -> RoleEstimate:
     """No call if nothing is found, else one for each agent."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
@@ -387,14 +391,14 @@ def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
     for (role, name), spent in total.by_model():
         if role != AGAIN:
             yield _row(role, name, spent, plan)
-        elif (again := _asked_again(spent)).calls.most:
+        elif (again := _estimate_second_opinions(spent)).calls.most:
             yield replace(_row(role, name, again, plan), estimated=True)
 
 
-def _asked_again(parts: RoleEstimate) -> RoleEstimate:
+def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
     """What asking again is taken to come to, a second call each."""
 
-    def whole(each: Range) -> Range:
+    def to_calls(each: Range) -> Range:
         return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
 
     calls = whole(parts.calls)
@@ -402,12 +406,12 @@ def _asked_again(parts: RoleEstimate) -> RoleEstimate:
     return RoleEstimate(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
 
 
-def _parts_again(rubric: Rubric, applies: ScenarioRules) -> int:
+def _second_opinion_parts(rubric: Rubric, rules: ScenarioRules) -> int:
     """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
     all but a number without a threshold may fail something."""
-    held = applies.thresholds.get(rubric.metric)
+    threshold = rules.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
-    may_fail = not rubric.scale or (held is not None and held.bar is not None)
+    may_fail = not rubric.scale or (threshold is not None and threshold.bar is not None)
     return is_drawn * GATING + may_fail * SAMPLING_INTERVAL
 
 
@@ -465,13 +469,17 @@ def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str
 
 
 def _budget_notes(rows: Sequence[ForecastRow], plan: Plan) -> Iterator[str]:
-    yield from _beyond(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
-    for role, own in plan.suite.budget.roles.items():
+    yield from _over_budget(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
+    for role, allowance in plan.suite.budget.roles.items():
         asked = [row for row in rows if row.role == role]
-        yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
+        yield from _over_budget(
+            asked, allowance, f"budget.by_role.{role}", "this role takes", "its calls would end"
+        )
 
 
-def _beyond(rows: Sequence[ForecastRow], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+def _over_budget(
+    rows: Sequence[ForecastRow], allowed: Allowance, key: str, who: str, then: str
+) -> Iterator[str]:
     rows = [row for row in rows if not row.estimated]
     least = {
         "max_calls": sum(row.calls.least for row in rows),

@@ -54,17 +54,19 @@ def load_metrics(config: Config) -> Metrics:
     unknown names and wrong bounds."""
     place = config.place("custom_metrics")
     prompts = load_project_prompts(config)
-    customs = _customs(config, prompts)
+    customs = _load_customs(config, prompts)
     by_name = {spec.name: custom for spec, custom in customs}
-    known = metrics.build_metric_table((spec for spec, _ in customs), place_of=lambda _: place)
-    asked = metrics.select_metrics(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
-    problems = metrics.threshold_problems(
-        config.thresholds, known, lambda name: config.place(f"thresholds.{name}")
+    available = metrics.build_metric_table((spec for spec, _ in customs), place_of=lambda _: place)
+    selected = metrics.select_metrics(
+        config.metrics, available, place_of=lambda at: config.place(f"metrics.{at}")
     )
-    problems += _unknown_labels(config, known)
+    problems = metrics.threshold_problems(
+        config.thresholds, available, lambda name: config.place(f"thresholds.{name}")
+    )
+    problems += _unknown_labels(config, available)
     if problems:
         raise AuthorError(*problems)
-    return Metrics(known, asked, by_name, prompts)
+    return Metrics(available, selected, by_name, prompts)
 
 
 def load_project_prompts(config: Config) -> Prompts:
@@ -72,7 +74,7 @@ def load_project_prompts(config: Config) -> Prompts:
     return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
 
 
-def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
+def _load_customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
     if not config.custom_metrics:
         return []
     from agenteval.scoring.judges.custom import load_custom_metrics, spec_of_custom
@@ -116,18 +118,20 @@ def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[
     )
     for name, entry in scenario.thresholds.items():
         spec = known.get(name)
-        if entry is not None and spec and (found := _cannot_hold(spec, scenario, suite)):
+        if entry is not None and spec and (found := _explain_unusable_threshold(spec, scenario, suite)):
             problems.append(Problem(*found, parse_place(scenario.where(f"thresholds.{name}"))))
     return problems
 
 
-def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tuple[str, str] | None:
+def _explain_unusable_threshold(
+    spec: MetricSpec, scenario: Scenario, suite: SuitePolicy
+) -> tuple[str, str] | None:
     """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
     no mistake of the file."""
     if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
-        lacks = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
-        return what, f"give {lacks}, or remove the threshold"
+        missing = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
+        return what, f"give {missing}, or remove the threshold"
     if spec.name not in suite.judged and not suite.by_flag:
         what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
         return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
@@ -165,7 +169,7 @@ def make_judges(
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         return _findings(DetectorScorer(asking, policy_of(scenario)).run_detectors(scenario, trajectory))
 
-    together: list[Judge] = []
+    sharing_judges: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.selected:
         custom = chosen.custom.get(spec.name)
@@ -174,12 +178,12 @@ def make_judges(
             continue
         assert inputs is not None
         rubric = chosen.rubric(spec.name)
-        own = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
-        judge = judges.get(rubric.form, Judge)(rubric, own)
-        (together if suite.shares_calls and rubric.shared else scorers).append(judge)
-    if together:
+        rubric_inputs = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
+        judge = judges.get(rubric.form, Judge)(rubric, rubric_inputs)
+        (sharing_judges if suite.shares_calls and rubric.shared else scorers).append(judge)
+    if sharing_judges:
         assert inputs is not None
-        scorers.append(SharedScores(together, inputs))
+        scorers.append(SharedScores(sharing_judges, inputs))
     if criteria:
         assert inputs is not None
         rubric = chosen.rubric(CRITERIA)

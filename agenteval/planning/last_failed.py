@@ -56,7 +56,7 @@ def describe_removed(gone: Collection[str]) -> str:
 def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     """Of the latest run below ``root``, or that of the ``name``; what never ran did not pass. Raises
     ``AuthorError`` where there is no such run, and ``NothingSelectedError`` where all passed."""
-    folder = runs.find_run(name, root) if name else _latest(root)
+    folder = runs.find_run(name, root) if name else _find_latest_run(root)
     run = report.build_report(runs.load_run(folder))
     decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
@@ -70,16 +70,16 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     raise NothingSelectedError(Problem(what, _REMEDY))
 
 
-def _latest(root: Path) -> Path:
+def _find_latest_run(root: Path) -> Path:
     """Runs alone: a scoring of recorded conversations says nothing of the agent as it is now."""
     for folder in reversed(runs.find_run_folders(root)):
-        if _was_asked_for(folder / runs.JOURNAL_FILE):
+        if _is_run_journal(folder / runs.JOURNAL_FILE):
             return folder
     what = f"--last-failed: there is no earlier run in {root / '.agenteval' / 'runs'}"
     raise AuthorError(Problem(what, "start with agenteval run"))
 
 
-def _was_asked_for(journal: Path) -> bool:
+def _is_run_journal(journal: Path) -> bool:
     try:
         with journal.open("rb") as file:
             return bool(json.loads(file.readline()).get("request"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agenteval.planning.suite import Suite
 
 NOT_SELECTED = "applies to nothing that was selected"
-_WHERE_REPLACED = 0.05
+_DEFAULT_FAULT_TOLERANCE = 0.05
 """The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
 
 
@@ -66,8 +66,8 @@ def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibil
 
 def suite_policy(
     config: Config,
-    known: Iterable[MetricSpec] = (),
-    asked: Iterable[MetricSpec] = (),
+    available: Iterable[MetricSpec] = (),
+    judged: Iterable[MetricSpec] = (),
     *,
     no_judge: bool = False,
 ) -> SuitePolicy:
@@ -75,8 +75,8 @@ def suite_policy(
     return SuitePolicy(
         profile=config.profile,
         seed=config.seed,
-        metrics=tuple(known),
-        judged=tuple(spec.name for spec in asked),
+        metrics=tuple(available),
+        judged=tuple(spec.name for spec in judged),
         by_flag=config.is_by_flag("metrics"),
         no_judge=no_judge,
         code_only=config.code_only,
@@ -105,7 +105,7 @@ def suite_policy(
         max_turns=config.max_turns,
         prompts=config.prompts,
         policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
-        places={key: config.where(key) for key in _reported(config)},
+        places={key: config.where(key) for key in _reported_keys(config)},
     )
 
 
@@ -138,7 +138,7 @@ def make_plan(
         rule_sets.setdefault(text, rules)
         scenarios.setdefault(scenario, {})[agent] = numbers.setdefault(text, len(numbers))
     return Plan(
-        suite=_where_replaced(suite, config) if ranges else suite,
+        suite=_with_fault_tolerance(suite, config) if ranges else suite,
         unapplied=dict(unapplied or {}),
         needs_model=tuple(needs_model),
         secrets=dict(secrets or {}),
@@ -149,10 +149,10 @@ def make_plan(
     )
 
 
-def _where_replaced(suite: SuitePolicy, config: Config) -> SuitePolicy:
+def _with_fault_tolerance(suite: SuitePolicy, config: Config) -> SuitePolicy:
     """Of a run that replaces lost epochs, how many samples may be lost."""
     key = "fault_tolerance"
-    share = _WHERE_REPLACED if config.fault_tolerance is None else config.fault_tolerance
+    share = _DEFAULT_FAULT_TOLERANCE if config.fault_tolerance is None else config.fault_tolerance
     where = suite.where(key)
     by = f"{where} of epochs: {{max}}" if where == "default" else where
     return suite.model_copy(update={key: share, "places": {**suite.places, key: by}})
@@ -165,26 +165,26 @@ def rules_for(
     the place of the suite's on the same metric, and ``null`` removes that. Whether a metric can be judged
     there at all is another question: ``metrics.may_apply_to_scenario``."""
     policy = has_policy(scenario, suite, agent)
-    sure = {
+    sure_to_apply = {
         spec.name: metrics.applies_to_scenario(spec, scenario, policy=policy)
         for spec in suite.metrics
         if spec.name in suite.thresholds or spec.name in suite.judged
     }
-    held = {
-        name: threshold.model_copy(update={"is_sure": sure.get(name, False)})
+    thresholds = {
+        name: threshold.model_copy(update={"is_sure": sure_to_apply.get(name, False)})
         for name, threshold in suite.thresholds.items()
     }
     for name, entry in scenario.thresholds.items():
         if entry is None:
-            held.pop(name, None)
+            thresholds.pop(name, None)
         else:
             where = scenario.where(f"thresholds.{name}")
-            held[name] = Threshold(rule=expand_threshold(entry), where=where)
+            thresholds[name] = Threshold(rule=expand_threshold(entry), where=where)
     return ScenarioRules(
         epochs=epochs,
         max_turns=scenario.max_turns or suite.max_turns,
-        unjudged=tuple(name for name in suite.judged if not sure.get(name)),
-        thresholds=held,
+        unjudged=tuple(name for name in suite.judged if not sure_to_apply.get(name)),
+        thresholds=thresholds,
     )
 
 
@@ -197,14 +197,14 @@ class ScenarioRulesCache:
         self._known: dict[str, ScenarioRules | None] = {}
 
     def __call__(self, scenario: Scenario, agent: str) -> ScenarioRules | None:
-        applies = rules_for(scenario, self._plan.suite, agent)
-        return self._known.setdefault(repr(applies), None if applies == self._plan.default else applies)
+        rules = rules_for(scenario, self._plan.suite, agent)
+        return self._known.setdefault(repr(rules), None if rules == self._plan.default else rules)
 
 
 def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
     """Whether the agent of that name (``None``: some agent) has a policy."""
-    own = bool(suite.policies) if agent is None else agent in suite.policies
-    return own or bool(scenario.policy.strip())
+    agent_has_policy = bool(suite.policies) if agent is None else agent in suite.policies
+    return agent_has_policy or bool(scenario.policy.strip())
 
 
 def redact_plan(plan: Plan, public: Config) -> Plan:
@@ -220,15 +220,15 @@ def _shares_calls(config: Config) -> bool:
     return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
 
 
-def _reported(config: Config) -> Iterator[str]:
+def _reported_keys(config: Config) -> Iterator[str]:
     """The keys whose place a report names."""
     yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
     for name, rule in config.gates.configured_gates.items():
         yield f"gates.{name}"
         yield from (f"gates.{name}.{key}" for key in (rule if isinstance(rule, Mapping) else ()))
     yield from (f"budget.{name}" for name in config.budget.limits)
-    for role, own in config.budget.roles.items():
-        yield from (f"budget.by_role.{role}.{name}" for name in own.limits)
+    for role, allowance in config.budget.roles.items():
+        yield from (f"budget.by_role.{role}.{name}" for name in allowance.limits)
 
 
 # ── thresholds that hold for nothing that is run ─────────────────────────────────────────────────
@@ -236,7 +236,7 @@ def _reported(config: Config) -> Iterator[str]:
 
 def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether some threshold may hold for a scenario."""
-    return any(_may_hold(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
+    return any(_may_apply(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
 
 
 def find_unapplied_thresholds(
@@ -248,7 +248,7 @@ def find_unapplied_thresholds(
     if others is not None:
         ids = {scenario.id for scenario in selected}
         rest = [scenario for scenario in others if scenario.id not in ids]
-        missed = [name for name in missed if any(_may_hold(name, each, suite) for each in rest)]
+        missed = [name for name in missed if any(_may_apply(name, each, suite) for each in rest)]
     return {f"thresholds.{name}": NOT_SELECTED for name in missed}
 
 
@@ -257,11 +257,11 @@ def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) 
     return [
         name
         for name in suite.thresholds
-        if not any(_may_hold(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
+        if not any(_may_apply(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
     ]
 
 
-def _may_hold(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
+def _may_apply(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
     judged there."""
     spec = suite.specs.get(name)

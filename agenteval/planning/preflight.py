@@ -30,14 +30,14 @@ _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini)
 
 def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     """What is wrong with a scenario in this suite."""
-    applies = has_threshold(scenario, suite)
-    fails = suite.fail_on is not None
+    has_thresholds = has_threshold(scenario, suite)
+    has_fail_on = suite.fail_on is not None
     policy = has_policy(scenario, suite)
     judged = [suite.specs[name] for name in suite.judged]
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
-    judges = (labels and fails) or _goal_gates(scenario, suite)
-    if is_vacuous_scenario(scenario, thresholds_apply=applies, judges_gate=judges):
-        why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
+    judges = (labels and has_fail_on) or _goal_gates(scenario, suite)
+    if is_vacuous_scenario(scenario, thresholds_apply=has_thresholds, judges_gate=judges):
+        why = "" if has_fail_on or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
@@ -160,8 +160,10 @@ def unmocked_tools(
                     counts[tool.name] = counts.get(tool.name, 0) + 1
     for agent, counts in missing.items():
         if counts:
-            told = ", ".join(f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items())
-            yield agent, f"not mocked: {told}; {_UNMOCKED[unmocked]}"
+            tools_with_counts = ", ".join(
+                f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items()
+            )
+            yield agent, f"not mocked: {tools_with_counts}; {_UNMOCKED[unmocked]}"
 
 
 _UNMOCKED = {
@@ -289,7 +291,7 @@ def model_problems(
     judged = [spec.name for spec in chosen.selected if chosen.is_rubric(spec.name)]
     if judged:
         names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
-        what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
+        what = f"{_scenarios_need(len(scenarios))} a model to be judged ({names}), and none is set"
         remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
         yield Problem(what, remedy, parse_place(config.source) if config.source else None)
         return
@@ -311,11 +313,11 @@ def price_problems(
     if not no_judge:
         judged = chosen.selected or simulated or any(s.all_criteria for s in scenarios)
         roles += ["judge", "dedup"] if judged else ["dedup"]
-    told: dict[str, str] = {}  # by model, the key that needs its price
+    keys_by_model: dict[str, str] = {}  # by model, the key that needs its price
     for role in roles:
         if (model := config.models.model_for(role)) and (key := cost_limit_key(config, role)):
-            told.setdefault(model.model, key)
-    for name, key in told.items():
+            keys_by_model.setdefault(model.model, key)
+    for name, key in keys_by_model.items():
         if price_of(name, config.prices) is None:
             what = f"{key} needs the price of {name}, which is unknown"
             yield Problem(what, how_to_price(name), config.place(key))
@@ -335,5 +337,5 @@ def cost_limit_key(config: Config, role: str) -> str:
     return f"budget.by_role.{role}.max_cost" if config.budget.allowance_for(role).max_cost is not None else ""
 
 
-def _scenarios(number: int) -> str:
+def _scenarios_need(number: int) -> str:
     return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

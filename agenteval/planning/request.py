@@ -93,28 +93,28 @@ class Request:
 
 def restore_request(run: RunStarted) -> Request:
     """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
-    kept = run.request
-    replay = Path(kept["replay"]) if kept["replay"] else None
+    stored = run.request
+    replay = Path(stored["replay"]) if stored["replay"] else None
     pairings = (
         frozenset((scenario, agent) for scenario, agents in run.plan.scenarios.items() for agent in agents)
-        if kept["last_failed"]
+        if stored["last_failed"]
         else None
     )
     return Request(
-        paths=tuple(kept["paths"]),
-        config=kept["config"],
-        profile=kept.get("profile"),
-        filters=Filters(**{name: _tupled(value) for name, value in kept["filters"].items()}),
-        judging=JudgeChoice(**{name: _tupled(value) for name, value in kept["judging"].items()}),
-        flags=kept["flags"],
-        epochs=kept["epochs"],
-        fail_fast=kept["fail_fast"],
-        baseline=kept["baseline"],
+        paths=tuple(stored["paths"]),
+        config=stored["config"],
+        profile=stored.get("profile"),
+        filters=Filters(**{name: _list_to_tuple(value) for name, value in stored["filters"].items()}),
+        judging=JudgeChoice(**{name: _list_to_tuple(value) for name, value in stored["judging"].items()}),
+        flags=stored["flags"],
+        epochs=stored["epochs"],
+        fail_fast=stored["fail_fast"],
+        baseline=stored["baseline"],
         recording=RecordingOptions(replay=replay),
-        last_failed=kept["last_failed"],
+        last_failed=stored["last_failed"],
         pairings=pairings,
     )
 
 
-def _tupled(value: Any) -> Any:
+def _list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value

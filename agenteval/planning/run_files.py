@@ -18,7 +18,7 @@ from agenteval.files.redaction import MASK
 from agenteval.verdict.resumption import RESULT_NEUTRAL_KEYS, VARIABLES_SUFFIX
 
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
-_OWN = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[1]
 
 
 def file_hashes(
@@ -28,17 +28,17 @@ def file_hashes(
     of the configuration that holds variables the SHA-256 of what they made of it (secrets, and where servers
     are, left out). To be asked for when everything is loaded: the author's modules are those imported."""
     root = Path(config.root)
-    found = {_shown(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
+    found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):
-        found[_shown(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
-    return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
+        found[_display_name(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
+    return dict(sorted(found.items())) | dict(_variable_hashes(config, public, secrets))
 
 
 def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool:
     """Whether a file is, byte for byte, the one that a run read: ``root`` is that of its configuration,
     ``sources`` what ``file_hashes`` said then."""
     found = path.resolve()
-    return sources.get(_shown(found, Path(root))) == _hash(found.read_bytes())
+    return sources.get(_display_name(found, Path(root))) == _hash(found.read_bytes())
 
 
 def find_secrets_in_files(
@@ -75,7 +75,7 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     yield from _existing(Path(tool.base) / _file_of(tool.python or "") for tool in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
     yield from _existing(Path(base) / _file_of(target) for base, target in checks)
-    yield from _modules(root.resolve())
+    yield from _author_modules(root.resolve())
 
 
 def _named_files(config: Config) -> Iterator[str | None]:
@@ -85,7 +85,7 @@ def _named_files(config: Config) -> Iterator[str | None]:
     yield from config.prompts.values()
     yield config.accepted
     yield from _models(config, "scripted")
-    targets = (*_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
+    targets = (*_option_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
     yield from (_file_of(target) or target for target in targets)
 
 
@@ -98,31 +98,31 @@ def _file_of(target: str) -> str:
     return target.rpartition(":")[0]
 
 
-def _texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _option_texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Any option of an agent may name code (``agent.py:agent``; ``[node, bot.js]``)."""
-    for value in (value for own in options for value in own.values()):
+    for value in (value for adapter_options in options for value in adapter_options.values()):
         listed = value if isinstance(value, list | tuple) else [value]
         yield from (text for text in listed if isinstance(text, str))
 
 
-def _modules(root: Path) -> Iterator[Path]:
+def _author_modules(root: Path) -> Iterator[Path]:
     """The author's own: those below the configuration's folder that are no library."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     beneath = os.path.join(root, "")
     for name in named:
         if not name or not name.endswith(".py"):
             continue
-        found = _resolved(name)
+        found = _resolve_module_path(name)
         if not found.startswith(beneath):
             continue
         path = Path(found)
-        is_library = path.is_relative_to(_OWN) or _LIBRARIES & set(path.relative_to(root).parts)
+        is_library = path.is_relative_to(_PACKAGE) or _LIBRARIES & set(path.relative_to(root).parts)
         if not is_library and path.is_file():
             yield path
 
 
 @cache
-def _resolved(name: str) -> str:
+def _resolve_module_path(name: str) -> str:
     """Where a module was imported from; there are a thousand, in some fifty folders, and they are asked for
     more than once."""
     if os.path.islink(name):
@@ -146,23 +146,23 @@ def _model_files(config: Config, root: Path) -> Iterator[Path]:
     yield from _existing(root / name for name in _models(config, "local"))
 
 
-def _variables(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _variable_hashes(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
     filled, written = (
         each.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for each in (config, public)
     )
     for key, value in filled.items():
         if value != written[key]:
-            text = json.dumps(_without_places(value, written[key]), ensure_ascii=False, sort_keys=True)
+            text = json.dumps(_without_addresses(value, written[key]), ensure_ascii=False, sort_keys=True)
             for secret in secrets:
                 text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
             yield f"{key}{VARIABLES_SUFFIX}", _hash(text.encode("utf-8", "surrogatepass"))
 
 
-def _without_places(value: Any, written: Any) -> Any:
+def _without_addresses(value: Any, written: Any) -> Any:
     """Where a server is may differ from run to run; that it is another should be written."""
     if isinstance(value, Mapping) and isinstance(written, Mapping):
         keys = [key for key in value if key not in ("endpoint", "base_url")]
-        return {key: _without_places(value[key], written.get(key)) for key in keys}
+        return {key: _without_addresses(value[key], written.get(key)) for key in keys}
     return value
 
 
@@ -170,6 +170,6 @@ def _hash(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_name(path: Path, root: Path) -> str:
     resolved = root.resolve()
     return (path.relative_to(resolved) if path.is_relative_to(resolved) else path).as_posix()

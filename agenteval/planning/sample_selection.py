@@ -46,11 +46,11 @@ class SelectedSamples:
 def select(suite: Suite) -> SelectedSamples:
     """Apply what the command line and the profile choose. Raises ``NothingSelectedError``."""
     request, config = suite.request, suite.settings.config
-    needs_model = _needing_a_model(suite.selected_scenarios, config)
-    left = [scenario for scenario in suite.selected_scenarios if scenario.id not in needs_model]
-    planned = selection.samples_of(left, config, request.filters, epochs=request.epochs)
+    needs_model = _find_scenarios_needing_model(suite.selected_scenarios, config)
+    remaining = [scenario for scenario in suite.selected_scenarios if scenario.id not in needs_model]
+    planned = selection.samples_of(remaining, config, request.filters, epochs=request.epochs)
     wanted, gone = _wanted_pairings(suite, planned)
-    samples = _first_few(wanted, request, config)
+    samples = _draw_samples(wanted, request, config)
     scenarios = preflight.scenarios_of(samples)
     agents = selection.agents_of(config, request.filters)
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
@@ -61,14 +61,14 @@ def select(suite: Suite) -> SelectedSamples:
         scenarios=scenarios,
         agents=used,
         needs_model=needs_model,
-        unselected_scenarios=_others(request, config, suite.settings.policy, suite.scenarios),
+        unselected_scenarios=_possible_scenarios(request, config, suite.settings.policy, suite.scenarios),
         earlier_visibility=earlier_visibility(Path(config.root), suite.settings.public, used)
         if looks_back
         else {},
         remarks=(
             *(() if request.paths else empty_patterns(config)),
-            *(text for scenario in left for text in preflight.misspelt_tools(scenario)),
-            *_left_out(needs_model),
+            *(text for scenario in remaining for text in preflight.misspelt_tools(scenario)),
+            *_code_only_remarks(needs_model),
             *gone,
         ),
     )
@@ -79,28 +79,28 @@ def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[
     it."""
     request, config = suite.request, suite.settings.config
     if request.pairings:
-        return _narrowed(samples, request.pairings), []
+        return _filter_pairings(samples, request.pairings), []
     if not request.selects_failed:
         return samples, []
     failed = find_last_failed(Path(config.root), request.failed_in)
     gone = find_removed_failures(failed, request, config, suite.scenarios)
-    if narrowed := _narrowed(samples, failed.pairings):
+    if narrowed := _filter_pairings(samples, failed.pairings):
         return narrowed, [describe_removed(gone)] if gone else []
     raise failed.nothing_selected_error(gone)
 
 
-def _narrowed(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> list[Sample]:
+def _filter_pairings(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> list[Sample]:
     """Only what is among the pairings."""
     return [sample for sample in samples if (sample.key.scenario, sample.key.agent) in pairings]
 
 
-def _first_few(samples: Sequence[Sample], request: Request, config: Config) -> tuple[Sample, ...]:
+def _draw_samples(samples: Sequence[Sample], request: Request, config: Config) -> tuple[Sample, ...]:
     ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
     kept = frozenset(selection.draw_subset(ids, request.filters, config.seed))
     return tuple(sample for sample in samples if sample.key.scenario in kept)
 
 
-def _needing_a_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:
+def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:
     """With ``code_only``, the ids of what is left out. Raises ``NothingSelectedError`` if that is all."""
     if not config.code_only:
         return ()
@@ -112,7 +112,7 @@ def _needing_a_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str
     return ids
 
 
-def _left_out(needs_model: Sequence[str]) -> Iterator[str]:
+def _code_only_remarks(needs_model: Sequence[str]) -> Iterator[str]:
     if needs_model:
         named = f"{', '.join(needs_model[:_NAMED])}{', …' if len(needs_model) > _NAMED else ''}"
         yield f"code_only: {plural(len(needs_model), 'scenario')} not run, for want of a model: {named}"
@@ -132,7 +132,7 @@ def find_removed_failures(
     )
 
 
-def _others(
+def _possible_scenarios(
     request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
     """What the suite may hold beyond what is selected. ``loaded`` is all of it, unless paths were named; then

@@ -99,10 +99,10 @@ def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
     loaded = load_config(Request(config=request.config, judging=request.judging), known)
     judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
     metrics = judge_setup.load_metrics(loaded.config)
-    scenarios = _scenarios(request)
-    bounds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
-    unbounded = not judged and not request.judging.no_judge
-    if unbounded:
+    scenarios = _load_expected_scenarios(request)
+    has_thresholds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    drops_thresholds = not judged and not request.judging.no_judge
+    if drops_thresholds:
         metrics = replace(metrics, selected=())
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
@@ -110,7 +110,7 @@ def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
     policy = suite_policy(loaded.config, metrics.available.values(), metrics.selected, no_judge=not judged)
     policy = policy.model_copy(update={"max_rates": dict(request.max_rates)})
     settings = make_settings(loaded, metrics, policy, request.recording)
-    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), bounds and unbounded)
+    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), has_thresholds and drops_thresholds)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
     if problems:
         raise AuthorError(*problems)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
-    judges = () if no_judge else _judges(settings, resources, has_criteria=has_criteria)
+    judges = () if no_judge else _make_judges(settings, resources, has_criteria=has_criteria)
     resources.no_judge = not judges
     resources.model("dedup")  # what is wrong with it is reported before anything is asked
     return WiredScore(resources, judges)
@@ -149,14 +149,14 @@ def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
     return bool(named) or config.models.judge is not None or is_meant or from_environment
 
 
-def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+def _load_expected_scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
     if not request.scenarios:
         return ()
     files = scenario_loader.find_files_under(request.scenarios, Path.cwd())
     return scenario_loader.load_scenario_files(files, rules=RULES, root=Path.cwd())
 
 
-def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
+def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
     chosen, policy = settings.metrics, settings.policy
     model = resources.model("judge")
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.selected)
@@ -174,7 +174,7 @@ def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> 
     )
 
 
-def _without_bounds(recorded: RecordedConversation) -> RecordedConversation:
+def _without_thresholds(recorded: RecordedConversation) -> RecordedConversation:
     if not recorded.scenario.thresholds:
         return recorded
     return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
@@ -194,13 +194,13 @@ def find_score_sources(
     streams: set[str] = set()
     for name in request.files:
         if name != "-" and not is_stream(Path(name)):
-            run = _run_named(name, root)
+            run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
             warn(f"{name} is named twice: it was read once")  # the first took all there was
         else:
             streams.add(real)
-            found.append(_spooled(name, stack, warn_waiting))
+            found.append(_spool(name, stack, warn_waiting))
     sources = deduplicate_sources(found, warn)
     check_journals(sources)
     return sources
@@ -217,20 +217,20 @@ def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterat
     yield from list_input_files(suite.config, ())
 
 
-def _spooled(name: str, stack: ExitStack, tell: Callable[[str], None]) -> Source:
+def _spool(name: str, stack: ExitStack, warn_waiting: Callable[[str], None]) -> Source:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
-    with _warn_while_waiting("standard input" if name == "-" else name, tell):
+    with _warn_while_waiting("standard input" if name == "-" else name, warn_waiting):
         return spool_stream(sys.stdin.buffer, folder) if name == "-" else spool_path(Path(name), folder, name)
 
 
-_PATIENCE_S = 2.0
+_WARN_AFTER_S = 2.0
 
 
 @contextmanager
-def _warn_while_waiting(stream: str, tell: Callable[[str], None]) -> Iterator[None]:
+def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
     """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
     what = f"waiting for {stream}: it is scored when its writer has closed it"
-    timer = threading.Timer(_PATIENCE_S, tell, [what])
+    timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
     timer.start()
     try:
@@ -239,7 +239,7 @@ def _warn_while_waiting(stream: str, tell: Callable[[str], None]) -> Iterator[No
         timer.cancel()
 
 
-def _run_named(name: str, root: Path) -> Path | None:
+def _find_journal_of_run(name: str, root: Path) -> Path | None:
     """The journal of the run whose id this is, if it is one."""
     if os.path.exists(name) or "/" in name or os.sep in name:
         return None
@@ -303,14 +303,14 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
     """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
     the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
-    agent, own = (
+    agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
         for each in (run.config, config)
     )
     if agent is None:
         return ""
-    if own and own.policy == agent.policy:
-        return policy_of(own, config.root)
+    if configured and configured.policy == agent.policy:
+        return policy_of(configured, config.root)
     file = policy_file(agent, run.config.root)
     if file and not is_unchanged_file(file, run.config.root, run.sources):
         what = (
@@ -325,23 +325,23 @@ def read_conversations(
 ) -> Iterator[RecordedConversation]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, suite.request)
-    bounded = wired.judges or suite.request.judging.no_judge
-    return conversations if bounded else map(_without_bounds, conversations)
+    keeps_thresholds = wired.judges or suite.request.judging.no_judge
+    return conversations if keeps_thresholds else map(_without_thresholds, conversations)
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[RecordedConversation]:
     """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
     where there is none, and ``NothingSelectedError`` where there is nothing."""
     conversations = iter(reader)
-    lost: list[RecordedConversation] = []
+    unreadable: list[RecordedConversation] = []
     for recorded in conversations:
         if recorded.is_readable:
-            return chain(lost, [recorded], conversations)
-        lost.append(recorded)
-    if lost:
-        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
-        if len(lost) > _MOST_PROBLEMS:
-            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+            return chain(unreadable, [recorded], conversations)
+        unreadable.append(recorded)
+    if unreadable:
+        problems = [_to_problem(each) for each in unreadable[:_MOST_PROBLEMS]]
+        if len(unreadable) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(unreadable) - _MOST_PROBLEMS:,} more lines like these"))
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)
@@ -350,8 +350,8 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
     raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
 
 
-def _problem(lost: RecordedConversation) -> Problem:
-    path, _, line = lost.where.rpartition(":")
-    stop = lost.trajectory.stop
-    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+def _to_problem(unreadable: RecordedConversation) -> Problem:
+    path, _, line = unreadable.where.rpartition(":")
+    stop = unreadable.trajectory.stop
+    detail = stop.detail.removeprefix(f"{unreadable.where}: ") if stop else ""
     return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))

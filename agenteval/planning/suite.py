@@ -61,27 +61,32 @@ def load_suite(request: Request, known: Registries) -> Suite:
     """Load configuration, metrics and scenarios. Raises ``AuthorError`` with all that is wrong with them, and
     ``NothingSelectedError`` where no scenario is left. ``known``: what a configuration may name."""
     loaded = load_config(request, known)
-    config, asked = loaded.config, with_profile(request, loaded.config)
-    no_judge = asked.judging.no_judge
+    config, full_request = loaded.config, with_profile(request, loaded.config)
+    no_judge = full_request.judging.no_judge
     metrics = judge_setup.load_metrics(config)
     policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
-        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, policy))
+        found = load_scenarios(full_request, config, lambda each: preflight.scenario_problems(each, policy))
     except scenario_loader.PartlyReadError as error:
-        lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
-        raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
-    return Suite(make_settings(loaded, metrics, policy, asked.recording), asked, found.loaded, found.selected)
+        model_problems = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
+        raise AuthorError(*dict.fromkeys((*error.problems, *model_problems))) from None
+    return Suite(
+        make_settings(loaded, metrics, policy, full_request.recording),
+        full_request,
+        found.loaded,
+        found.selected,
+    )
 
 
 def make_settings(
     loaded: config_file.LoadedConfig, metrics: Metrics, policy: SuitePolicy, recording: RecordingOptions
 ) -> Settings:
     """Raises ``AuthorError`` for a recording that cannot be played."""
-    played = None
+    cassette = None
     if recording.replay:
         from agenteval.adapters.traffic.cassettes import read_cassette
 
-        played = read_cassette(recording.replay)
+        cassette = read_cassette(recording.replay)
     return Settings(
         config=loaded.config,
         public=loaded.public,
@@ -89,8 +94,8 @@ def make_settings(
         metrics=metrics,
         policy=policy,
         recording=recording,
-        replayed_recording=played,
-        marked_secrets=find_marked_secrets(loaded.config, played),
+        replayed_recording=cassette,
+        marked_secrets=find_marked_secrets(loaded.config, cassette),
     )
 
 
@@ -135,16 +140,16 @@ def load_scenarios(
 ) -> FoundScenarios:
     """Raises ``AuthorError`` with what is wrong with the files and by ``check``, and ``NothingSelectedError``
     where none is left."""
-    asked = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
-    if not asked.files:
-        raise NothingSelectedError(_no_file(config))
+    paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
+    if not paths.files:
+        raise NothingSelectedError(_no_scenario_problem(config))
     loaded = scenario_loader.load_scenario_files(
-        asked.files, rules=RULES, root=Path(config.root), check=check
+        paths.files, rules=RULES, root=Path(config.root), check=check
     )
-    return FoundScenarios(loaded, selection.select(asked.select_scenarios(loaded), request.filters))
+    return FoundScenarios(loaded, selection.select(paths.select_scenarios(loaded), request.filters))
 
 
-def _no_file(config: Config) -> Problem:
+def _no_scenario_problem(config: Config) -> Problem:
     patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
     left = " not excluded by `exclude`" if config.exclude else ""
     why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"

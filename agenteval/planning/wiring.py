@@ -79,7 +79,7 @@ class Resources:
         *,
         no_judge: bool = False,
         recording: RecordingOptions | None = None,
-        played: Cassette | None = None,
+        cassette: Cassette | None = None,
         marked: MarkedSecrets | None = None,
         declared_tools: Collection[str] = (),
     ) -> None:
@@ -103,12 +103,12 @@ class Resources:
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
-        self._llm: ModelResources | None = None
+        self._model_resources: ModelResources | None = None
         self._limits: RateLimits | None = None
         self.traffic = Traffic(
             config,
             recording,
-            cassette=played,
+            cassette=cassette,
             marked=marked,
             secrets=self.secrets,
             notify=self.tell,
@@ -213,13 +213,13 @@ class Resources:
         from agenteval.adapters.models.capabilities import Capabilities
         from agenteval.adapters.models.pool import ModelPool
 
-        if self._llm is None:
+        if self._model_resources is None:
             pool = ModelPool(self.config.concurrency)
-            self._llm = ModelResources(pool, Capabilities(), self.tell, self.limits())
+            self._model_resources = ModelResources(pool, Capabilities(), self.tell, self.limits())
         return make_model(
             chosen,
             role=role,
-            shared=self._llm,
+            shared=self._model_resources,
             environ=os.environ,
             root=Path(self.config.root),
             jitter=self.jitter(),
@@ -265,7 +265,7 @@ def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) 
         settings.secrets,
         no_judge=settings.policy.no_judge,
         recording=settings.recording,
-        played=settings.replayed_recording,
+        cassette=settings.replayed_recording,
         marked=settings.marked_secrets,
         declared_tools=declared_tools,
     )
@@ -279,14 +279,14 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
     # First: what mocks import of the agents' is watched, too.
-    agents = _agents(selected.agents, resources, problems)
-    found = [*_problems(plan, suite, selected, resources, mocks), *problems]
+    agents = _make_agents(selected.agents, resources, problems)
+    found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
     samples = apply_tool_hints(selected.samples, resources.agent_tools)
-    runtime = _runtime(plan, suite, selected, samples, resources, agents, mocks)
+    runtime = _make_runtime(plan, suite, selected, samples, resources, agents, mocks)
     misspelt = preflight.misspelt_mocks(samples, resources.agent_tools)
     metrics = suite.settings.metrics
     resources.traffic.start(preflight.scenarios_of(samples), judge_setup.hash_prompts(metrics, plan.suite))
@@ -298,7 +298,7 @@ def _timeout_s(selected: SelectedSamples) -> float:
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 
-def _problems(
+def _find_problems(
     plan: Plan, suite: Suite, selected: SelectedSamples, resources: Resources, mocks: MockFunctions
 ) -> Iterator[Problem]:
     """What is wrong with mocks, checks, detectors, models and prices."""
@@ -311,10 +311,10 @@ def _problems(
     if resources.traffic.ledger:
         yield from preflight.price_problems(scenarios, config, metrics, no_judge=no_judge)
         resources.unpriced_agents = preflight.unpriced_agents(selected.agents, config)
-    yield from _model_mistakes(scenarios, resources)
+    yield from _model_problems(scenarios, resources)
 
 
-def _runtime(
+def _make_runtime(
     plan: Plan,
     suite: Suite,
     selected: SelectedSamples,
@@ -328,18 +328,20 @@ def _runtime(
     policies = {name: policy_of(agent, config.root) for name, agent in selected.agents.items()}
     timeout_s = _timeout_s(selected)
     return Runtime(
-        queue=_queue(samples, plan, resources),
+        queue=_make_queue(samples, plan, resources),
         agents=agents,
         make_user=lambda sample: _make_user(
             sample, plan, resources, metrics, policies.get(sample.key.agent, "")
         ),
         call_function=mocks,
-        checks={name: _checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()},
+        checks={
+            name: _make_checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()
+        },
         judges={
-            name: _judges(agent, scenarios, plan, metrics, resources)
+            name: _make_agent_judges(agent, scenarios, plan, metrics, resources)
             for name, agent in selected.agents.items()
         },
-        reviewer=_review(scenarios, plan, metrics, resources),
+        reviewer=_make_reviewer_if_simulated(scenarios, plan, metrics, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked_tools=plan.suite.unmocked_tools,
         visibility=plan.visibility,
@@ -348,7 +350,7 @@ def _runtime(
     )
 
 
-def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
+def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
     """Of the models that may be asked, those that cannot be made: each is made before any conversation."""
     plays = any(not scenario.is_scripted for scenario in scenarios)
     roles: tuple[ModelRole, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
@@ -359,7 +361,7 @@ def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iter
             yield from error.problems
 
 
-def _agents(
+def _make_agents(
     used: Mapping[str, AgentConfig], resources: Resources, problems: list[Problem]
 ) -> dict[str, AgentFactory]:
     """What is wrong with one is added to the ``problems``."""
@@ -377,7 +379,7 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
     adapter = AGENTS.get(agent.kind)
     with locate_errors(resources.place_of(agent, "type")):
         try:
-            factory = _made(agent, adapter, resources)
+            factory = _make_factory(agent, adapter, resources)
             resources.agent_descriptions[agent.name] = str(getattr(factory, "does", ""))
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agent_tools[agent.name] = tuple(tools)
@@ -391,7 +393,7 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
             raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
 
 
-def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
+def _make_factory(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
     options = adapter.parse_options(agent)
     if not agent.mcp:
         return adapter.make(agent, options, resources)
@@ -405,7 +407,9 @@ def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> Ag
         return servers.agents(adapter.make(agent, options, resources), in_process=is_here)
 
 
-def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
+def _make_checks(
+    agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float
+) -> tuple[Scorer, ...]:
     """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
@@ -426,7 +430,7 @@ def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: flo
     return tuple(scorers)
 
 
-def _judges(
+def _make_agent_judges(
     agent: AgentConfig,
     scenarios: Sequence[Scenario],
     plan: Plan,
@@ -448,14 +452,14 @@ def _judges(
     )
 
 
-def _queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
+def _make_queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
     may_play_again = resources.traffic.may_play_again
     if plan.ranges:
         return SequentialQueue(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
     return PlannedQueue(samples, may_play_again=may_play_again)
 
 
-def _review(
+def _make_reviewer_if_simulated(
     scenarios: Sequence[Scenario], plan: Plan, chosen: judge_setup.Metrics, resources: Resources
 ) -> Reviewer | None:
     """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file

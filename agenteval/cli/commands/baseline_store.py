@@ -43,11 +43,11 @@ def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
     except NoCommitError as error:
         raise NoBaselineError(f"--baseline {name}: {error}") from None
     home = baselines_under(root)
-    for folder in (home / _named(commit, profile), home / commit):
+    for folder in (home / _folder_name(commit, profile), home / commit):
         if (folder / JOURNAL_FILE).is_file():
             return folder
     for folder in reversed(find_run_folders(root)):
-        if read_run_commit(folder) == commit and _is_whole(folder):
+        if read_run_commit(folder) == commit and _is_complete(folder):
             return folder
     raise NoBaselineError(
         f"--baseline {name}: no run of {commit[:_SHORT]} is kept; play that commit with agenteval run"
@@ -55,11 +55,11 @@ def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
     )
 
 
-def _named(commit: str, profile: str) -> str:
+def _folder_name(commit: str, profile: str) -> str:
     return f"{commit}.{profile}" if profile else commit
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_complete(folder: Path) -> bool:
     """Of an unchanged commit, and played to its end."""
     try:
         end = run_ending(load_run(folder))
@@ -81,13 +81,13 @@ def save_baseline(report: Report, folder: Path, root: Path) -> None:
     if why:
         print_err(f"agenteval: this run is not kept as a baseline: {why}")
         return
-    kept = baselines_under(root) / _named(run.commit, run.plan.suite.profile)
+    destination = baselines_under(root) / _folder_name(run.commit, run.plan.suite.profile)
     try:
-        kept.mkdir(parents=True, mode=0o700, exist_ok=True)
-        part = kept / f"{JOURNAL_FILE}.part"
-        shutil.copyfile(folder / JOURNAL_FILE, part)
-        os.replace(part, kept / JOURNAL_FILE)
+        destination.mkdir(parents=True, mode=0o700, exist_ok=True)
+        temporary = destination / f"{JOURNAL_FILE}.part"
+        shutil.copyfile(folder / JOURNAL_FILE, temporary)
+        os.replace(temporary, destination / JOURNAL_FILE)
     except OSError as error:
-        print_err(f"agenteval: this run cannot be kept as a baseline in {kept}: {error.strerror}")
+        print_err(f"agenteval: this run cannot be kept as a baseline in {destination}: {error.strerror}")
         return
-    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {kept.relative_to(root).as_posix()}")
+    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {destination.relative_to(root).as_posix()}")

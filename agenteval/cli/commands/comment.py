@@ -51,16 +51,16 @@ def comment(file: str) -> int:
     if not text.startswith(MARKER):
         what = f"{file} is not a comment of agenteval"
         raise AuthorError(Problem(what, f"make it with agenteval run --report comment={file}"))
-    place = place_in(os.environ)
-    if place is None:
+    target = place_in(os.environ)
+    if target is None:
         print_err("no pull request: nothing is posted")
         return 0
     try:
-        told = post(place, shortened(text))
+        outcome = post(target, shortened(text))
     except (urllib.error.URLError, OSError, ValueError) as error:
-        print_err(f"the comment was not posted: {_why(error)}")
+        print_err(f"the comment was not posted: {_describe_failure(error)}")
         return 3
-    print_err(f"the comment was {told}")
+    print_err(f"the comment was {outcome}")
     return 0
 
 
@@ -125,65 +125,65 @@ def _github_number(environ: Mapping[str, str]) -> str:
     return str(pull.get("number") or "") if isinstance(pull, dict) else ""
 
 
-def post(place: CommentTarget, text: str) -> str:
+def post(target: CommentTarget, text: str) -> str:
     """What was done. One of somebody else's with our mark is not taken, though a token may be allowed to: its
     author could go on to write into it. Raises ``URLError``, ``OSError`` and ``ValueError``."""
-    known = _ours(place)
-    if known:
+    comment_id = _find_previous_comment(target)
+    if comment_id:
         try:
-            _ask(place.one.format(id=known), place, place.replace, text)
+            _call_api(target.one.format(id=comment_id), target, target.replace, text)
             return "replaced"
         except urllib.error.HTTPError as error:
             if error.code not in (403, 404):
                 raise
-    _ask(place.comments, place, "POST", text)
+    _call_api(target.comments, target, "POST", text)
     return "posted"
 
 
-def _ours(place: CommentTarget) -> str:
+def _find_previous_comment(target: CommentTarget) -> str:
     """The id of the comment that this token has posted before; empty if there is none."""
-    me = _author(place)
+    me = _token_owner(target)
     for page in range(1, _MOST_PAGES + 1):
-        listed = _ask(f"{place.comments}?per_page={_PAGE}&page={page}", place, "GET")
+        listed = _call_api(f"{target.comments}?per_page={_PAGE}&page={page}", target, "GET")
         comments = listed if isinstance(listed, list) else []
         for each in comments:
             if not isinstance(each, dict) or not str(each.get("body") or "").startswith(MARKER):
                 continue
-            if me and _name_of(each.get("user") or each.get("author")) == me:
+            if me and _user_name(each.get("user") or each.get("author")) == me:
                 return str(each.get("id"))
         if len(comments) < _PAGE:
             break
     return ""
 
 
-def _author(place: CommentTarget) -> str:
+def _token_owner(target: CommentTarget) -> str:
     """The name under which this token posts; empty if it cannot be found out: then nothing is replaced."""
     query = json.dumps({"query": "{viewer {login}}"}).encode()
-    for url, method, body in ((place.me, "GET", None), (place.graphql, "POST", query)):
+    for url, method, body in ((target.me, "GET", None), (target.graphql, "POST", query)):
         try:
-            told = _send(url, place, method, body) if url else None
+            reply = _send(url, target, method, body) if url else None
         except urllib.error.HTTPError:  # a token of an app is nobody's, and is answered by GraphQL alone
             continue
-        data = told.get("data") if isinstance(told, dict) else None
+        data = reply.get("data") if isinstance(reply, dict) else None
         viewer = data.get("viewer") if isinstance(data, dict) else None
-        if name := _name_of(told) or _name_of(viewer):
+        if name := _user_name(reply) or _user_name(viewer):
             return name
-    return place.app
+    return target.app
 
 
-def _name_of(user: Any) -> str:
+def _user_name(user: Any) -> str:
     """A name on GitHub has no brackets but an app's: nobody else can be called so."""
     return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
 
 
-def _ask(url: str, place: CommentTarget, method: str, text: str | None = None) -> Any:
-    return _send(url, place, method, None if text is None else json.dumps({"body": text}).encode())
+def _call_api(url: str, target: CommentTarget, method: str, text: str | None = None) -> Any:
+    return _send(url, target, method, None if text is None else json.dumps({"body": text}).encode())
 
 
-def _send(url: str, place: CommentTarget, method: str, body: bytes | None) -> Any:
+def _send(url: str, target: CommentTarget, method: str, body: bytes | None) -> Any:
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"not an address: {url}")
-    headers = {**place.headers, "Content-Type": "application/json", "User-Agent": "agenteval"}
+    headers = {**target.headers, "Content-Type": "application/json", "User-Agent": "agenteval"}
     request = urllib.request.Request(url, data=body, headers=headers, method=method)
     with urllib.request.build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S) as reply:
         return json.loads(reply.read() or b"null")
@@ -196,7 +196,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _why(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         if error.code in _REDIRECTS:
             return f"HTTP {error.code}: the server redirects, and that is not followed; correct its address"

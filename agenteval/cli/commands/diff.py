@@ -41,7 +41,7 @@ def diff(
 ) -> int:
     """Returns 0 if nothing regressed, 1 if something did, 3 if that is not decided. Raises ``AuthorError``
     where the two cannot be compared."""
-    targets = resolve_targets(Config(reporters=()), _chosen(reports))
+    targets = resolve_targets(Config(reporters=()), _parse_reporters(reports))
     runs_compared = load_decided_run(before), load_decided_run(after)
     refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
     compared = compare(*runs_compared, margin=margin)
@@ -49,7 +49,7 @@ def diff(
     return compared.exit_code if all(written) or compared.exit_code else 3
 
 
-def _chosen(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
+def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     choices = tuple(map(parse_reporter, texts or ("terminal",)))
     for choice in choices:
         if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
@@ -87,11 +87,11 @@ def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunCompari
         for failure in agent.failures
         if failure.state is FailureState.NEW
     }
-    earlier = _seen_earlier(new, before.report) if new else {}
+    earlier = _find_earlier_failures(new, before.report) if new else {}
     return compare_runs(first, second, margin=margin, earlier=earlier) if earlier else compared
 
 
-def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:
+def _find_earlier_failures(names: set[str], baseline: Report) -> dict[str, str]:
     """By fingerprint, the latest run before the baseline that met it. Runs that cannot be read (of an older
     version, half deleted) tell nothing."""
     found: dict[str, str] = {}

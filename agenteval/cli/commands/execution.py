@@ -84,10 +84,10 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
     """As the journal has it, to be compared with others."""
-    known: list[Event] = []
+    captured: list[Event] = []
     resources = prepared.wired.resources
-    redact_events(known.append, resources.secrets, marked=resources.marked.all)(started)
-    (masked,) = known
+    redact_events(captured.append, resources.secrets, marked=resources.marked.all)(started)
+    (masked,) = captured
     assert isinstance(masked, RunStarted)
     return masked
 
@@ -100,13 +100,13 @@ def execute(
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = RunControl()
     events = EventLog(past)
-    again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
-    sinks: list[Emit] = [runtime.queue, again]
+    goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
+    sinks: list[Emit] = [runtime.queue, goal_recheck]
     if runtime.fail_fast:  # a run that goes on may have met its first failure
         sinks.append(FailFast(control))
-    over = tuple(events_to_keep(past))
+    past_events = tuple(events_to_keep(past))
     for sink in sinks:
-        for event in over:
+        for event in past_events:
             sink(event)
     pending = runtime.deadlines.pending
     secrets = resources.secrets
@@ -114,7 +114,7 @@ def execute(
     names = StableFingerprints(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (
-        closing(progress_for(sys.stderr, count, past=over, pending=pending)) as progress,
+        closing(progress_for(sys.stderr, count, past=past_events, pending=pending)) as progress,
         open_emitter(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
         reduce_garbage_collection(),
     ):
@@ -122,21 +122,21 @@ def execute(
         emit(begin)
         for text in prepared.remarks if isinstance(begin, RunStarted) else ():
             emit(Notice(level="warning", text=text))
-        playing = RunSteps(
+        steps = RunSteps(
             partial(pipeline.run_samples, runtime),
-            again,
+            goal_recheck,
             events.__iter__,
             events.events_for_grouping,
             agents=runtime.agents,
             deadline_s=prepared.plan.suite.deadlines.run_s,
         )
-        perform_run(RunSetup(suite.settings, prepared.plan, resources), playing, emit, control)
+        perform_run(RunSetup(suite.settings, prepared.plan, resources), steps, emit, control)
         emit(stamp_run_finished(control, started))
     finished = report.build_report(events.drain())
     return finished, gates.decide(finished)
 
 
-def _second_look(prepared: PreparedRun, run: Event) -> GoalRecheck:
+def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
     judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
     before = find_baseline_successes(run.baseline if isinstance(run, RunStarted) else None, root)
     return GoalRecheck(ExcusedGoalReviewer(judges.get, prepared.plan.suite.corroborate, before))
@@ -229,33 +229,33 @@ def open_emitter(
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
-def perform_run(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
+def perform_run(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
     """Play everything, take the second look, and group the findings."""
     try:
-        anyio.run(_play_and_close, setup, playing, emit, control)
+        anyio.run(_play_and_close, setup, steps, emit, control)
     except KeyboardInterrupt:
         control.stop("interrupted")
 
 
-async def _play_and_close(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
+async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
     setup.resources.attach(emit, control)
     try:
-        with handle_interrupts(control), enforce_deadline(control, playing.deadline_s):
-            await playing.play(emit, control)
-            while await playing.goal_recheck.recheck(playing.events(), emit, control):
-                await playing.play(emit, control)
-            await _find_issues(setup, playing, emit, control)
+        with handle_interrupts(control), enforce_deadline(control, steps.deadline_s):
+            await steps.play(emit, control)
+            while await steps.goal_recheck.recheck(steps.events(), emit, control):
+                await steps.play(emit, control)
+            await _find_issues(setup, steps, emit, control)
     finally:
         with anyio.CancelScope(shield=True):
-            for factory in playing.agents.values():
+            for factory in steps.agents.values():
                 await factory.aclose()
             await setup.resources.aclose()
 
 
-async def _find_issues(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
+async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.build_report(playing.findings()).scenarios
-    failures = () if control.is_stopping else tuple(playing.failures())
+    scenarios = report.build_report(steps.findings()).scenarios
+    failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:
         asks = not control.is_stopping
@@ -264,7 +264,7 @@ async def _find_issues(setup: RunSetup, playing: RunSteps, emit: Emit, control: 
             scenarios,
             setup.resources.model("dedup") if asks else None,
             prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(setup.settings.config, playing.agents),
+            policies=wiring.policies_of(setup.settings.config, steps.agents),
             uses_model_severity=setup.plan.suite.severity_from == "model",
         )
     if scope.cancelled_caught:

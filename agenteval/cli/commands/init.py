@@ -54,19 +54,19 @@ class InitRequest:
 def init(request: InitRequest) -> int:
     """Returns the exit code: that of the trial; 0 where there was nothing to try."""
     _require_ci(request.ci)
-    root, top, source = _project_at(request.folder)
+    root, top, source = _find_project(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
     if source and request.agent is not None:
-        raise _one_more(source, request.agent, top)
-    config = _config(source) if source else None
-    choice = _configured(config) if config else choose_agent(request.agent, root, top, questions)
+        raise _existing_config_error(source, request.agent, top)
+    config = _load_existing_config(source) if source else None
+    choice = _configured_agent(config) if config else choose_agent(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
-    files = dict(_files(root, top, choice, ci, config))
+    files = dict(_files_to_write(root, top, choice, ci, config))
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
-    if workflow and request.ci is None and not _is_agreed(workflow, questions):
+    if workflow and request.ci is None and not _may_write_workflow(workflow, questions):
         del files[workflow]
     is_tried = not all(map(os.path.lexists, files.keys() & {root / CONFIG, root / FIRST}))
-    plays = is_tried and _plays(request, questions)
+    plays = is_tried and _should_play(request, questions)
     _print_choice(choice)
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
@@ -88,11 +88,11 @@ class _Project(NamedTuple):
     source: Path | None
 
 
-def _project_at(folder: str) -> _Project:
+def _find_project(folder: str) -> _Project:
     """The project that a folder is, or is within."""
-    named = _folder(folder)
-    source = _existing_config(named)
-    root = source.parent if source else named
+    requested = _folder(folder)
+    source = _existing_config(requested)
+    root = source.parent if source else requested
     top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
     return _Project(root, top, source)
 
@@ -102,39 +102,39 @@ def _print_choice(choice: AgentChoice) -> None:
         print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
 
 
-def _configured(config: Config) -> AgentChoice:
+def _configured_agent(config: Config) -> AgentChoice:
     """The agent that the configuration has."""
-    own = config.agent.adapter_options if config.agent else {}
-    return AgentChoice({key: value for key, value in own.items() if value is not None})
+    options = config.agent.adapter_options if config.agent else {}
+    return AgentChoice({key: value for key, value in options.items() if value is not None})
 
 
-def _is_agreed(workflow: Path, questions: Questions) -> bool:
+def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
     """Whether a workflow that nobody asked for may be written; one that is there is left as it is."""
     if os.path.lexists(workflow):
         return True
-    return questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n")
+    return questions.agree(f"Write a CI workflow, {_display_path(workflow)}? y or n")
 
 
-def _plays(request: InitRequest, questions: Questions) -> bool:
+def _should_play(request: InitRequest, questions: Questions) -> bool:
     question = "Play one conversation with the agent now? y or n"
     return request.plays and questions.agree(question, unasked=request.assumes_yes)
 
 
-def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
+def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
     """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
     agent."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init overwrites no configuration: --agent {agent} would not be written"
     return AuthorError(
-        Problem(what, f"change it there{line}, or add one under agents", Place(_shown(source)))
+        Problem(what, f"change it there{line}, or add one under agents", Place(_display_path(source)))
     )
 
 
-def _config(source: Path) -> Config:
+def _load_existing_config(source: Path) -> Config:
     """The configuration that is there. Raises ``AuthorError`` if it is broken."""
     config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
-    print_out(f"{_shown(source)} exists, left as it is")
+    print_out(f"{_display_path(source)} exists, left as it is")
     return config
 
 
@@ -152,14 +152,14 @@ def _existing_config(root: Path) -> Path | None:
     return None if any((each / ".git").exists() for each in between[:-1]) else found
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     return Path(os.path.relpath(path)).as_posix()
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _files(
+def _files_to_write(
     root: Path, top: Path, choice: AgentChoice, ci: str, config: Config | None
 ) -> Iterator[tuple[Path, str]]:
     """What has to be there: each file with its text."""
@@ -212,7 +212,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
     written = set()
     for path, text in files.items():
         if os.path.lexists(path):
-            print_out(f"{_shown(path)} exists, left as it is")
+            print_out(f"{_display_path(path)} exists, left as it is")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,10 +220,10 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
                 ensure_project_folder(root)
             _save(path, text, "x")
         except OSError as error:
-            what = f"{_shown(path)} cannot be written: {error.strerror}"
+            what = f"{_display_path(path)} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
         written.add(path)
-        print_out(f"wrote {_shown(path)}")
+        print_out(f"wrote {_display_path(path)}")
     return written
 
 
@@ -237,13 +237,13 @@ def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) 
         _mock_tools(config, choice)
     if not (plays and (root / FIRST).is_file()):
         if choice.words and root / CONFIG in written:
-            print_out(f"how {choice.label} is asked is a guess: see the comments in {_shown(config)}")
-        return _agenteval(root, "validate")
+            print_out(f"how {choice.label} is asked is a guess: see the comments in {_display_path(config)}")
+        return _run_agenteval(root, "validate")
     if choice.words:
         _find_form(root, choice, written)
-    code = _agenteval(root, "run", FIRST)
+    code = _run_agenteval(root, "run", FIRST)
     if code in (0, 1):
-        _agenteval(root, "show")
+        _run_agenteval(root, "show")
     return code
 
 
@@ -269,7 +269,7 @@ def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
     try:
         _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
-        is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
+        is_json = _run_agenteval(root, "run", FIRST, is_shown=False) == 0
         form = "json" if is_json else detect_form(words, root)
         unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
         print_out(f"{choice.label}: {PROGRAM_FORMS.get(form, unheard)}")
@@ -281,7 +281,7 @@ def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
             _save(root / FIRST, _first_text(root, choice), "w")
 
 
-def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
+def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
     """In a process of its own, which loads nothing of the author's by the name of a library (``-P``)."""
     command = [sys.executable, "-P", "-m", "agenteval", *arguments]
     stream = None if is_shown else subprocess.DEVNULL
@@ -297,15 +297,15 @@ def _print_next_steps(
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
     if workflow and (line := _line_with(templates.SERVICE_HINT, workflow)):
-        lines.append(f"the workflow has to start the service: write how at {_shown(workflow)}:{line}")
+        lines.append(f"the workflow has to start the service: write how at {_display_path(workflow)}:{line}")
     if code and root / CONFIG in written:
         line = _line_with("agent:", root / CONFIG)
-        lines.append(f"If that is the wrong agent: it is named at {_shown(root / CONFIG)}:{line}")
+        lines.append(f"If that is the wrong agent: it is named at {_display_path(root / CONFIG)}:{line}")
     if code:
         lines.append("The files stand. What is wrong is shown above; once it is mended:")
     elif not written:
         lines.append("nothing to write: everything is there")
-    change = "" if root == Path.cwd() else f"cd {shlex.quote(_shown(root))} && "
+    change = "" if root == Path.cwd() else f"cd {shlex.quote(_display_path(root))} && "
     print_out("\n".join([*lines, f"next: {change}agenteval run"]))
 
 

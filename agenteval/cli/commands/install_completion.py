@@ -15,7 +15,7 @@ INSTALL, SHOW = "--install-completion", "--show-completion"
 _SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", "pwsh": "ps1"}
 
 
-class _Target(NamedTuple):
+class _CompletionTarget(NamedTuple):
     """Where a script lies, and the line of which file loads it."""
 
     script: Path
@@ -28,7 +28,7 @@ def complete_in_shell(arguments: Sequence[str]) -> None:
     option, *named = arguments
     if len(named) > 1:
         raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))
-    shell = _known(option, named[0]) if named else _detected(option)
+    shell = _require_known_shell(option, named[0]) if named else _detect_shell(option)
     if option == SHOW:
         print_out(_script(shell))
         return
@@ -36,13 +36,13 @@ def complete_in_shell(arguments: Sequence[str]) -> None:
     print_out(f"completion for {shell} is installed in {path}: each new shell has it")
 
 
-def _known(option: str, name: str) -> str:
+def _require_known_shell(option: str, name: str) -> str:
     if name not in _SUFFIXES:
         raise AuthorError(Problem(f"{option}: no shell is known as '{name}'", did_you_mean(name, _SUFFIXES)))
     return name
 
 
-def _detected(option: str) -> str:
+def _detect_shell(option: str) -> str:
     shell = ""
     with suppress(ImportError, OSError):  # typer brings it along, and may cease to
         from shellingham import detect_shell  # type: ignore[import-untyped]
@@ -83,15 +83,15 @@ def _add_line(line: str, path: Path) -> None:
             file.write(f"{'' if before.endswith(chr(10)) or not before else chr(10)}{line}\n")
 
 
-def _targets() -> dict[str, _Target]:
+def _targets() -> dict[str, _CompletionTarget]:
     home = Path.home()
     fish = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish"
     zshrc = Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
     bash = home / ".bash_completions" / "agenteval.sh"
     return {
-        "bash": _Target(bash, f"source '{bash}'", home / ".bashrc"),
-        "zsh": _Target(
+        "bash": _CompletionTarget(bash, f"source '{bash}'", home / ".bashrc"),
+        "zsh": _CompletionTarget(
             home / ".zfunc" / "_agenteval", "fpath+=~/.zfunc; autoload -Uz compinit; compinit", zshrc
         ),
-        "fish": _Target(fish / "completions" / "agenteval.fish"),
+        "fish": _CompletionTarget(fish / "completions" / "agenteval.fish"),
     }

@@ -67,11 +67,11 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
     folders = runs.find_run_folders(root)[::-1]
     entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
     if as_json:
-        told = [entry._asdict() for entry in entries]
-        write_report_text("json", json.dumps(told, ensure_ascii=False, indent=2), None)
+        payload = [entry._asdict() for entry in entries]
+        write_report_text("json", json.dumps(payload, ensure_ascii=False, indent=2), None)
         return 0
     options = make_report_options(ReporterChoice(name="terminal"), folder=root)
-    write_report_text("terminal", render_parts(_parts(entries, len(folders), root), options), None)
+    write_report_text("terminal", render_parts(_render(entries, len(folders), root), options), None)
     return 0
 
 
@@ -82,40 +82,43 @@ def _entry(folder: Path) -> RunEntry:
     """Of a complete run it is kept beside the journal: reading a large one takes seconds, and it no longer
     changes."""
     stamp = _stamp(folder)
-    if (kept := _kept(folder, stamp)) is not None:
-        return kept
-    entry = _read(folder)
+    if (cached := _load_cached_entry(folder, stamp)) is not None:
+        return cached
+    entry = _read_entry(folder)
     if entry.state == "complete":
-        with suppress(OSError), open(folder / LISTED, "w", encoding="utf-8", opener=private_opener) as file:
+        with (
+            suppress(OSError),
+            open(folder / CACHE_FILE, "w", encoding="utf-8", opener=private_opener) as file,
+        ):
             json.dump({"stamp": stamp, "entry": entry._asdict()}, file)
     return entry
 
 
-LISTED = "listed.json"
-_FORM = 2
+CACHE_FILE = "listed.json"
+_CACHE_VERSION = 2
 """Of what is kept: raised when an entry says something else."""
 
 
 def _stamp(folder: Path) -> list[Any]:
     """By what a journal is known to be the one that was read."""
     try:
-        told = (folder / runs.JOURNAL_FILE).stat()
+        file_stat = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
         return []
-    return [_FORM, __version__, told.st_size, told.st_mtime_ns]
+    return [_CACHE_VERSION, __version__, file_stat.st_size, file_stat.st_mtime_ns]
 
 
-def _kept(folder: Path, stamp: list[Any]) -> RunEntry | None:
+def _load_cached_entry(folder: Path, stamp: list[Any]) -> RunEntry | None:
     try:
-        kept = json.loads((folder / LISTED).read_text(encoding="utf-8"))
-        if not stamp or kept["stamp"] != stamp:
+        cached = json.loads((folder / CACHE_FILE).read_text(encoding="utf-8"))
+        if not stamp or cached["stamp"] != stamp:
             return None
-        return RunEntry(**{**kept["entry"], "id": folder.name, "agents": tuple(kept["entry"]["agents"])})
+        return RunEntry(**{**cached["entry"], "id": folder.name, "agents": tuple(cached["entry"]["agents"])})
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _read(folder: Path) -> RunEntry:
+def _read_entry(folder: Path) -> RunEntry:
     began = runs.read_start_time(folder)
     running = is_run_locked(folder)
     try:
@@ -143,7 +146,7 @@ def _can_be_resumed(report: Report) -> bool:
 
 def _figures(report: Report, decision: Decision) -> dict[str, Any]:
     counted = Counter(each.verdict.value for each in decision.scenarios.values())
-    spent = sum_usage(report.usage.values())
+    usage = sum_usage(report.usage.values())
     return {
         "verdict": decision.verdict_label,
         "exit_code": decision.exit_code,
@@ -152,14 +155,14 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
         "agents": tuple(dict.fromkeys(each.agent for each in report.scenarios)),
         "selection": report.run.is_selection,
         "elapsed_s": report.finished.elapsed_s if report.finished else None,
-        "cost": spent.cost if spent.is_spent else 0.0,
+        "cost": usage.cost if usage.is_spent else 0.0,
     }
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parts(entries: Sequence[RunEntry], kept: int, root: Path) -> Iterator[RenderableType]:
+def _render(entries: Sequence[RunEntry], total: int, root: Path) -> Iterator[RenderableType]:
     if not entries:
         yield clean_text(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
         return
@@ -177,8 +180,8 @@ def _parts(entries: Sequence[RunEntry], kept: int, root: Path) -> Iterator[Rende
     )
     titles = ("run", "began", "verdict", "scenarios", "agent", "cost", "")
     yield FittingTable(titles, rows, numbers=["cost"])
-    if kept > len(entries):
-        yield Text(f"… and {plural(kept - len(entries), 'older run')}; --all lists them", style="dim")
+    if total > len(entries):
+        yield Text(f"… and {plural(total - len(entries), 'older run')}; --all lists them", style="dim")
 
 
 def _when(started_at: str) -> str:

@@ -40,29 +40,30 @@ ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
 """A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
 
 
-def resolve_targets(config: Config, asked: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
+def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
     """Each reporter once, with its file: paths of the configuration start at its folder, those of the
     command line at the working directory. Found before the run, since an agent may change directory.
     Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
-    here = [(choice, Path(config.root)) for choice in config.reporters]
-    here += [(choice, Path.cwd()) for choice in asked]
+    choices = [(choice, Path(config.root)) for choice in config.reporters]
+    choices += [(choice, Path.cwd()) for choice in requested]
     targets = [
-        (choice, base / choice.path if choice.path and choice.path != "-" else None) for choice, base in here
+        (choice, base / choice.path if choice.path and choice.path != "-" else None)
+        for choice, base in choices
     ]
     problems = []
     for choice, path in targets:
         try:
-            problems += _unwritable(choice, path) if path else []
+            problems += _path_problems(choice, path) if path else []
         except OSError as error:
             what = f"the {choice.name} report cannot be written: {error.strerror}"
             problems.append(Problem(what))
     once = tuple(dict.fromkeys(targets))
-    if problems := problems or list(_written_twice(once)):
+    if problems := problems or list(_duplicate_paths(once)):
         raise AuthorError(*problems)
     return once
 
 
-def _written_twice(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
+def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
     """Reports that would take each other's place; a device takes any number."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
@@ -93,7 +94,7 @@ def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Pa
 _ELSEWHERE = "write it to another file"
 
 
-def _unwritable(choice: ReporterChoice, path: Path) -> list[Problem]:
+def _path_problems(choice: ReporterChoice, path: Path) -> list[Problem]:
     if path.is_dir():
         return [Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")]
     above = next(folder for folder in path.parents if folder.exists())
@@ -123,9 +124,8 @@ def write_reports(
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
             _write((choice, path), report, decision, folder=folder, options=options)
         except OSError as error:
-            print_err(
-                f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {_why(error)}"
-            )
+            reason = _error_text(error)
+            print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     return decision.exit_code
 
@@ -133,7 +133,7 @@ def write_reports(
 _UNWRITTEN = 3
 
 
-def _why(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return error.strerror or str(error)
 
 
@@ -156,7 +156,7 @@ def write_report_text(name: str, text: str, path: Path | None) -> None:
         print_out(text, form, colors=_wants_color())
         return
     write_file(path, clean_output(text, form))
-    print_err(f"{name} report: {_shown(path)}")
+    print_err(f"{name} report: {_display_path(path)}")
 
 
 def make_report_options(
@@ -170,7 +170,7 @@ def make_report_options(
         quiet=to_screen and detail == "quiet",
         width=_width() if to_screen else 100,
         color=to_screen and _wants_color(),
-        journal=_shown(folder / "events.jsonl"),
+        journal=_display_path(folder / "events.jsonl"),
         root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
         run=name,
     )
@@ -244,7 +244,7 @@ def _append_step_summary(text: str) -> None:
         append_to_file(target, text)
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

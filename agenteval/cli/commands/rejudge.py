@@ -65,19 +65,19 @@ def rejudge(
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
     path = runs.find_run(name, runs_root())
     journal = path / runs.JOURNAL_FILE if path.is_dir() else path
-    kept = RejudgedAnswers(collect_answers(runs.load_run(path)))
-    recording = RecordingOptions(rejudged=kept, calls_models=not dry)
+    answers = RejudgedAnswers(collect_answers(runs.load_run(path)))
+    recording = RecordingOptions(rejudged=answers, calls_models=not dry)
     request = replace(request, files=(str(journal),), must_judge=True, recording=recording)
     if not dry:
         return score(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
-        config, parts = _forecast(request, kept)
+        config, parts = _forecast(request, answers)
     options = make_report_options(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
     write_report_text("terminal", render_parts(parts, options), None)
     return 0
 
 
-def _forecast(request: ScoreRequest, kept: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
+def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
     """Every question of the judges is made as it would be sent, and none is."""
     with ExitStack() as stack:
         suite = load_score(request, REGISTRIES)
@@ -99,7 +99,7 @@ def _forecast(request: ScoreRequest, kept: RejudgedAnswers) -> tuple[Config, lis
             max_concurrent=suite.config.concurrency,
         )
         anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), RunControl())
-    return suite.config, list(_parts(kept.counts, seen[SampleFinished], classes, plan))
+    return suite.config, list(_render(answers.counts, seen[SampleFinished], classes, plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
@@ -110,7 +110,7 @@ def _no_checks(_: object) -> Sequence[Scorer]:
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parts(
+def _render(
     tally: AnswerCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
     model = plan.suite.model("judge")
@@ -126,9 +126,9 @@ def _parts(
         )
     yield table
     calls, tokens = tally.calls.total(), tally.tokens.total()
-    said = calls * REPLY_TOKENS["judge"]
-    sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{said:,} out" if calls else "0 calls"
-    yield clean_text(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, plan)}")
+    tokens_out = calls * REPLY_TOKENS["judge"]
+    sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{tokens_out:,} out" if calls else "0 calls"
+    yield clean_text(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=tokens_out), model, plan)}")
     for note in _notes(tally, classes, plan):
         yield clean_text(f"note: {note}")
 

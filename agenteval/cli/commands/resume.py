@@ -34,20 +34,20 @@ from agenteval.verdict.resumption import finished_samples, is_complete, list_cha
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
 """Options that change nothing of what is measured."""
-_ANEW = "undo the change, or start a new run"
+_UNDO_OR_RESTART = "undo the change, or start a new run"
 
 
 def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of the whole run. Raises ``AuthorError``, before anything is called, where
     the run would not measure the same any more."""
     _refuse_settings(request)
-    reports = [_from_here(choice) for choice in reports]
+    reports = [_with_absolute_path(choice) for choice in reports]
     folder = _folder(request.resume or "")
     with ExitStack() as ending:
         with redirect_stdout(sys.stderr), lock_run(folder):
             events = runs.load_run(folder)
-            run = _run_in(events)
-            prepared = None if is_complete(events) else _prepared(run, request, events)
+            run = _require_resumable(events)
+            prepared = None if is_complete(events) else _prepare_remaining(run, request, events)
             config = prepared.suite.settings.config if prepared else run.config
             scenarios = prepared.wired.scenarios if prepared else run.scenarios
             targets = resolve_targets(config, reports)
@@ -74,7 +74,7 @@ def _refuse_settings(request: Request) -> None:
         raise AuthorError(Problem(what, "remove it, or start a new run"))
 
 
-def _from_here(choice: ReporterChoice) -> ReporterChoice:
+def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
     """Its path as it is meant now: the run goes on in its own working directory."""
     if not choice.path or choice.path == "-":
         return choice
@@ -89,7 +89,7 @@ def _folder(name: str) -> Path:
     return found.absolute()
 
 
-def _run_in(events: Sequence[Event]) -> RunStarted:
+def _require_resumable(events: Sequence[Event]) -> RunStarted:
     run = events[0]
     assert isinstance(run, RunStarted)
     if not run.request:
@@ -104,7 +104,7 @@ def _run_in(events: Sequence[Event]) -> RunStarted:
     return run
 
 
-def _return_to(run: RunStarted) -> None:
+def _restore_working_directory(run: RunStarted) -> None:
     """The agent finds its files where it found them before."""
     try:
         os.chdir(run.request["cwd"])
@@ -113,16 +113,16 @@ def _return_to(run: RunStarted) -> None:
         raise AuthorError(Problem(what, "start a new run")) from None
 
 
-def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
+def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
     """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
-    _return_to(run)
+    _restore_working_directory(run)
     wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted, REGISTRIES)
     # The journal knows no secret, and here they must not make a difference.
     reasons = list_changes(run, redact_run_started(prepared, make_run_started(prepared)))
     if reasons:
-        problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
+        problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _UNDO_OR_RESTART)]
         problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]
         if len(reasons) > _MOST_REASONS:
             problems.append(Problem(f"and {len(reasons) - _MOST_REASONS} more"))
@@ -141,7 +141,7 @@ def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRu
 
 
 def _announce_resume(prepared: PreparedRun, events: Sequence[Event]) -> None:
-    run = _run_in(events)
+    run = _require_resumable(events)
     done, planned = len(finished_samples(events)), len(prepared.wired.samples)
     print_err(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:

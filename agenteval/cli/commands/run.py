@@ -38,7 +38,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         refuse_overwriting_inputs(targets, list_input_files(config, prepared.wired.scenarios))
         if profile := prepared.plan.suite.profile:
             print_err(f"profile {profile}")
-        started = _compared(prepared, make_run_started(prepared))
+        started = _with_baseline(prepared, make_run_started(prepared))
     with finish_on_interrupt():
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
@@ -47,7 +47,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _compared(prepared: PreparedRun, started: RunStarted) -> RunStarted:
+def _with_baseline(prepared: PreparedRun, started: RunStarted) -> RunStarted:
     """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
     none."""
     request = prepared.suite.request

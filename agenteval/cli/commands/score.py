@@ -98,7 +98,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
                 suite, resolve_score(suite, sources), wired, make_reader(suite, sources, remarks)
             )
             conversations = read_conversations(suite, scoring.reader, wired)
-            retained = _retained(scoring, targets, detail=detail)
+            retained = _choose_retention(scoring, targets, detail=detail)
             folder = make_run_folder(Path(suite.config.root), new_run_id())
             ending.enter_context(finish_on_interrupt())
             _run(scoring, conversations, retained, folder)
@@ -107,7 +107,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _retained(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
+def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
@@ -127,35 +127,35 @@ def _run(
     started = time.monotonic()
     # Whoever the agents are, one judge has judged all goals.
     judge = goal_judges({"": wired.judges}).get("")
-    again = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
+    goal_recheck = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
     # A log is the same in every environment, whichever of its words one of them masks.
     names = StableFingerprints(resources.config_secrets)
     rescoring = Rescoring(
-        _checks_of(scoring),
+        _make_checks(scoring),
         wired.judges,
         rules_for=ScenarioRulesCache(plan),
         visibility=plan.visibility,
         max_concurrent=suite.config.concurrency,
-        reviewer=_review_of(scoring),
+        reviewer=_make_reviewer(scoring),
     )
-    playing = RunSteps(
+    steps = RunSteps(
         partial(rescore, conversations, rescoring),
-        again,
+        goal_recheck,
         retained.events,
         partial(retained.events, found=True),
-        failures=partial(_unmet, expected, reader),
+        failures=partial(_find_unmet_expectations, expected, reader),
     )
     with (
         Journal(folder / JOURNAL) as journal,
-        open_emitter(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
+        open_emitter(resources, folder, [retained, journal, goal_recheck, _Heartbeat()], names) as emit,
     ):
         prompts = judge_setup.hash_prompts(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
         # What a stream holds is known at its end: scenarios are reported with their samples.
         emit(stamp_run_started(public, plan, folder.name, scenarios=(), prompts=prompts))
-        perform_run(RunSetup(settings, plan, resources), playing, emit, control)
+        perform_run(RunSetup(settings, plan, resources), steps, emit, control)
         for text in (
-            *_anew(settings.recording.rejudged),
+            *_rejudged_notes(settings.recording.rejudged),
             *_remarks(scoring, complete=not control.is_stopping),
         ):
             emit(Notice(level="warning", text=text))
@@ -165,11 +165,11 @@ def _run(
             if is_whole:
                 print_err(coverage)  # what is no warning stands in no remark
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
-        whole = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
-        emit(stamp_run_finished(control, started, expected.unmatched if whole else {}))
+        is_all_read = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
+        emit(stamp_run_finished(control, started, expected.unmatched if is_all_read else {}))
 
 
-def _review_of(scoring: Scoring) -> Reviewer | None:
+def _make_reviewer(scoring: Scoring) -> Reviewer | None:
     """Users are looked at where judges are asked: in conversations that failed, or that have a finding by
     which ``--max-rate`` may."""
     if not scoring.wired.judges:
@@ -182,7 +182,7 @@ def _review_of(scoring: Scoring) -> Reviewer | None:
     return make_user_reviewer(plan, scoring.suite.settings.metrics, scoring.wired.resources)
 
 
-def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
+def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
     from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
@@ -204,14 +204,14 @@ def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Sc
         return DetectorScorer(then, policy, secrets)
 
     def checks_of(recorded: RecordedConversation) -> Sequence[Scorer]:
-        run = _run_of(recorded)
+        run = _run_conditions(recorded)
         found = detectors(recorded.key.agent, recorded.scenario.policy, run)
         return (of_turns[run is None], *always, found)
 
     return checks_of
 
 
-def _run_of(recorded: RecordedConversation) -> tuple[str, str | None] | None:
+def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | None:
     """Of a run of ours: what happened to tools without a mock, and when it was. Of a log: nothing."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
@@ -219,7 +219,7 @@ def _run_of(recorded: RecordedConversation) -> tuple[str, str | None] | None:
     return run.plan.suite.unmocked_tools, run.plan.suite.now
 
 
-def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
+def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
     """Expectations that hold for nothing, and conversations that are not there, would leave everything
     green."""
     for text in reader.unmatched_texts:
@@ -232,14 +232,14 @@ def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 
 
-def _anew(kept: RejudgedAnswers | None) -> Iterator[str]:
+def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
     """Of a run that was judged anew: what of it was asked."""
-    if kept is None:
+    if answers is None:
         return
-    taken, asked = kept.counts.reused.total(), kept.counts.calls
+    reused_count, asked = answers.counts.reused.total(), answers.counts.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
-    answers = plural(taken, "answer")
-    yield f"judged again: {answers} from the journal of the run, {asked.total():,} asked" + (
+    reused = plural(reused_count, "answer")
+    yield f"judged again: {reused} from the journal of the run, {asked.total():,} asked" + (
         f" ({named})" if named else ""
     )
 
@@ -254,12 +254,12 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
         where = plan.suite.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.warnings.texts()
-    yield from _not_met(reader.no_calls_in) if complete and not reader.search_texts else ()
+    yield from _unused_call_free_names(reader.no_calls_in) if complete and not reader.search_texts else ()
     if complete and not reader.search_texts:
         yield from scoring.suite.expected_scenarios.unmatched_warnings()
 
 
-def _not_met(no_calls_in: CallFreeNames) -> Iterator[str]:
+def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
     """A slip in a name would leave undecided what it was to decide."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"

@@ -38,16 +38,16 @@ def serve(request: Request, *, http: str | None) -> int:
     require_sdk("agenteval tools serve")
     with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
         config = load_config(request, REGISTRIES).config
-        scenario = _only(load_scenarios(request, config).selected)
+        scenario = _require_one(load_scenarios(request, config).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)
         mocks.check(scenario)
     if not scenario.tools:
         print_err(f"warning: {scenario.id} declares no tools")
-    served = ServedTools(scenario.tools, _World(scenario, config, mocks).call)
+    served = ServedTools(scenario.tools, _ServedWorld(scenario, config, mocks).call)
     if http is None:
         anyio.run(serve_stdio, served)
         return 0
-    host = _host(http)
+    host = _parse_host(http)
     address = host.address("/mcp")
     address.served = served
     host.start()
@@ -59,7 +59,7 @@ def serve(request: Request, *, http: str | None) -> int:
     return 0
 
 
-def _only(chosen: Sequence[Scenario]) -> Scenario:
+def _require_one(chosen: Sequence[Scenario]) -> Scenario:
     if len(chosen) == 1:
         return chosen[0]
     names = [selection.full_id(scenario) for scenario in chosen[:_SHOWN]]
@@ -68,7 +68,7 @@ def _only(chosen: Sequence[Scenario]) -> Scenario:
     raise AuthorError(Problem(what, "choose one with -s ID"))
 
 
-def _host(written: str) -> McpHost:
+def _parse_host(written: str) -> McpHost:
     name, _, port = written.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise AuthorError(Problem(f"--http {written}: not a port", "write --http 8000, or --http HOST:8000"))
@@ -79,7 +79,7 @@ def _host(written: str) -> McpHost:
         raise AuthorError(Problem(what, "choose another port; 0 takes a free one")) from error
 
 
-class _World:
+class _ServedWorld:
     """One sample's world. What an author's mock does wrong is reported, and is an error to the caller."""
 
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
@@ -102,7 +102,7 @@ def schemas(command: Sequence[str], out: str | None) -> int:
     """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or what
     starts it. Raises ``AuthorError``."""
     require_sdk("agenteval tools schemas")
-    tools = anyio.run(_tools_of, command)
+    tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
         Path(out).write_text(clean_output(text), encoding="utf-8")
@@ -112,7 +112,7 @@ def schemas(command: Sequence[str], out: str | None) -> int:
     return 0
 
 
-async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+async def _fetch_tools(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     from mcp import Client, StdioServerParameters
 
     is_address = len(command) == 1 and command[0].startswith(("http://", "https://"))

@@ -102,35 +102,35 @@ def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions)
     """The agent as its author wrote it; else what is found: of a service what answers, else what its files
     show; else one to begin with. Raises ``AuthorError``."""
 
-    def named(answer: str) -> AgentChoice:
-        return _named(answer, root, top)
+    def parse(answer: str) -> AgentChoice:
+        return _parse_agent(answer, root, top)
 
     if agent is not None:
-        return _completed(named(agent), questions)
+        return _complete_choice(parse(agent), questions)
     python = find_python_agents(root)
-    found = [_of_python(each, root, top, python.missing) for each in python.agents]
-    found += [_of_words(words)] if (words := node_program(root)) else []
+    found = [_python_choice(each, root, top, python.missing) for each in python.agents]
+    found += [_command_choice(words)] if (words := node_program(root)) else []
     default = "1"
     if server := python.server or node_server(root):
         ports = local_ports(root)
         answering = list(local_endpoints(ports))
         found = (answering + found)[:_MOST_LISTED]
         if not (answering or any(each.is_object for each in found)):
-            silent = _silent(server, ports, found)
+            silent = _no_answer_error(server, ports, found)
             if not questions.are_asked:
                 raise silent
             print_err(str(silent))
             default = ""
     if not found and default:
-        return _completed(_starter(root, questions, named), questions)
+        return _complete_choice(_ask_for_agent(root, questions, parse), questions)
     found = found[:_MOST_LISTED]
     which = f"Which is the agent? {'A number, or ' if found else ''}{_AS_WRITTEN}"
-    chosen = questions.choose(which, found, named, default)
+    chosen = questions.choose(which, found, parse, default)
     others = () if questions.are_asked else tuple(each.label for each in found if each is not chosen)
-    return _completed(chosen, questions)._replace(others=others)
+    return _complete_choice(chosen, questions)._replace(others=others)
 
 
-def _silent(server: str, ports: Sequence[int], found: Sequence[AgentChoice]) -> AuthorError:
+def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentChoice]) -> AuthorError:
     where = ", ".join(f"localhost:{port}" for port in ports)
     names = " or ".join(
         [f"http://localhost:{ports[0]}/PATH", *(str(each.keys.get("target", each)) for each in found)]
@@ -143,7 +143,7 @@ def _silent(server: str, ports: Sequence[int], found: Sequence[AgentChoice]) -> 
     )
 
 
-def _named(agent: str, root: Path, top: Path) -> AgentChoice:
+def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
     """What its author wrote. Raises ``AuthorError`` if there is no such thing."""
     if _HOST_AND_PORT.fullmatch(agent):
         agent = f"http://{agent}"
@@ -160,7 +160,7 @@ def _named(agent: str, root: Path, top: Path) -> AgentChoice:
                     f"write {agent}:NAME, or a command: python {agent}",
                 )
             )
-        return _of_python(known[0] if known else PythonAgentCandidate(agent), root, top, python.missing)
+        return _python_choice(known[0] if known else PythonAgentCandidate(agent), root, top, python.missing)
     try:
         words = shlex.split(agent)
     except ValueError as error:
@@ -169,7 +169,7 @@ def _named(agent: str, root: Path, top: Path) -> AgentChoice:
         ) from None
     if not words:
         raise AuthorError(Problem("the agent has no name", f"write {_AS_WRITTEN}"))
-    return _of_words(program_of(words, root))
+    return _command_choice(program_of(words, root))
 
 
 def _check_target(target: str, root: Path) -> None:
@@ -184,7 +184,7 @@ def _check_target(target: str, root: Path) -> None:
         raise AuthorError(Problem(f"{file} has no '{name}' at its top level", did_you_mean(name, names)))
 
 
-def _of_python(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
+def _python_choice(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
     """With the project's own environment, if agenteval's lacks what the agent needs."""
     keys = {"target": agent.target}
     if (agent.is_object or missing) and (interpreter := find_project_interpreter(root, top)):
@@ -193,11 +193,11 @@ def _of_python(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequ
     return AgentChoice(keys, f"{agent.target}{kind}", is_object=agent.is_object)
 
 
-def _of_words(words: list[str]) -> AgentChoice:
+def _command_choice(words: list[str]) -> AgentChoice:
     return AgentChoice(make_command_keys(words, "argument"), shlex.join(words), words=tuple(words))
 
 
-def _completed(choice: AgentChoice, questions: Questions) -> AgentChoice:
+def _complete_choice(choice: AgentChoice, questions: Questions) -> AgentChoice:
     """With its author's word for what nothing else says."""
     if not questions.are_asked:
         return choice
@@ -226,12 +226,14 @@ def _with_form(choice: AgentChoice, questions: Questions) -> AgentChoice:
     return choice._replace(keys=make_command_keys(list(choice.words), form), words=()) if form else choice
 
 
-def _starter(root: Path, questions: Questions, named: Callable[[str], AgentChoice]) -> AgentChoice:
+def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], AgentChoice]) -> AgentChoice:
     question = f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with"
-    return questions.ask(question, "new", lambda answer: _new(root) if answer == "new" else named(answer))
+    return questions.ask(
+        question, "new", lambda answer: _starter_choice(root) if answer == "new" else parse(answer)
+    )
 
 
-def _new(root: Path) -> AgentChoice:
+def _starter_choice(root: Path) -> AgentChoice:
     if os.path.lexists(root / STARTER_FILE):
         what = f"no agent was found, and {STARTER_FILE} is there, in which nothing looks like one"
         raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))

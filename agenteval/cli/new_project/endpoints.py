@@ -63,7 +63,7 @@ def local_endpoints(ports: Iterable[int]) -> Iterator[AgentChoice]:
 
 
 def _agents_at(base: str) -> Iterator[AgentChoice]:
-    found = [each for each in _described(base) if not each.is_open]
+    found = [each for each in _described_routes(base) if not each.is_open]
     yield from found
     url = f"{base}/v1/chat/completions"
     if not found and (_get(url)[0] in _NEEDS_NO_CHAT or _has_models(f"{base}/v1/models")):
@@ -89,60 +89,62 @@ def probe_endpoint(url: str) -> AgentChoice:
     if not has_host:
         raise AuthorError(Problem(f"{url} is no URL", "write http://HOST:PORT/PATH"))
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    own: dict[str, Any] = {"endpoint": url}
+    keys: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
-        own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
+        keys["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
-        return AgentChoice(own, url)
+        return AgentChoice(keys, url)
     is_top = parts.path.rstrip("/") in ("", *_TOPS)
-    known = _described(base)
+    known = _described_routes(base)
     if is_top:
         known = chain(_agents_at(base), known)
     else:
         known = (each for each in known if urlsplit(each.label).path == parts.path)
     if found := next(known, None):
         label = found.label if is_top else url
-        return found._replace(keys={**own, **found.keys, "endpoint": label}, label=label)
+        return found._replace(keys={**keys, **found.keys, "endpoint": label}, label=label)
     if is_top and parts.path != "/":  # where an agent may take its messages
         what = f"nothing at {base} says where it takes a message"
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
-    return AgentChoice({**own, **plain}, url, unknown, is_open=True)
+    return AgentChoice({**keys, **plain}, url, unknown, is_open=True)
 
 
-def _described(base: str) -> Iterator[AgentChoice]:
+def _described_routes(base: str) -> Iterator[AgentChoice]:
     """The routes of a description that take a message, those first of which everything is known."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
         return
     try:
         document = json.loads(body)
-        routes = (_route(base, path, item, document) for path, item in document["paths"].items())
+        routes = (_parse_route(base, path, item, document) for path, item in document["paths"].items())
         found = [route for route in routes if route is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
     yield from sorted(found, key=lambda each: (each.is_open, bool(each.note)))
 
 
-def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> AgentChoice | None:
+def _parse_route(
+    base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]
+) -> AgentChoice | None:
     post = item.get("post")
     if not post or "{" in path:
         return None
     if path.endswith(_KNOWN_APIS):
         return AgentChoice({"endpoint": base + path}, base + path)
-    takes = _schema(post.get("requestBody"), document)
-    request, unknown = _request(takes, document)
+    takes = _json_schema(post.get("requestBody"), document)
+    request, unknown = _request_template(takes, document)
     if not request:
         return None
     answers = post.get("responses", {})
-    gives = _schema(answers.get("200") or answers.get("201"), document)
-    text = _answer_in(gives, document)
+    gives = _json_schema(answers.get("200") or answers.get("201"), document)
+    text = _find_answer_path(gives, document)
     keys: dict[str, Any] = {"endpoint": base + path, "request": request, "reply": {"text": text or "reply"}}
     session = next((key for key in gives.get("properties", {}) if key in _SESSIONS and key in request), "")
     if session:
         keys["reply"]["session"] = session
-    lists = (name for name, each in gives.get("properties", {}).items() if _holds_calls(each, document))
+    lists = (name for name, each in gives.get("properties", {}).items() if _is_call_list(each, document))
     if calls := next(lists, ""):
         keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
@@ -150,10 +152,12 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
     return AgentChoice(keys, base + path, note, is_open=not text)
 
 
-def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _request_template(
+    schema: Mapping[str, Any], document: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """The request, and the keys in it of which only the author knows what they are for. Empty: there is
     nothing that takes a message."""
-    fields = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+    fields = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     required = schema.get("required", [])
     request = _message_field(fields, required)
     if not request:
@@ -192,33 +196,33 @@ def _example(field: Mapping[str, Any]) -> Any:
     return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
 
-def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
+def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
     """The path to the answer in a reply; empty where its description does not say."""
     if schema.get("type") == "string":
         return "."
-    properties = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+    properties = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     texts = [name for name in properties if properties[name].get("type") == "string"]
     texts = [name for name in texts if name not in _SESSIONS]
     if found := next((name for name in _ANSWERS if name in texts), texts[0] if len(texts) == 1 else ""):
         return found
     for name, each in properties.items():
-        if each.get("properties") and depth and (path := _answer_in(each, document, depth - 1)):
+        if each.get("properties") and depth and (path := _find_answer_path(each, document, depth - 1)):
             return f"{name}.{path}"
     return ""
 
 
-def _holds_calls(schema: Any, document: Mapping[str, Any]) -> bool:
+def _is_call_list(schema: Any, document: Mapping[str, Any]) -> bool:
     """Whether it is a list of what was called, with what came of it."""
-    items = _resolved(_resolved(schema, document).get("items") or {}, document).get("properties", {})
+    items = _resolve(_resolve(schema, document).get("items") or {}, document).get("properties", {})
     return "name" in items and not {"result", "output"}.isdisjoint(items)
 
 
-def _schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    content = _resolved(carrier or {}, document).get("content", {})
-    return _resolved(content.get("application/json", {}).get("schema", {}), document)
+def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    content = _resolve(carrier or {}, document).get("content", {})
+    return _resolve(content.get("application/json", {}).get("schema", {}), document)
 
 
-def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     """A part of the description, its reference followed; of alternatives the first that is not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):

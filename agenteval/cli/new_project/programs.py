@@ -59,13 +59,13 @@ def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
 
 def detect_form(words: list[str], root: Path) -> str:
     """How a program that prints its answer gets the message: what it prints depends on it. Empty: neither."""
-    without = _printed(words, "", root)
-    if _printed([*words, _MESSAGE], "", root) != without:
+    without = _output_of(words, "", root)
+    if _output_of([*words, _MESSAGE], "", root) != without:
         return "argument"
-    return "input" if _printed(words, f"{_MESSAGE}\n", root) != without else ""
+    return "input" if _output_of(words, f"{_MESSAGE}\n", root) != without else ""
 
 
-def _printed(words: list[str], typed: str, root: Path) -> bytes:
+def _output_of(words: list[str], typed: str, root: Path) -> bytes:
     try:
         done = subprocess.run(words, cwd=root, input=typed.encode(), capture_output=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):

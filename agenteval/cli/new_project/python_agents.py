@@ -77,31 +77,35 @@ class PythonFiles(NamedTuple):
 def find_python_agents(root: Path) -> PythonFiles:
     """What looks like an agent in the Python files of a folder."""
     paths = sorted(_python_files(root), key=lambda path: (len(path.parts), path))
-    own = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
-    modules = [each for path in paths if (each := _parsed(path, root, own)) is not None]
+    project_names = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
+    modules = [each for path in paths if (each := _parse_module(path, root, project_names)) is not None]
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
-    found = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
-    agents = list({each.target: each for each in (*_declared(root), *found)}.values())
-    return PythonFiles(tuple(agents), _missing(modules, own), _server(modules, own))
+    found = sorted(
+        (a for module in modules for a in _module_candidates(module, imported_from)), key=lambda a: a.rank
+    )
+    agents = list({each.target: each for each in (*_langgraph_agents(root), *found)}.values())
+    return PythonFiles(tuple(agents), _missing(modules, project_names), _server(modules, project_names))
 
 
-def _missing(modules: Iterable[_Module], own: set[str]) -> tuple[str, ...]:
+def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple[str, ...]:
     """The packages that modules import and that agenteval's environment does not have. ``own``: the names of
     the project's files and folders."""
     packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
-    return tuple(sorted(each for each in packages - own - sys.stdlib_module_names if not _is_here(each)))
+    return tuple(
+        sorted(each for each in packages - project_names - sys.stdlib_module_names if not _is_installed(each))
+    )
 
 
-def _server(modules: Iterable[_Module], own: set[str]) -> str:
+def _server(modules: Iterable[_ParsedModule], project_names: set[str]) -> str:
     """``app.py imports fastapi``: by which file the project is a service; empty if it is none."""
-    servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in own]
+    servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in project_names]
     serving = (f"{each.path} imports {server}" for each in modules for server in servers if each.uses(server))
     return next(serving, "")
 
 
 def top_level_names(path: Path) -> set[str] | None:
     """The names that the top level of a file binds, by its syntax; ``None`` where that does not say."""
-    tree = _tree(path)
+    tree = _parse_file(path)
     names: set[str] = set()
     todo: list[ast.AST] = [tree] if tree else []
     while todo:
@@ -118,7 +122,7 @@ def top_level_names(path: Path) -> set[str] | None:
     return None if tree is None or is_open else names
 
 
-def _declared(root: Path) -> Iterator[PythonAgentCandidate]:
+def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
     """The graphs that a project names for LangGraph's own tools, in ``langgraph.json``."""
     graphs = json_object(root / "langgraph.json").get("graphs")
     for entry in graphs.values() if isinstance(graphs, dict) else ():
@@ -142,7 +146,7 @@ def find_project_interpreter(root: Path, top: Path) -> str:
     return ""
 
 
-def _is_here(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
     except (ImportError, ValueError):
@@ -152,7 +156,7 @@ def _is_here(package: str) -> bool:
 def _python_files(root: Path) -> Iterator[Path]:
     entries = count = 0
     for folder, below, files in os.walk(root):
-        below[:] = sorted(name for name in below if _is_looked_into(Path(folder, name)))
+        below[:] = sorted(name for name in below if _should_search(Path(folder, name)))
         entries += len(files) + len(below)
         for name in sorted(files):
             if name.endswith(".py") and not name.startswith(("test_", "conftest.")):
@@ -162,7 +166,7 @@ def _python_files(root: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def _is_looked_into(folder: Path) -> bool:
+def _should_search(folder: Path) -> bool:
     is_environment = (folder / "pyvenv.cfg").exists()
     return not (folder.name.startswith(".") or folder.name in _LEFT_OUT or is_environment)
 
@@ -170,7 +174,7 @@ def _is_looked_into(folder: Path) -> bool:
 # ── one file ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Module(NamedTuple):
+class _ParsedModule(NamedTuple):
     """``names``: what each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
 
     path: str
@@ -183,7 +187,7 @@ class _Module(NamedTuple):
         return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
 
 
-def _tree(path: Path) -> ast.Module | None:
+def _parse_file(path: Path) -> ast.Module | None:
     try:
         data = read_file(path, MAX_FILE_BYTES + 1)
         with warnings.catch_warnings(action="ignore"):  # of the author's code, which is only looked at
@@ -192,8 +196,8 @@ def _tree(path: Path) -> ast.Module | None:
         return None
 
 
-def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
-    tree = _tree(path)
+def _parse_module(path: Path, root: Path, project_names: set[str]) -> _ParsedModule | None:
+    tree = _parse_file(path)
     if tree is None:
         return None
     names: dict[str, str] = {}
@@ -210,23 +214,29 @@ def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
                 dotted = name = dotted.partition(".")[0]
             head = dotted.partition(".")[0]
             # A folder of the project may be named as a framework is.
-            names[name] = f".{dotted}" if head in own else dotted
-    return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
+            names[name] = f".{dotted}" if head in project_names else dotted
+    return _ParsedModule(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
 
 
-def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgentCandidate]:
+def _module_candidates(
+    module: _ParsedModule, imported_from: Container[tuple[str, ...]]
+) -> Iterator[PythonAgentCandidate]:
     """``imported_from``: pairs of a module's own name and what others import from it."""
-    found = [(name, kind, node) for node in module.tree.body for name, kind in _agents_in(node, module.names)]
+    found = [
+        (name, kind, node)
+        for node in module.tree.body
+        for name, kind in _statement_candidates(node, module.names)
+    ]
     used = {name for name, _, node in found for name in _names_in(node) - {name}}
     stem = Path(module.path).stem
     for name, kind, node in found:
         is_object = kind in {framework for framework, _ in OBJECTS.values()}
-        helps = name in used, not _is_named_so(name), (stem, name) in imported_from
+        helps = name in used, not _has_agent_name(name), (stem, name) in imported_from
         rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
         yield PythonAgentCandidate(f"{module.path}:{name}", kind, is_object, rank)
 
 
-def _is_named_so(name: str) -> bool:
+def _has_agent_name(name: str) -> bool:
     return any(word.lower() in _NAMES_OF_AGENTS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name))
 
 
@@ -234,22 +244,22 @@ def _names_in(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _statement_candidates(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """The names that a statement of a module gives to what looks like an agent, with what each is; ``names``
     hears of what they stand for."""
     match node:
         case ast.Assign(targets=targets, value=value):
-            return _assigned(targets, value, names)
+            return _assignment_candidates(targets, value, names)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
-            return _assigned([target], value, names)
+            return _assignment_candidates([target], value, names)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _of_function(node, names)
+            return _function_candidates(node, names)
         case ast.ClassDef():
-            return _of_class(node, names)
+            return _class_candidates(node, names)
     return iter(())
 
 
-def _assigned(
+def _assignment_candidates(
     targets: Iterable[ast.expr], value: ast.expr, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     path = _path_of(value, names)
@@ -259,22 +269,22 @@ def _assigned(
         yield from ((name, framework) for name in bound)
 
 
-def _of_function(
+def _function_candidates(
     node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """One that makes an agent of a framework, or that answers itself."""
-    made = _made_by(node, names)
+    made = _returned_agent_path(node, names)
     if made:
         names[node.name] = made
     if node.name.startswith("_"):
         return
-    if made and is_factory_name(node.name) and not _required(node.args):
+    if made and is_factory_name(node.name) and not _required_parameters(node.args):
         yield node.name, _framework_of(made)
-    elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
-        yield node.name, f"a function of {takes}"
+    elif (parameter := _message_parameter(node, 0)) and (parameter in _PLAIN or _has_agent_name(node.name)):
+        yield node.name, f"a function of {parameter}"
 
 
-def _of_class(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """One that answers itself; that of a framework's own class is an agent once it is made."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
@@ -308,7 +318,7 @@ def _framework_of(path: str) -> str:
     return ""
 
 
-def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
+def _returned_agent_path(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
     """What a function returns, if an agent of a framework."""
     inside = dict(names)
     for node in ast.walk(function):
@@ -321,14 +331,14 @@ def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[st
     return ""
 
 
-def _required(arguments: ast.arguments) -> list[ast.arg]:
+def _required_parameters(arguments: ast.arguments) -> list[ast.arg]:
     places = [*arguments.posonlyargs, *arguments.args]
     by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     without = [each for each, default in by_name if default is None]
     return [*places[: len(places) - len(arguments.defaults)], *without]
 
 
-def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
+def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
     """The parameter for what the user says, if all that the function needs is known (docs/agents.md, "What it
     gets"), and if it answers at all."""
     if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
@@ -338,7 +348,7 @@ def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> st
     if main is None or (main.annotation and not _FITTING.search(ast.unparse(main.annotation))):
         return ""
     known = {main.arg, "ctx", "context", *HISTORY_NAMES, *SESSION_NAMES}
-    if any(each.arg not in known for each in _required(function.args)[skipped:]):
+    if any(each.arg not in known for each in _required_parameters(function.args)[skipped:]):
         return ""
     if function.returns and ast.unparse(function.returns) in _NO_ANSWER:
         return ""
@@ -349,7 +359,9 @@ def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> st
 def _talking_method(owner: ast.ClassDef) -> str:
     """The one method that takes what the user says, of a class that is made without arguments."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    if owner.name.startswith("_") or ("__init__" in methods and _required(methods["__init__"].args)[1:]):
+    if owner.name.startswith("_") or (
+        "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]
+    ):
         return ""
     found = [name for name in ("__call__", *_METHODS) if name in methods]
-    return found[0] if len(found) == 1 and _takes(methods[found[0]], 1) else ""
+    return found[0] if len(found) == 1 and _message_parameter(methods[found[0]], 1) else ""
