@@ -1,4 +1,4 @@
-"""``agenteval`` and its groups, by the names of their commands: what is none is refused in one line."""
+"""The command groups of ``agenteval``. An unknown command is refused in one line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ _COMPLETION = {
     "--install-completion": "Install completion for this shell, or for bash, zsh or fish where it is named.",
     "--show-completion": "Print its script instead.",
 }
-"""Typer's own recognise no shell but the one that started them, and take no name."""
+"""The help of the completion options. Typer's own options recognise only the shell that started them, and
+take no name."""
 
 
 class CommandGroup(GroupedCommands):
+    """A group of commands that refuses an unknown command with a hint."""
+
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)
         for each in params:

@@ -1,9 +1,8 @@
-"""What a shell proposes at TAB: ids of scenarios and of runs, and the names that the configuration gives. A
-mistake in a file proposes what could be read; the command itself tells of it.
+"""What a shell proposes at TAB: ids of scenarios and runs, and names from the configuration. If a file is
+broken, only what could be read is proposed; the command itself reports the mistake.
 
-The program starts anew at each TAB, so that what a large suite holds is kept in ``.agenteval``, as long as
-its files are as they were.
-"""
+The program starts anew at each TAB. A large suite is therefore cached in ``.agenteval`` until one of its
+files changes."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
 CACHE_FILE = ".agenteval/completion.json"
 _CACHE_LIFETIME_S = 600
-"""Not everything that names come from has a file of its own that could be looked at."""
+"""A bound is needed because some sources of names have no file whose time could be checked."""
 
 Options = Mapping[str, Any]
-"""What the line says already, by the names of parameters."""
+"""The parameters already on the command line, by name."""
 
 
 def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> list[str]:
-    """The names of a kind that begin as what is written does."""
+    """Return the names of a kind that start with ``incomplete``."""
     try:
         found = _candidates(kind, options, incomplete)
         return [text for text in found if text.startswith(incomplete) and "\n" not in text]
@@ -62,7 +61,7 @@ def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterab
 
 
 def _runs() -> list[str]:
-    """``latest`` and ``previous``, then ids, newest first."""
+    """Return ``latest`` and ``previous``, then the ids of runs, newest first."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import find_run_folders
 
@@ -70,7 +69,8 @@ def _runs() -> list[str]:
 
 
 def _conversations() -> list[str]:
-    """From the first line of the journal, which is quickly read: conversations of ``score`` are not in it."""
+    """Return the scenario ids of the latest run. They are read from the first line of the journal, which is
+    quick; the conversations of ``score`` are not in it."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL_FILE, find_run
 
@@ -89,14 +89,15 @@ def _ids_in(file: str, options: Options) -> Iterator[str]:
 
 
 def _suite(options: Options) -> dict[str, Any]:
-    """``scenarios``: pairs of file and id; ``tags``, ``agents``, ``metrics`` and ``profiles``."""
+    """Return the names in the suite: ``scenarios`` (pairs of file and id), ``tags``, ``agents``, ``metrics``
+    and ``profiles``."""
     config, profile = options.get("config"), options.get("profile")
     cached = _load_cached_suite() if config is profile is None else None
     return cached or _load_suite(config, profile)
 
 
 def _load_cached_suite() -> dict[str, Any] | None:
-    """What was read before, unless a file has changed, come or gone since."""
+    """Return the cached suite, or None if a file has changed, appeared or disappeared since."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -114,7 +115,8 @@ def _load_cached_suite() -> dict[str, Any] | None:
 
 
 def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
-    """Size and time of each file of the suite, of its tables, and of configurations from here up."""
+    """Return size and time of each file of the suite, of its tables, and of the configurations from here
+    upward."""
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
     known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
@@ -166,7 +168,7 @@ def _profiles(path: Path) -> list[str]:
 
 
 def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
-    """Nothing, where no run has been kept yet: TAB makes no folder."""
+    """Cache the suite, unless no run has been kept yet: TAB creates no folder."""
     with suppress(OSError, ValueError):
         cached = {
             "read_at": time.time(),

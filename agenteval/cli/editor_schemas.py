@@ -1,5 +1,5 @@
-"""The two schemas that editors read: of a scenario file, and of the configuration. Each name comes from the
-object that has it: models, adapters, gates, metrics, reporters, detectors."""
+"""The two schemas that editors read: of a scenario file and of the configuration. Each name comes from the
+object that defines it: models, adapters, gates, metrics, reporters, detectors."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
-"""What an agent's type may be where the other keys say it."""
+"""The values of an agent's type if other keys determine it."""
 _QUIET = {"doNotSuggest": True}
-"""An editor has the key from elsewhere."""
+"""Keeps an editor from proposing a key twice."""
 
 
 def build_editor_schema(kind: SchemaKind) -> Schema:
-    """The schema of a scenario file, or of ``agenteval.yaml``."""
+    """Return the schema of a scenario file or of ``agenteval.yaml``."""
     top, definitions = _config_schema() if kind == "config" else _scenario_file_schema()
     made = simplify_schema({**top, "definitions": definitions})
     definitions = made.pop("definitions")
@@ -154,7 +154,8 @@ def _metric_names() -> list[str]:
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
-    """Have an editor propose the usual keys of a ``mapping``; ``of`` names what stands there."""
+    """Make an editor propose the usual keys of a ``mapping``. ``of`` is the name of the definition of its
+    values."""
     made[of] = mapping["additionalProperties"]
     mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
 
@@ -210,12 +211,13 @@ def _with_description(by: Schema, schema: Schema) -> Schema:
 
 
 def _choice(names: Iterable[str], *others: str) -> Schema:
-    """``others``: expressions for what is taken, and not proposed."""
+    """Return a schema that proposes ``names`` and also accepts variables. ``others``: patterns of further
+    texts that are accepted but not proposed."""
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 
 def _list_of(item: Schema, *instead: str) -> Schema:
-    """A list, or one item alone; or a word."""
+    """Return a schema of a list, of one item alone, or of one of the words ``instead``."""
     return _any_of({"enum": list(instead)}, item, {"type": "array", "items": item})
 
 
@@ -235,14 +237,14 @@ def _model_name() -> Schema:
 
 
 def _model_role_schemas(roles: Mapping[str, Schema]) -> Schema:
-    """Each role takes PROVIDER/MODEL alone, too."""
+    """Return the schemas of roles, each of which also accepts PROVIDER/MODEL alone."""
     forms = [_model_name(), ref("ModelConfig"), NULL]
     return {role: _with_description(each, _any_of(*forms)) for role, each in roles.items()}
 
 
 def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
-    """Write the definitions of agents, and return the rule of those that are laid over another one: they have
-    the keys of an agent, unless that one is of another package's kind."""
+    """Write the definitions of agents, and return the rule of those that are merged over another agent: they
+    have an agent's keys, unless that agent is of another package's kind."""
     common = made["AgentConfig"]["properties"]
     common["type"] = _with_description(
         common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL)
@@ -272,7 +274,8 @@ def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -
 
 
 def _built_in_names_rule() -> Schema:
-    """What metrics and labels may be called where no metric or prompt of the author's own brings others."""
+    """Return the rule that restricts the names of metrics and labels, unless custom metrics or prompts of the
+    author add others."""
     metrics = {"propertyNames": {"enum": _metric_names()}}
     return _if(
         _any_key("custom_metrics", "prompts"),

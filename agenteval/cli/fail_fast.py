@@ -9,8 +9,8 @@ from agenteval.verdict.single_samples import SingleSamples
 
 
 class FailFast:
-    """A sink that tells ``control``. Each sample is decided by itself as the whole run will be, so that what
-    is accepted ends nothing."""
+    """A sink that stops ``control``. It decides each sample on its own as the whole run will, so that an
+    accepted failure does not end the run."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control

@@ -1,5 +1,5 @@
-"""``--help`` in groups, as wide as the terminal. Typer draws its own (``rich_help_panel``, which names them
-here, too) by a library that costs as much CPU as all else of ``agenteval --help``."""
+"""``--help`` in groups, as wide as the terminal. Typer can draw groups itself (``rich_help_panel``, which
+names them here, too), but with a library that costs as much CPU as all else of ``agenteval --help``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 from agenteval.cli.safe_output import print_out
 
 WIDEST = 110
-"""Columns: longer lines are hard to read."""
+"""The most columns: longer lines are hard to read."""
 OTHER = "Other"
 _MANY = 12
-"""Options that are worth groups."""
+"""The number of options from which on they are grouped."""
 
 
 def _print_through_safe_output(option: Any) -> Any:
-    """The option ``--help``, whose page leaves as every other text does."""
+    """Make the ``--help`` option print its page through ``safe_output``, as all other text."""
 
     def show(ctx: Any, _: Any, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -31,7 +31,7 @@ def _print_through_safe_output(option: Any) -> Any:
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose options stand under the names of their groups."""
+    """A command whose help lists options by group."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _print_through_safe_output(super().get_help_option(ctx))
@@ -41,7 +41,8 @@ class GroupedCommand(TyperCommand):
 
 
 class GroupedCommands(TyperGroup):
-    """The same for commands, each with the whole of its first sentence."""
+    """A command group whose help lists commands and options by group, each command with the whole first
+    sentence of its help."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _print_through_safe_output(super().get_help_option(ctx))
@@ -86,7 +87,8 @@ def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
 
 
 def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
-    """All groups of a page have their second column at one place, unless that leaves it no room."""
+    """Write one group of a help page. The second column starts at the same place in all groups of a page,
+    unless that leaves it no room."""
     width = min(widest, formatter.width // 2)
     with formatter.section(group):
         formatter.write_dl([(first.ljust(width), second) for first, second in rows], col_max=width)

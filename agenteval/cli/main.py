@@ -1,5 +1,5 @@
-"""The command line: signatures and help. All else is imported inside the commands, so that
-``agenteval --help`` does not load what it does not need."""
+"""The command line: signatures and help. Everything else is imported inside the commands, so that ``agenteval
+--help`` stays fast."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """What says nothing without ``option`` is not an option without it."""
+    """Raise ``AuthorError`` if options were given that have an effect only with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
@@ -564,7 +564,8 @@ def _show_prompts(
 
 
 def main() -> None:
-    """The console script. Every error that is not a defect of ours becomes its message and exit code."""
+    """Run the command line. Each error that is not a defect of agenteval becomes its message and its exit
+    code."""
     _open_closed_streams()
     exit = exits.ExitGuard()
     exit.guard()
@@ -579,7 +580,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A stream that the shell closed (``2>&-``) is not a reason to fail a run that passed."""
+    """Replace the streams that the shell closed (``2>&-``): they are no reason to fail a run that passed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

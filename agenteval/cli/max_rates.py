@@ -1,4 +1,4 @@
-"""``--max-rate high=1%``: what the command line says of the share of bad conversations."""
+"""``--max-rate high=1%``: bounds on the share of conversations with findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _HOW = "write SEVERITY=RATE, for example --max-rate high=1% or --max-rate critic
 
 
 def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
-    """By severity, the share of conversations that may be as bad or worse. Raises ``AuthorError``."""
+    """Parse the option into the highest share of conversations with a finding of that severity or worse, by
+    severity. Raise ``AuthorError`` if a text is malformed."""
     found: dict[Severity, float] = {}
     for text in texts:
         name, equals, rate = text.partition("=")

@@ -1,8 +1,7 @@
-"""The options that commands share, each written once: its names, its help, its type and what is made of it.
+"""The options that commands share. Each is written once: its names, its help, its type and how it is parsed.
 
-A command takes a group of them as one parameter, and ``grouped`` shows typer what is in the group. To share
-one more option, add a field to the group; commands hand groups on as they are.
-"""
+A command takes a group of them as one parameter; ``expand_option_groups`` shows typer the options in the
+group. To share one more option, add a field to the group; commands pass groups on as they are."""
 
 from __future__ import annotations
 
@@ -35,11 +34,12 @@ ProposedKind: TypeAlias = Literal[
     "scenarios",
     "tags",
 ]
-"""``conversations``: what ``show`` takes first, a scenario of the latest run or a run."""
+"""The kinds of names that a shell proposes. ``conversations``: the first argument of ``show``, a scenario of
+the latest run or a run."""
 
 
 def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell proposes at TAB."""
+    """Return the function that proposes names of a kind at TAB."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
         from agenteval.core.registry import load_target
@@ -244,7 +244,7 @@ QuietOption = Annotated[
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """Which configuration, scenarios and agent."""
+    """The options that choose configuration, scenarios and agent."""
 
     paths: PathsArgument = None
     config: ConfigOption = None
@@ -262,7 +262,7 @@ class SelectionOptions:
 
     @property
     def filters(self) -> Filters:
-        """Raises ``AuthorError`` for a category that there is not."""
+        """The filters of scenarios. Raises ``AuthorError`` if a category is unknown or ``-k`` is empty."""
         from agenteval.core.errors import AuthorError, Problem, did_you_mean
         from agenteval.core.scenario import Category as Known
         from agenteval.core.selection import Filters
@@ -279,7 +279,7 @@ class SelectionOptions:
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Who judges, and what."""
+    """The options that choose the judge's model and the metrics."""
 
     model: ModelOption = None
     no_judge: NoJudgeOption = False
@@ -294,7 +294,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class ReportingOptions:
-    """What is shown."""
+    """The options that choose what is shown."""
 
     report: ReportOption = None
     verbose: VerboseOption = False
@@ -312,7 +312,7 @@ class ReportingOptions:
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:
-    """Raises ``AuthorError`` for both."""
+    """Return the level of detail. Raise ``AuthorError`` if both flags are set."""
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:
@@ -323,8 +323,8 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
 def request_from_options(
     selecting: SelectionOptions, judging: JudgeOptions | None = None, flags: Mapping[str, Any] | None = None
 ) -> Request:
-    """What every command that loads scenarios asks for. ``flags``: keys of the configuration that options of
-    the command set. Raises ``AuthorError``."""
+    """Build the request of a command that loads scenarios. ``flags``: configuration keys that the command's
+    own options set. Raise ``AuthorError`` if an option is invalid."""
     from agenteval.planning.request import Request
 
     return Request(
@@ -340,7 +340,7 @@ def request_from_options(
 
 
 def drop_unset_keys(**keys: Any) -> dict[str, Any]:
-    """Keys of the configuration, but for those that no option set."""
+    """Return the configuration keys that an option set."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -348,7 +348,7 @@ def drop_unset_keys(**keys: Any) -> dict[str, Any]:
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """``command`` with the options of its groups in place of each group."""
+    """Replace each option group of ``command`` by its options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     shown: list[Parameter] = []
@@ -373,7 +373,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(context: typer.Context) -> tuple[str, ...]:
-    """The options that stood on the command line, by their long names; arguments in capitals."""
+    """Return the options that stood on the command line, by their long names; arguments in capitals."""
     return tuple(
         max(each.opts, key=len) if each.param_type_name == "option" else str(each.name).upper()
         for each in context.command.params

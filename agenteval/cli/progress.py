@@ -1,8 +1,7 @@
-"""What a person sees on stderr while a run goes on: live on a terminal, a few lines elsewhere.
+"""The progress of a run on stderr: a live display on a terminal, a few lines elsewhere.
 
-The sink only queues its events. A thread of its own counts them and writes: a stream that is slow or broken
-neither delays the run nor breaks it.
-"""
+The sink only queues its events. A thread of its own counts and writes them, so that a slow or broken stream
+neither delays the run nor breaks it."""
 
 from __future__ import annotations
 
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
 SHOWN_WARNINGS = 10
 SHOWN_FAILURES = 100
 SHOWN_RUNNING = 4
-"""Samples named by a live display."""
+"""The number of samples that a live display names."""
 LINE_S = 30.0
 LINE_SHARE = 0.1
-"""A log gets a line each so many seconds or each such share of the samples."""
+"""A log gets a line each ``LINE_S`` seconds, or each time this share of the samples has finished."""
 TICK_S = 0.25
-"""How often the queue is looked at, and a live display repainted."""
+"""How often the queue is read and a live display repainted."""
 CLOSE_WAIT_S = 2.0
 """How long the end of a run waits for a stream to take a line."""
 
@@ -55,8 +54,8 @@ CLOSE_WAIT_S = 2.0
 def progress_for(
     stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: PendingLookup = lambda _: ""
 ) -> Progress:
-    """Live where ``stream`` is a terminal that can move its cursor and whose output nobody keeps, else plain
-    lines. ``past``: the events so far, of a run that goes on."""
+    """Return a live display if ``stream`` is a terminal that can move its cursor and is not recorded by CI,
+    else plain lines. ``past``: the events so far, if a run is resumed."""
     can_move = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     is_kept = os.environ.get("CI", "").lower() not in ("", "0", "false")
     screen = Display if can_move and not is_kept else Log
@@ -64,23 +63,23 @@ def progress_for(
 
 
 class Screen(Protocol):
-    """Where the progress of a run is shown. All but its making happens in the sink's thread."""
+    """Where the progress of a run is shown. All methods but the constructor run in the sink's thread."""
 
     def write_line(self, line: str, verdict: Verdict | None = None) -> None:
         """Write a line that stays."""
 
     def show_event(self, event: Event) -> None:
-        """Show what ``event``, which is counted, changes."""
+        """Show what ``event``, which is counted already, changes."""
 
     def tick(self) -> None:
-        """Show what time has changed."""
+        """Show what the passing of time changes."""
 
     def end(self) -> None:
-        """Leave nothing but lines."""
+        """Remove everything but lines."""
 
 
 class Progress:
-    """The sink. One that is closed takes no more events."""
+    """The sink. Once closed, it ignores events."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class Progress:
         self._failures = 0
 
     def __call__(self, event: Event) -> None:
-        """Raises what has stopped the thread."""
+        """Queue an event. Raise the error that stopped the thread, if one did."""
         if self._error:
             raise self._error
         if self._closing.is_set():
@@ -139,8 +138,8 @@ class Progress:
             screen.show_event(event)
 
     def close(self) -> None:
-        """Show what is queued, and end. A reader of the stream that has stopped reading must not keep the run
-        from ending: once a line has taken too long, the rest is dropped. May be called twice."""
+        """Show what is queued, and end. A reader that has stopped reading must not keep the run from ending:
+        if a line takes too long, the rest is dropped. May be called twice."""
         self._closing.set()
         remaining = -1
         while self._writer and self._writer.is_alive() and self._events.qsize() != remaining:
@@ -150,7 +149,7 @@ class Progress:
 
 
 class GuardedStream:
-    """A text stream that never raises: one that failed, or was shut, takes no more."""
+    """A text stream that never raises: once it has failed or was shut, it ignores writes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -182,7 +181,7 @@ ScreenMaker: TypeAlias = Callable[[GuardedStream, RunStatus], Screen]
 
 
 class Log:
-    """Lines: each sample that did not pass, at once, and now and then where the run stands."""
+    """A log of lines: each sample that did not pass, at once, and the status of the run now and then."""
 
     def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         self._out = out
@@ -220,7 +219,7 @@ class Log:
             self.write_line("further warnings are in the report")
 
     def tick(self) -> None:
-        """Say that nothing moves, once each ``STALL_S``; or where the run stands, when that is due."""
+        """Report a stall once each ``STALL_S``, or the status of the run when that is due."""
         status = self._status
         before, self._stalls = self._stalls, int(status.idle_s // STALL_S)
         step = max(1, round(status.total * LINE_SHARE))
@@ -240,8 +239,8 @@ class Log:
 
 
 class Display:
-    """A display on a terminal that repaints itself and is gone at the end; above it, each sample that did not
-    pass."""
+    """A live display on a terminal that repaints itself and disappears at the end; above it, each sample that
+    did not pass."""
 
     def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         from rich.console import Console
@@ -270,7 +269,7 @@ class Display:
         self._console.print(text, no_wrap=True, overflow="ellipsis")
 
     def show_event(self, event: Event) -> None:
-        """The next painting shows it."""
+        """Do nothing: the next repaint shows the event."""
 
     def tick(self) -> None:
         self._live.refresh()
@@ -300,4 +299,4 @@ class Display:
 
 _STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
 _BAR = 30
-"""Columns of the bar, and of a sample's name; fewer where the terminal is narrow."""
+"""The columns of the bar, and of a sample's name; fewer on a narrow terminal."""

@@ -1,10 +1,9 @@
-"""How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
+"""Predicts how much a run will ask, and of whom: pure arithmetic over scenarios, metrics and prices.
 
-Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
-that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
-again is an estimate of its own. Tokens are estimates: of the
-prompts as they will be sent, with texts of a fixed length where an answer is unknown yet.
-"""
+Calls are exact if a conversation is scripted, and a range if a user is simulated. It is assumed that every
+conversation runs to its end, and that no call is retried. The number of verdicts that are asked about again
+is a separate estimate. Tokens are estimates: those of the prompts as they will be sent, with texts of a fixed
+length for answers that are not known yet."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
 from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
-"""Taken for an answer of the agent."""
+"""The assumed length of an agent's answer."""
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
-"""Taken for a reply, by role."""
+"""The assumed length of a reply, by role."""
 GATING = 20
-"""One verdict in so many of those that may fail something is taken to do so, and is asked again."""
+"""One verdict in so many of those that may fail something is assumed to do so, and is asked about again."""
 OPINION_TOKENS = 200
-"""Taken for what somebody has answered before, and what is to be made of it."""
+"""The assumed length of an earlier answer and the instructions on what to make of it."""
 AGAIN = "judge again"
 """The role of a row for verdicts that are asked about again."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
@@ -44,7 +43,7 @@ _SIMULATED = "text " * 30
 
 @dataclass(frozen=True)
 class Range:
-    """From ``least`` to ``most``; ``None``: nobody can say how many."""
+    """A number between ``least`` and ``most``; ``most`` is None if there is no upper bound."""
 
     least: int
     most: int | None
@@ -63,9 +62,7 @@ class Range:
 
 @dataclass(frozen=True)
 class ForecastRow:
-    """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
-    the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
-    are, too."""
+    """What one role will ask of one model (or agent)."""
 
     role: str
     name: str
@@ -73,19 +70,25 @@ class ForecastRow:
     input_tokens: Range
     output_tokens: Range
     cost: tuple[float, float] | None = None
+    """US dollars, from and to; None if the price is unknown. If the tokens have no upper bound, the cost has
+    none, either."""
     estimated: bool = False
+    """True if the calls are an estimate, too."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """``turns``: of all conversations. ``rows`` by role and model; ``notes`` say what is not in them."""
+    """The forecast of a run."""
 
     scenarios: int
     agents: int
     samples: Range
     turns: Range
+    """The turns of all conversations."""
     rows: tuple[ForecastRow, ...]
+    """The rows by role and model."""
     notes: tuple[str, ...] = field(default=())
+    """Sentences about what the rows do not include."""
 
 
 def forecast(
@@ -96,7 +99,7 @@ def forecast(
     policies: Mapping[str, str],
     uses_cache: bool = False,
 ) -> Forecast:
-    """The forecast of a run. ``policies``: the text of each agent's policy."""
+    """Return the forecast of a run. ``policies``: the text of each agent's policy."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     run = [by_id[name] for name in plan.scenarios]
     estimator = ConversationEstimator(plan, chosen)
@@ -127,7 +130,7 @@ def forecast(
 
 @dataclass
 class RoleEstimate:
-    """Of one role: calls and tokens, of the shortest and the longest conversation."""
+    """The calls and tokens of one role, for the shortest and the longest conversation."""
 
     calls: Range = Range(0, 0)
     input_tokens: Range = Range(0, 0)
@@ -140,10 +143,12 @@ class RoleEstimate:
 
 
 class ConversationEstimate(NamedTuple):
-    """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
+    """The estimate of one conversation."""
 
     turns: Range
     spent: Mapping[tuple[str, str], RoleEstimate]
+    """The calls and tokens by role and model. For the role ``AGAIN`` they are in parts, ``_PARTS`` of which
+    are one call."""
 
 
 class EstimateTotals:
@@ -165,7 +170,7 @@ class EstimateTotals:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """How many calls of one kind there are in a conversation, and the tokens that go into them."""
+    """The number of calls of one kind in a conversation, and their input tokens."""
 
     count: int = 0
     tokens: int = 0
@@ -175,14 +180,15 @@ class CallEstimate:
 
 
 class JudgeEstimate(NamedTuple):
-    """The calls of judges of a conversation; ``again`` as in ``_Conversation``."""
+    """The calls of judges in a conversation."""
 
     calls: CallEstimate
     again: CallEstimate
+    """The calls that ask again, in parts as in ``ConversationEstimate.spent``."""
 
 
 class ConversationEstimator:
-    """What is asked in a conversation, by the rules that the run goes by."""
+    """Estimates what is asked in a conversation, by the rules of the run."""
 
     def __init__(self, plan: Plan, chosen: Metrics) -> None:
         self._plan = plan
@@ -257,7 +263,7 @@ class ConversationEstimator:
         return JudgeEstimate(calls, again)
 
     def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> CallEstimate:
-        """Of the questions on one record, the calls that ask them. A shared one has the record once."""
+        """Return the calls that ask the questions about one record. A shared call has the record once."""
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
@@ -272,7 +278,7 @@ class ConversationEstimator:
     def _rubrics_for(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
     ) -> list[Rubric]:
-        """The rubrics that are asked about a prefix, each a call."""
+        """Return the rubrics that are asked about a prefix, each in a call."""
         specs = (
             spec
             for spec in self._chosen.selected
@@ -295,7 +301,7 @@ class ConversationEstimator:
         *,
         turn: int | None,
     ) -> Iterator[tuple[Rubric, int]]:
-        """Each with the tokens of its request."""
+        """Yield each rubric with the tokens of its request."""
         from agenteval.scoring.transcript import render_transcript
 
         records: dict[bool, int] = {}
@@ -310,7 +316,7 @@ class ConversationEstimator:
             yield rubric, records[parameters] + _count_prompt_tokens(rubric)
 
     def _undeclared_tool_calls(self, scenario: Scenario, long: Trajectory) -> int:
-        """Calls that are made only if the agent tells of tools that no scenario declares."""
+        """Count the calls that are made only if the agent reports tools that no scenario declares."""
         asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
         return 0 if scenario.tools else asked * len(long.turns)
 
@@ -325,7 +331,7 @@ def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> Rol
 
 
 def _agent_calls(trajectory: Trajectory) -> CallEstimate:
-    """The texts of the conversation, again at each turn. What the agent adds to them is unknown."""
+    """Count the texts of the conversation, again at each turn. What the agent adds to them is unknown."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
@@ -335,7 +341,7 @@ def _agent_calls(trajectory: Trajectory) -> CallEstimate:
 
 
 def _count_prompt_tokens(rubric: Rubric) -> int:
-    """Tokens of a judge's request beside the record."""
+    """Count the tokens of a judge's request without the record."""
     key = (rubric.metric, rubric.hash)
     if key not in _prompt_tokens:
         _prompt_tokens[key] = _measure_prompt_tokens(rubric)
@@ -361,8 +367,8 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
 
 
 def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
-    """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
-    as long as it may get."""
+    """Return the turns of a conversation: as few as possible (a simulated user is done with its first
+    message), or as many as allowed."""
     left = rules.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
@@ -380,7 +386,7 @@ def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Tra
 
 
 def _dedup_estimate(calls: int) -> RoleEstimate:
-    """No call if nothing is found, else one for each agent."""
+    """Estimate the grouping of findings: no call if nothing is found, else one for each agent."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
@@ -396,19 +402,19 @@ def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
 
 
 def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
-    """What asking again is taken to come to, a second call each."""
+    """Estimate asking again: each of the verdicts takes a second call."""
 
     def to_calls(each: Range) -> Range:
         return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
 
-    calls = whole(parts.calls)
+    calls = to_calls(parts.calls)
     opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
-    return RoleEstimate(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
+    return RoleEstimate(calls, to_calls(parts.input_tokens) + opinions, to_calls(parts.output_tokens))
 
 
 def _second_opinion_parts(rubric: Rubric, rules: ScenarioRules) -> int:
-    """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
-    all but a number without a threshold may fail something."""
+    """Return how much of a verdict is assumed to be asked about again. Clean verdicts of labels and goals are
+    drawn by lot, and all but a number without a threshold may fail something."""
     threshold = rules.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
     may_fail = not rubric.scale or (threshold is not None and threshold.bar is not None)

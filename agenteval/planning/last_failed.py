@@ -1,4 +1,5 @@
-"""``--last-failed`` and ``--failed-in``: what did not pass in the latest run, or in one that is named."""
+"""``--last-failed`` and ``--failed-in``: the scenarios that did not pass in the latest run, or in a named
+one."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ _REMEDY = "run without --last-failed or --failed-in"
 
 
 class FailedScenarios(NamedTuple):
-    """The scenarios and agents of the run ``run`` that failed or were not decided."""
+    """The scenarios and agents of a run that failed or were not decided."""
 
     run_id: str
     pairings: frozenset[Pairing]
 
     def find_removed(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Scenarios that there are no more: deleted, or renamed."""
+        """Return the scenarios that no longer exist: deleted, or renamed."""
         return tuple(sorted({scenario for scenario, _ in self.pairings}.difference(known)))
 
     def nothing_selected_error(self, gone: Collection[str]) -> NothingSelectedError:
-        """None of it is selected."""
+        """Return the error for a selection that contains none of them."""
         if gone and all(scenario in gone for scenario, _ in self.pairings):
             what = (
                 f"no scenario that failed in the run {self.run_id} exists any more: {list_first_names(gone)}"
@@ -42,7 +43,7 @@ class FailedScenarios(NamedTuple):
 
 
 def list_first_names(scenarios: Collection[str]) -> str:
-    """The first few, and how many more there are."""
+    """Format the first few names, and how many more there are."""
     more = len(scenarios) - _NAMED
     return ", ".join(list(scenarios)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -54,8 +55,9 @@ def describe_removed(gone: Collection[str]) -> str:
 
 
 def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
-    """Of the latest run below ``root``, or that of the ``name``; what never ran did not pass. Raises
-    ``AuthorError`` where there is no such run, and ``NothingSelectedError`` where all passed."""
+    """Return what did not pass in the latest run below ``root``, or in that of the ``name``; what never ran
+    did not pass. Raise ``AuthorError`` if there is no such run, and ``NothingSelectedError`` if all passed.
+    """
     folder = runs.find_run(name, root) if name else _find_latest_run(root)
     run = report.build_report(runs.load_run(folder))
     decision = gates.decide(run)
@@ -71,7 +73,8 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
 
 
 def _find_latest_run(root: Path) -> Path:
-    """Runs alone: a scoring of recorded conversations says nothing of the agent as it is now."""
+    """Return the latest run. Runs of ``score`` are skipped: recorded conversations do not show the agent as
+    it is now."""
     for folder in reversed(runs.find_run_folders(root)):
         if _is_run_journal(folder / runs.JOURNAL_FILE):
             return folder

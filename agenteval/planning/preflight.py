@@ -1,4 +1,4 @@
-"""What can be known to be wrong before anything is called: of scenarios, tools, metrics and models."""
+"""Finds mistakes in scenarios, tools, metrics and models before anything is called."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini)
 
 
 def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
-    """What is wrong with a scenario in this suite."""
+    """Yield what is wrong with a scenario in this suite."""
     has_thresholds = has_threshold(scenario, suite)
     has_fail_on = suite.fail_on is not None
     policy = has_policy(scenario, suite)
@@ -44,15 +44,15 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Whether the scenario fails if its goal is completed in none of its conversations."""
+    """Check whether the scenario fails if its goal is completed in none of its conversations."""
     worst = severity_of(NEVER_COMPLETED, suite.severities)
     is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
     return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:
-    """Whether it can be played and checked without a model: its turns are written, and something beside
-    criteria is asked of them."""
+    """Check whether a scenario can be played and checked without a model: its turns are written, and it
+    expects something other than criteria."""
     if not scenario.is_scripted:
         return False
     if scenario.case is not None or scenario.checks == "none":
@@ -63,7 +63,7 @@ def is_decided_by_code(scenario: Scenario) -> bool:
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
-    """Tools in Python that cannot be loaded."""
+    """Yield problems of tools in Python that cannot be loaded."""
     for scenario in scenarios:
         try:
             mocks.check(scenario)
@@ -72,7 +72,7 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
 
 
 def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
-    """Checks in Python that cannot be loaded or called."""
+    """Yield problems of checks in Python that cannot be loaded or called."""
     for scenario in scenarios:
         yield from find_target_problems(scenario)
 
@@ -88,7 +88,8 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
 def checks_of_unseen_calls(
     samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
 ) -> Iterable[Problem]:
-    """Checks that nothing could decide: the author says that the agent's calls are not seen."""
+    """Yield problems of checks that cannot be decided, because the author declares that the agent's calls are
+    not seen."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
     for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
@@ -99,7 +100,7 @@ def checks_of_unseen_calls(
 
 
 def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
-    """The paths of what is asked of an agent's calls."""
+    """Yield the paths of expectations about an agent's calls."""
     for path, expect in scenario.expectations:
         if expect.tool_calls:
             yield f"{path}.tool_calls"
@@ -113,8 +114,8 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
 def foreign_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[Problem]:
-    """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
-    answer. An agent of which nothing is known may have any."""
+    """Yield problems of mocks for tools that none of the scenario's agents has, and for those that cannot be
+    mocked. An agent whose tools are unknown may have any."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
@@ -133,8 +134,9 @@ def foreign_tools(
 def misspelt_mocks(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[str]:
-    """Mocks that are nearly called like a tool of the agent's which is not mocked, where it may have others
-    that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
+    """Warn about mocks whose name is close to that of a tool of the agent that is not mocked, if the agent
+    may have further tools that only a run shows. It is a warning because one of these may be meant; if all
+    tools are known, it is an error."""
     from difflib import get_close_matches
 
     for scenario, agents in agents_by_scenario(samples):
@@ -149,7 +151,8 @@ def misspelt_mocks(
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
-    """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
+    """Yield, by agent, a sentence about its tools that scenarios do not mock, and what happens to a call of
+    one."""
     missing: dict[str, dict[str, int]] = {}
     for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
@@ -174,7 +177,7 @@ _UNMOCKED = {
 
 
 def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
-    """Each scenario, with the agents that play it."""
+    """Return each scenario with the agents that play it."""
     agents: dict[str, dict[str, None]] = {}
     for sample in samples:
         agents.setdefault(sample.scenario.id, {})[sample.key.agent] = None
@@ -183,13 +186,14 @@ def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Se
 
 
 def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
-    """The scenarios of the samples, each once."""
+    """Return the scenarios of the samples, each once."""
     return tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
-    """Forbidden calls of a tool that is none of the scenario's and nearly called like one: such a rule would
-    hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""
+    """Warn about forbidden calls of a tool that the scenario does not have but whose name is close to one of
+    its own: the rule would hold whatever the agent does. It is a warning because tools that the scenario does
+    not mock may be forbidden."""
     from difflib import get_close_matches
 
     for path, expect in scenario.expectations:
@@ -204,7 +208,7 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
-    """Expected calls that cannot be made as they are expected, whatever the agent does."""
+    """Warn about expected calls that cannot be made as expected, whatever the agent does."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
@@ -216,7 +220,8 @@ def impossible_expectations(
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Lists of test cases that ask for nothing. A warning: an author may mean that no tool may be called."""
+    """Warn about lists of test cases that check nothing. It is a warning because an author may mean that no
+    tool may be called."""
     for scenario in scenarios:
         for name in scenario.case.empty_lists if scenario.case else ():
             remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
@@ -226,8 +231,8 @@ def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
 
 
 def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
-    is asked for passes it. A warning: its twin may be in another suite."""
+    """Warn about a suite in which goals are to be refused and none is to be reached: an agent that refuses
+    everything passes it. It is a warning because the twin may be in another suite."""
     goals = [scenario for scenario in scenarios if scenario.goal.strip()]
     refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
     if refused and len(refused) == len(goals):
@@ -245,12 +250,12 @@ ATTACKS = (
     *("con man", "con artist", "impersonat*", "pretends to be", "social engineer*", "jailbreak*"),
     *("prompt injection", "red team*", "thief", "blackmail*"),
 )
-"""Words of a profile or a tag by which a user is taken for an attacker (``contains``)."""
+"""Words of a profile or a tag that identify a user as an attacker (``contains``)."""
 
 
 def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Users that attack, by their profile or tags, and of whom it is not said whether their goal is to be
-    refused: an agent that gives in would have reached it. A warning: the words prove nothing."""
+    """Warn about users that attack, by their profile or tags, if the scenario does not say that their goal is
+    to be refused: an agent that gives in would reach it. It is a warning because the words prove nothing."""
     for scenario in scenarios:
         if not scenario.goal.strip() or "goal_outcome" in scenario.model_fields_set:
             continue
@@ -280,7 +285,7 @@ def detector_problems(config: Config) -> Iterable[Problem]:
 def model_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Scenarios that need a model where none is set, with the remedies."""
+    """Yield problems of scenarios that need a model although none is set, with remedies."""
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
@@ -305,7 +310,7 @@ def model_problems(
 def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Models whose price is unknown, where the budget is in money."""
+    """Yield problems of models whose price is unknown although the budget is in money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
     simulated = any(not scenario.is_scripted for scenario in scenarios)
     if simulated:
@@ -324,14 +329,14 @@ def price_problems(
 
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
-    """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
+    """Return the agents whose calls a budget in money does not bound, unless they report their cost."""
     if not cost_limit_key(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)
 
 
 def cost_limit_key(config: Config, role: str) -> str:
-    """The key of the budget in money that bounds a role; empty if none does."""
+    """Return the key of the budget in money that bounds a role; empty if none does."""
     if config.budget.max_cost is not None:
         return "budget.max_cost"
     return f"budget.by_role.{role}.max_cost" if config.budget.allowance_for(role).max_cost is not None else ""

@@ -1,4 +1,4 @@
-"""What ``agenteval score`` finds out before anything is scored, in the steps of a run: load, find the files
+"""The preparation of ``agenteval score``, in the steps of a run: load, find the files
 (``find_score_sources``), resolve, wire."""
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
-    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
-    that is judged anew."""
+    """What the command line asked for."""
 
     files: tuple[str, ...] = ()
     config: str | None = None
@@ -74,9 +72,12 @@ class ScoreRequest:
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     no_calls_in: tuple[str, ...] = ()
+    """The names of log entries that hold no calls."""
     max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
+    """True to judge although no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
+    """What is known about the run that is judged again."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class RecordedSuite:
     request: ScoreRequest
     expected_scenarios: ExpectedScenarios
     dropped_thresholds: bool = False
-    """Whether thresholds were set that nothing can be held against."""
+    """True if thresholds were set but cannot be evaluated, because nothing is judged."""
 
     @property
     def config(self) -> Config:
@@ -95,7 +96,7 @@ class RecordedSuite:
 
 
 def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
-    """Configuration and expectations. Raises ``AuthorError``."""
+    """Load configuration and expectations. Raise ``AuthorError`` if they are invalid."""
     loaded = load_config(Request(config=request.config, judging=request.judging), known)
     judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
     metrics = judge_setup.load_metrics(loaded.config)
@@ -115,14 +116,14 @@ def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
 
 @dataclass(frozen=True)
 class WiredScore:
-    """With what recorded conversations are scored."""
+    """The objects that score recorded conversations."""
 
     resources: Resources
     judges: tuple[Scorer, ...]
 
 
 def wire_score(suite: RecordedSuite) -> WiredScore:
-    """Names become objects; nothing is called yet. Raises ``AuthorError``."""
+    """Turn names into objects; nothing is called yet. Raise ``AuthorError`` with all that is wrong."""
     settings, scenarios = suite.settings, suite.expected_scenarios.scenarios
     no_judge = settings.policy.no_judge
     resources = make_resources(settings)
@@ -141,8 +142,8 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
-    """A model costs money with each turn of each conversation: that it is set for runs is not enough. Who
-    names the configuration (``-c``) means what it says."""
+    """Check whether judging was requested. A model costs money with each turn of each conversation, so that a
+    model set for runs is not enough; but naming the configuration (``-c``) is."""
     named = request.must_judge or request.judging.model or request.judging.metric
     is_meant = request.config is not None and config.models.model_for("judge") is not None
     from_environment = any(key.startswith("models") for key in config.origins)
@@ -188,8 +189,9 @@ def find_score_sources(
     warn: Callable[[str], None],
     warn_waiting: Callable[[str], None],
 ) -> list[Source]:
-    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
-    left out, ``warn_waiting`` (on another thread) what is waited for. Raises ``AuthorError``."""
+    """Return the sources, each once: files, folders, ids of runs, pipes, and ``-`` for standard input.
+    ``warn`` is called with what is left out, ``warn_waiting`` (on another thread) with what is waited for.
+    Raise ``AuthorError`` if a source does not exist."""
     found: list[Source] = []
     streams: set[str] = set()
     for name in request.files:
@@ -207,7 +209,7 @@ def find_score_sources(
 
 
 def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
-    """The files that a score is made from."""
+    """Yield the files that a score is made from."""
     yield from (source.path for source in sources)
     request = suite.request
     if "-" in request.files:
@@ -228,7 +230,8 @@ _WARN_AFTER_S = 2.0
 
 @contextmanager
 def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
+    """Warn if nobody writes to a pipe for a while: like every reader of pipes, agenteval waits for it without
+    end."""
     what = f"waiting for {stream}: it is scored when its writer has closed it"
     timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
@@ -240,7 +243,7 @@ def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[No
 
 
 def _find_journal_of_run(name: str, root: Path) -> Path | None:
-    """The journal of the run whose id this is, if it is one."""
+    """Return the journal of the run with this id, or None if there is no such run."""
     if os.path.exists(name) or "/" in name or os.sep in name:
         return None
     known = {folder.name for folder in runs.find_run_folders(root)}
@@ -250,9 +253,9 @@ def _find_journal_of_run(name: str, root: Path) -> Path | None:
 
 
 def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
-    """What applies, with what the sources tell: which gates can be satisfied; how the calls of agents are
-    seen (of those in a journal of ours what that run found out, of all others what the configuration says);
-    and what stands for the secrets of agents, of the configuration and in journals of ours."""
+    """Return the plan, with what the sources add: which gates can be satisfied; how the calls of agents are
+    seen (for an agenteval journal as its run found out, for all other sources as the configuration says); and
+    the placeholders for secrets of agents, in the configuration and in agenteval journals."""
     settings, journals = suite.settings, [source for source in sources if is_journal(source)]
     gates = settings.policy.gates
     # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
@@ -283,7 +286,7 @@ def _readable_lines(source: Source) -> Iterator[bytes]:
 
 
 def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: ImportWarnings) -> Reader:
-    """Raises ``AuthorError`` for a path of an option that no record has."""
+    """Make the reader of the sources. Raise ``AuthorError`` if no record has the path of an option."""
     request, config, expected = suite.request, suite.config, suite.expected_scenarios
     require_paths(sources, request.paths.options)
     policy = policy_of(config.agent, config.root) if config.agent else ""
@@ -301,8 +304,9 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
-    the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
+    """Return the policy of a run's agent. A journal may come from anybody, so that it must not open files of
+    this machine: only a file that ``config`` names, too, or whose bytes are those that the run read. Raise
+    ``AuthorError`` otherwise."""
     agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
         for each in (run.config, config)
@@ -323,15 +327,16 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
 def read_conversations(
     suite: RecordedSuite, reader: Reader, wired: WiredScore
 ) -> Iterator[RecordedConversation]:
-    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    """Return all conversations, if at least one can be read. Raise ``AuthorError`` as
+    ``_from_first_readable`` does."""
     conversations = _from_first_readable(reader, suite.request)
     keeps_thresholds = wired.judges or suite.request.judging.no_judge
     return conversations if keeps_thresholds else map(_without_thresholds, conversations)
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[RecordedConversation]:
-    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
-    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    """Return all conversations, if at least one can be read. Raise ``AuthorError`` with the first problems if
+    none can, and ``NothingSelectedError`` if there are none."""
     conversations = iter(reader)
     unreadable: list[RecordedConversation] = []
     for recorded in conversations:

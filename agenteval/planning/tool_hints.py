@@ -1,4 +1,4 @@
-"""What the tools of an agent say that they do (hints of MCP) becomes a mark where the author wrote none."""
+"""Marks tools by the hints that an agent's tools give (hints of MCP), unless the author marked them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from agenteval.planning.preflight import agents_by_scenario
 def apply_tool_hints(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> tuple[Sample, ...]:
-    """The samples, their scenarios' tools marked as those of the agents that play them hint. Where two of the
-    agents do not say the same of a tool, it stays without a mark."""
+    """Return the samples with their scenarios' tools marked as the tools of the agents hint. If two agents
+    hint differently at a tool, it stays unmarked."""
     marked = {
         scenario.id: _with_hints(scenario, [agents_have[name] for name in agents if name in agents_have])
         for scenario, agents in agents_by_scenario(samples)

@@ -1,9 +1,8 @@
 """Runs kept by commit: ``--keep-baseline`` keeps one, ``--baseline merge-base`` finds it.
 
-``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``): small enough to be cached or
-kept as an artefact, and no other run of that commit has to be. Runs in ``.agenteval/runs`` know their commit,
-too.
-"""
+A run is kept in ``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``). This is
+small enough to be cached or kept as an artefact, and no other run of that commit is needed. Runs in
+``.agenteval/runs`` record their commit, too."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _SHORT = 12
 
 
 class NoBaselineError(Exception):
-    """Why there is nothing to compare with, with what to do. The run goes on without: it is told, and what
-    needs a baseline is not decided."""
+    """The reason why there is no baseline, with a remedy. The run goes on without: the reason is reported,
+    and what needs a baseline stays undecided."""
 
 
 def baselines_under(root: Path) -> Path:
@@ -32,12 +31,12 @@ def baselines_under(root: Path) -> Path:
 
 
 def is_merge_base(name: str) -> bool:
-    """``merge-base``, or ``merge-base:BRANCH``."""
+    """Check whether a name is ``merge-base`` or ``merge-base:BRANCH``."""
     return name.partition(":")[0] == MERGE_BASE
 
 
 def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
-    """The kept run of the commit where this branch began. Raises ``NoBaselineError``."""
+    """Return the run of the commit where this branch began. Raise ``NoBaselineError`` if none is kept."""
     try:
         commit = merge_base(root, name.partition(":")[2], os.environ)
     except NoCommitError as error:
@@ -60,7 +59,7 @@ def _folder_name(commit: str, profile: str) -> str:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Of an unchanged commit, and played to its end."""
+    """Check whether a run was played to its end."""
     try:
         end = run_ending(load_run(folder))
     except AuthorError:
@@ -69,7 +68,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def save_baseline(report: Report, folder: Path, root: Path) -> None:
-    """Keeps a run as that of its commit, in the place of an earlier one, or says why not."""
+    """Keep a run as that of its commit, in place of an earlier one, or report why not."""
     run = report.run
     why = ""
     if not run.commit:

@@ -1,6 +1,6 @@
 """``agenteval tools serve --stdio-bridge``: a process that an agent starts in place of an MCP server.
 
-It imports little: each conversation waits for its start."""
+It imports little, because each conversation waits for it to start."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _NEEDS = "pip install 'agenteval-runner[mcp]'"
 def bridge(
     command: Sequence[str], *, is_bridge: bool, only: str | None, has_real: bool, has_others: bool
 ) -> int:
-    """Serve the run that this process is part of, until the input ends. ``command``: of the real server, if
-    it ``has_real``. ``has_others``: other options were given. Raises ``AuthorError``."""
+    """Serve the run that this process is part of, until the input ends. ``command``: that of the real server,
+    if ``has_real``. ``has_others``: other options were given. Raise ``AuthorError`` if options do not fit or
+    no run is found."""
     names = _names(only)
     if not is_bridge:
         raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
@@ -54,7 +55,8 @@ def _names(only: str | None) -> tuple[str, ...]:
 
 
 def _url() -> str:
-    """The address of the conversation that this process is part of. Raises ``AuthorError``."""
+    """Return the address of the conversation that this process is part of. Raise ``AuthorError`` if there is
+    none."""
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":

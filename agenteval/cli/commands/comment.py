@@ -1,8 +1,7 @@
 """``agenteval comment FILE``: one comment on the pull request that CI runs for, replaced each time.
 
-Where it goes, and with whose rights, the CI's own variables say: GitHub Actions and GitLab CI. Nothing else
-is sent, and nothing unless this command is called.
-"""
+Address and rights come from the CI's own variables (GitHub Actions and GitLab CI). Nothing else is sent, and
+nothing at all unless this command is called."""
 
 from __future__ import annotations
 
@@ -24,25 +23,29 @@ _PAGE = 100
 _MOST_PAGES = 50
 _REDIRECTS = (301, 302, 303, 307, 308)
 LONGEST = 65_000
-"""Characters; GitHub takes 65,536."""
+"""The longest comment in characters; GitHub accepts 65,536."""
 
 
 class CommentTarget(NamedTuple):
-    """``comments``: where they are listed and made; ``one``: where that with an ``id`` is replaced; ``me``:
-    who owns the token, or by ``graphql`` if it is an app's. ``app``: the author where neither says it."""
+    """The API of the pull request that a comment is posted to."""
 
     comments: str
+    """The URL where comments are listed and created."""
     one: str
+    """The URL where the comment with an ``id`` is replaced."""
     headers: Mapping[str, str]
     replace: str
     me: str
+    """The URL that names the owner of the token."""
     graphql: str = ""
+    """The URL that names the owner if the token is an app's."""
     app: str = ""
+    """The author if neither URL names one."""
 
 
 def comment(file: str) -> int:
-    """Returns 0 where it is posted, or where there is no pull request; 3 where the server did not take it.
-    Raises ``AuthorError``."""
+    """Post the comment. Return 0 if it is posted, or if there is no pull request; 3 if the server did not
+    accept it. Raise ``AuthorError`` if the file or a token is missing."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -65,7 +68,7 @@ def comment(file: str) -> int:
 
 
 def shortened(text: str) -> str:
-    """What a server takes, cut at a line."""
+    """Cut the text at a line to the length that a server accepts."""
     if len(text) <= LONGEST:
         return text
     kept = text[:LONGEST].rpartition("\n")[0]
@@ -73,8 +76,8 @@ def shortened(text: str) -> str:
 
 
 def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
-    """Of the pull request that this job runs for; ``None`` where there is none. Raises ``AuthorError`` where
-    there is no token for it."""
+    """Return the target for the pull request that this job runs for, or None if there is none. Raise
+    ``AuthorError`` if there is no token for it."""
     if environ.get("GITHUB_ACTIONS"):
         number = _github_number(environ)
         return _github(environ, number) if number else None
@@ -114,7 +117,7 @@ def _token(environ: Mapping[str, str], name: str, how: str) -> str:
 
 
 def _github_number(environ: Mapping[str, str]) -> str:
-    """From the ref; where a workflow was started otherwise, from its event."""
+    """Return the pull request's number from the ref, or else from the event that started the workflow."""
     if found := re.match(r"refs/pull/(\d+)/", environ.get("GITHUB_REF", "")):
         return found[1]
     try:
@@ -126,8 +129,9 @@ def _github_number(environ: Mapping[str, str]) -> str:
 
 
 def post(target: CommentTarget, text: str) -> str:
-    """What was done. One of somebody else's with our mark is not taken, though a token may be allowed to: its
-    author could go on to write into it. Raises ``URLError``, ``OSError`` and ``ValueError``."""
+    """Post the comment or replace the previous one, and return which was done. A comment by another author is
+    not replaced even if it has the marker and the token may edit it: its author could still change it
+    afterwards. Raise ``URLError``, ``OSError`` or ``ValueError`` on failure."""
     comment_id = _find_previous_comment(target)
     if comment_id:
         try:
@@ -141,7 +145,7 @@ def post(target: CommentTarget, text: str) -> str:
 
 
 def _find_previous_comment(target: CommentTarget) -> str:
-    """The id of the comment that this token has posted before; empty if there is none."""
+    """Return the id of the comment that this token has posted before; empty if there is none."""
     me = _token_owner(target)
     for page in range(1, _MOST_PAGES + 1):
         listed = _call_api(f"{target.comments}?per_page={_PAGE}&page={page}", target, "GET")
@@ -157,7 +161,8 @@ def _find_previous_comment(target: CommentTarget) -> str:
 
 
 def _token_owner(target: CommentTarget) -> str:
-    """The name under which this token posts; empty if it cannot be found out: then nothing is replaced."""
+    """Return the name under which this token posts; empty if it cannot be determined, and then nothing is
+    replaced."""
     query = json.dumps({"query": "{viewer {login}}"}).encode()
     for url, method, body in ((target.me, "GET", None), (target.graphql, "POST", query)):
         try:
@@ -172,7 +177,7 @@ def _token_owner(target: CommentTarget) -> str:
 
 
 def _user_name(user: Any) -> str:
-    """A name on GitHub has no brackets but an app's: nobody else can be called so."""
+    """Return a user's name. On GitHub only an app's name has brackets, so that no user can have the same."""
     return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
 
 
@@ -190,7 +195,7 @@ def _send(url: str, target: CommentTarget, method: str, body: bytes | None) -> A
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token and the comment go where the CI's variables say, and nowhere else."""
+    """Refuses redirects: token and comment go only where the CI's variables point."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

@@ -1,4 +1,5 @@
-"""``agenteval doctor``: one real call to each model and agent, and what works of what a run needs."""
+"""``agenteval doctor``: makes one real call to each model and agent, and shows what works of what a run
+needs."""
 
 from __future__ import annotations
 
@@ -60,21 +61,24 @@ class _Answer(BaseModel):
 
 
 class DoctorState(StrEnum):
+    """The result of one check."""
+
     OK = "ok"
     NOTE = "note"
     FAULT = "FAIL"
-    """Something does not answer."""
+    """A server does not answer."""
     MISTAKE = "fail"
-    """The author's: it would not even be asked."""
+    """A mistake of the author: nothing is even called."""
 
 
 class DoctorRow(NamedTuple):
-    """One line of the table. ``remedy`` is what to do; empty if that is nothing, or plain."""
+    """One line of the table."""
 
     what: str
     state: DoctorState
     found: str
     remedy: str = ""
+    """What to do; empty if there is nothing to do, or if it is plain."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class DoctorRequest:
 
 
 def doctor(request: DoctorRequest) -> int:
-    """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
+    """Print the table. Return 0 if all works, 2 if the configuration is wrong, 3 if something does not
+    answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
         loaded = config_file.load_config(path, REGISTRIES, environ=os.environ, flags=request.flags or {})
@@ -186,7 +191,7 @@ async def _call_rows(config: Config, secrets: tuple[str, ...], request: DoctorRe
 
 
 def _models_with_roles(config: Config) -> list[tuple[ModelConfig, list[str]]]:
-    """Each model once, with the roles that it has."""
+    """Return each model once, with its roles."""
     found: list[tuple[ModelConfig, list[str]]] = []
     for role in ROLES:
         chosen = config.models.model_for(role)
@@ -249,7 +254,8 @@ class _AgentProbe:
             await factory.aclose()
 
     async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> DoctorRow:
-        """Perhaps it does not know tools; that is not a fault where the scenarios declare none."""
+        """Ask again without tools. The agent may not accept them, which is no fault if the scenarios declare
+        none."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:

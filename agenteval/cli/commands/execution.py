@@ -1,5 +1,5 @@
-"""A run that is prepared is carried out: its events reach journal and screen, a signal or a deadline ends it.
-``run`` begins one, ``resume`` continues one; of ``score`` the conversations were recorded."""
+"""Carries out a prepared run: its events reach journal and screen, a signal or a deadline ends it. ``run``
+begins a run, ``resume`` continues one; the conversations of ``score`` are recorded ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
 def make_run_started(prepared: PreparedRun) -> RunStarted:
-    """What is to be run, before any of it is."""
+    """Return the first event of a run: what is about to be run."""
     settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
@@ -70,7 +70,8 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
 
 
 def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
-    """A run begins, of which ``more`` is known. ``public``: the configuration as it may be written down."""
+    """Return the first event of a run. ``public``: the configuration without secrets; ``more``: further
+    fields of the event."""
     return RunStarted(
         run_id=run_id,
         started_at=utc_timestamp(),
@@ -83,7 +84,7 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """As the journal has it, to be compared with others."""
+    """Return the event as the journal has it, so that it can be compared with others."""
     captured: list[Event] = []
     resources = prepared.wired.resources
     redact_events(captured.append, resources.secrets, marked=resources.marked.all)(started)
@@ -95,8 +96,8 @@ def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted
 def execute(
     prepared: PreparedRun, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
 ) -> tuple[Report, Decision]:
-    """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
-    goes on."""
+    """Run what is left. ``begin`` is the first event emitted; ``past`` are the events that the journal of a
+    resumed run already holds."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = RunControl()
     events = EventLog(past)
@@ -143,7 +144,7 @@ def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
 
 
 class FanOut:
-    """One sink made of many. One that fails is switched off and told once: a broken display must not
+    """One sink made of many. A sink that fails is switched off and reported once: a broken display must not
     kill a run that costs money."""
 
     def __init__(self, sinks: Iterable[Emit]) -> None:
@@ -160,12 +161,12 @@ class FanOut:
 
 
 def new_run_id() -> str:
-    """The name of a run, its own whatever else begins in the same second."""
+    """Return a new name of a run, which is unique even if other runs begin in the same second."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
 
 
 def make_run_folder(root: Path, name: str) -> Path:
-    """The folder of the run ``name``."""
+    """Create the folder of the run ``name``. Raise ``AuthorError`` if that fails."""
     folder = root / ".agenteval" / "runs" / name
     try:
         runs.ensure_project_folder(root)
@@ -183,7 +184,7 @@ def utc_timestamp() -> str:
 def stamp_run_finished(
     control: RunControl, started: float, unmet: dict[str, str] | None = None
 ) -> RunFinished:
-    """``started``: by the monotonic clock."""
+    """Return the last event of a run. ``started``: by the monotonic clock."""
     elapsed_s = round(time.monotonic() - started, 3)
     return RunFinished(
         finished_at=utc_timestamp(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {}
@@ -195,7 +196,7 @@ def stamp_run_finished(
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What every run has, whether its conversations are played or were recorded."""
+    """What every run has, whether its conversations are played or recorded."""
 
     settings: Settings
     plan: Plan
@@ -204,18 +205,19 @@ class RunSetup:
 
 @dataclass(frozen=True)
 class RunSteps:
-    """What goes on between the first event of a run and its last."""
+    """What happens between the first event of a run and its last."""
 
     play: Callable[[Emit, RunControl], Awaitable[None]]
-    """Plays all conversations that are left; played again, where a second look leaves a gate undecided."""
+    """Plays all conversations that are left. It is called again if the recheck of goals leaves a gate
+    undecided."""
     goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]
-    """All events by now, as a report needs them."""
+    """All events so far, as a report needs them."""
     findings: Callable[[], Iterable[Event]]
-    """Those of samples in which something was found; more, if that is simpler."""
+    """The events of samples with findings, or more if that is simpler."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     deadline_s: float | None = None
-    """After so many seconds it is ended."""
+    """The time after which the run is ended."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
     """What is wrong with the run as a whole, once all of it was played."""
 
@@ -224,13 +226,14 @@ class RunSteps:
 def open_emitter(
     resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableFingerprints
 ) -> Iterator[Emit]:
-    """Events reach all sinks, and what judges are asked a file in the ``folder``; no secret reaches any."""
+    """Yield a function that sends events to all sinks, and requests to judges to a file in the ``folder`` as
+    well. No secret reaches any of them."""
     with JudgeRequestLog(folder / JUDGE_REQUESTS_FILE) as asked:
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
 def perform_run(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Play everything, take the second look, and group the findings."""
+    """Play everything, recheck goals, and group the findings."""
     try:
         anyio.run(_play_and_close, setup, steps, emit, control)
     except KeyboardInterrupt:
@@ -253,7 +256,7 @@ async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control:
 
 
 async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Group the findings of the run; by code alone where it was interrupted."""
+    """Group the findings of the run; by code alone if it was interrupted."""
     scenarios = report.build_report(steps.findings()).scenarios
     failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None

@@ -1,4 +1,4 @@
-"""``agenteval init``: find the agent, write a configuration, a scenario and a CI workflow, and try them."""
+"""``agenteval init``: finds the agent; writes a configuration, a scenario and a CI workflow; tries them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
-"""For an answer in JSON lines, where nobody knows yet whether there will be one."""
+"""The time to wait for an answer in JSON lines while it is unknown whether the program writes any."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", templates.workflow_text),
     "gitlab": ("agenteval.gitlab-ci.yml", templates.gitlab_text),
@@ -42,17 +42,18 @@ _WORKFLOWS = {
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What the command line asked for. ``agent``: as its author wrote it; without it one is looked for."""
+    """What the command line asked for."""
 
     folder: str = "."
     agent: str | None = None
+    """The agent as its author wrote it; if None, it is searched for."""
     ci: str | None = None
     assumes_yes: bool = False
     plays: bool = True
 
 
 def init(request: InitRequest) -> int:
-    """Returns the exit code: that of the trial; 0 where there was nothing to try."""
+    """Write the files and try them. Return the exit code of the trial; 0 if there was nothing to try."""
     _require_ci(request.ci)
     root, top, source = _find_project(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
@@ -75,21 +76,23 @@ def init(request: InitRequest) -> int:
 
 
 def _require_ci(name: str | None) -> None:
-    """Raises ``AuthorError`` for a service that there is no workflow of."""
+    """Raise ``AuthorError`` if there is no workflow for a CI service."""
     if name not in (None, "none", *_WORKFLOWS):
         raise AuthorError(Problem(f"--ci {name} is not known", "write github, gitlab or none"))
 
 
 class _Project(NamedTuple):
-    """Its folder, that of its repository, and the configuration that is there."""
+    """A project."""
 
     root: Path
     top: Path
+    """The folder of its repository."""
     source: Path | None
+    """The existing configuration."""
 
 
 def _find_project(folder: str) -> _Project:
-    """The project that a folder is, or is within."""
+    """Return the project that a folder is, or belongs to."""
     requested = _folder(folder)
     source = _existing_config(requested)
     root = source.parent if source else requested
@@ -103,13 +106,13 @@ def _print_choice(choice: AgentChoice) -> None:
 
 
 def _configured_agent(config: Config) -> AgentChoice:
-    """The agent that the configuration has."""
+    """Return the agent of the configuration."""
     options = config.agent.adapter_options if config.agent else {}
     return AgentChoice({key: value for key, value in options.items() if value is not None})
 
 
 def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
-    """Whether a workflow that nobody asked for may be written; one that is there is left as it is."""
+    """Check whether a workflow that was not requested may be written. An existing one is left as it is."""
     if os.path.lexists(workflow):
         return True
     return questions.agree(f"Write a CI workflow, {_display_path(workflow)}? y or n")
@@ -121,8 +124,8 @@ def _should_play(request: InitRequest, questions: Questions) -> bool:
 
 
 def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
-    """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
-    agent."""
+    """Return the error for an agent that was named although there is a configuration. Raise ``AuthorError``
+    if there is no such agent."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init overwrites no configuration: --agent {agent} would not be written"
@@ -132,7 +135,7 @@ def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
 
 
 def _load_existing_config(source: Path) -> Config:
-    """The configuration that is there. Raises ``AuthorError`` if it is broken."""
+    """Load the existing configuration. Raise ``AuthorError`` if it is broken."""
     config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
     print_out(f"{_display_path(source)} exists, left as it is")
     return config
@@ -146,7 +149,7 @@ def _folder(name: str) -> Path:
 
 
 def _existing_config(root: Path) -> Path | None:
-    """The configuration that ``run`` would use there, unless it is that of another repository around."""
+    """Return the configuration that ``run`` would use there, unless an outer repository has it."""
     found = config_file.find_config(root)
     between = [each for each in (root, *root.parents) if found and each.is_relative_to(found.parent)]
     return None if any((each / ".git").exists() for each in between[:-1]) else found
@@ -162,7 +165,7 @@ def _display_path(path: Path) -> str:
 def _files_to_write(
     root: Path, top: Path, choice: AgentChoice, ci: str, config: Config | None
 ) -> Iterator[tuple[Path, str]]:
-    """What has to be there: each file with its text."""
+    """Yield each file that has to exist, with its text."""
     if config is None:
         yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
@@ -197,18 +200,19 @@ def _first_text(root: Path, choice: AgentChoice, tools: Sequence[str] = ()) -> s
 
 
 def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
-    """Write a file; ``w``: over one that this command has written. Raises ``OSError``."""
+    """Write a file. ``w`` overwrites one that this command has written. Raise ``OSError`` if that fails."""
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
 def _schema_line(kind: SchemaKind, file: Path, root: Path) -> str:
-    """The first line of a YAML file, by which an editor finds its schema."""
+    """Return the first line of a YAML file, by which an editor finds its schema."""
     return f"{schema.editor_line(schema.editor_schema_path(kind, root), file)}\n"
 
 
 def _write(files: dict[Path, str], root: Path) -> set[Path]:
-    """Write what is not there; say of each file what became of it. Raises ``AuthorError``."""
+    """Write the files that do not exist, and print what was done with each. Raise ``AuthorError`` if one
+    cannot be written."""
     written = set()
     for path, text in files.items():
         if os.path.lexists(path):
@@ -231,7 +235,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
 
 
 def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) -> int:
-    """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
+    """Play the first scenario, or only load everything. Return the exit code of ``run`` or ``validate``."""
     root = config.parent
     if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
         _mock_tools(config, choice)
@@ -248,7 +252,7 @@ def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) 
 
 
 def _mock_tools(config: Path, choice: AgentChoice) -> None:
-    """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
+    """Mock the tools of a framework's object in the first scenario; they are known once it is loaded."""
     first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
@@ -263,7 +267,7 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 
 
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
-    """Write the configuration anew with the way in which the program is asked, if trying shows it."""
+    """Write the configuration anew with the way in which the program takes a message, if trying shows it."""
     words = list(choice.words)
     print_err(f"trying how {choice.label} is asked")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
@@ -282,7 +286,7 @@ def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
 
 
 def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
-    """In a process of its own, which loads nothing of the author's by the name of a library (``-P``)."""
+    """Run agenteval in a new process, where no file of the author's can shadow a library (``-P``)."""
     command = [sys.executable, "-P", "-m", "agenteval", *arguments]
     stream = None if is_shown else subprocess.DEVNULL
     done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
@@ -292,7 +296,7 @@ def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
 def _print_next_steps(
     root: Path, choice: AgentChoice, code: int, written: set[Path], workflow: Path | None
 ) -> None:
-    """``workflow``: that which was written."""
+    """Print what to do next. ``workflow``: the file if it was written."""
     lines = [f"look at {CONFIG}: {choice.note}"] if choice.note else []
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
@@ -310,6 +314,6 @@ def _print_next_steps(
 
 
 def _line_with(text: str, path: Path) -> int:
-    """The number of the first line that begins so; 0: none."""
+    """Return the number of the first line that starts with ``text``; 0 if there is none."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(text)), 0)

@@ -16,15 +16,18 @@ _SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", 
 
 
 class _CompletionTarget(NamedTuple):
-    """Where a script lies, and the line of which file loads it."""
+    """The place of a script, and how a shell loads it."""
 
     script: Path
     loads: str = ""
+    """The line that loads the script; empty if the shell finds it by itself."""
     loaded_in: Path = Path()
+    """The file that needs this line."""
 
 
 def complete_in_shell(arguments: Sequence[str]) -> None:
-    """What the two options do. Raises ``AuthorError``."""
+    """Carry out either option. Raise ``AuthorError`` if the shell is unknown or the script cannot be
+    installed."""
     option, *named = arguments
     if len(named) > 1:
         raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))

@@ -1,4 +1,4 @@
-"""``agenteval runs``: what is kept in ``.agenteval/runs``, newest first, and what became of each."""
+"""``agenteval runs``: the runs in ``.agenteval/runs``, newest first, with the result of each."""
 
 from __future__ import annotations
 
@@ -35,34 +35,38 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
-"""So many are read, unless all are asked for: each takes a moment, the first time."""
+"""The number of runs that are read by default: reading one takes a moment, the first time."""
 
 RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
 
 class RunEntry(NamedTuple):
-    """One run. ``kind``: of ``agenteval run``, or of ``score``. ``scenarios``: how many passed, failed, were
-    not decided. ``cost``: in US dollars, if all of it is known. ``resumable``: ``run --resume`` goes on with
-    it; ``problem``: why it cannot be read."""
+    """One run in the list."""
 
     id: str
     started_at: str
     state: RunState
     kind: Literal["run", "score"] | None = None
+    """The command that made the run; None if it cannot be read."""
     verdict: str | None = None
     exit_code: int | None = None
     scenarios: dict[str, int] | None = None
+    """The number of scenarios that passed, failed or were undecided, by verdict."""
     conversations: int | None = None
     agents: tuple[str, ...] = ()
     selection: bool = False
+    """True if the run was a selection of its suite."""
     elapsed_s: float | None = None
     cost: float | None = None
+    """US dollars; None unless all of the cost is known."""
     resumable: bool = False
+    """True if ``run --resume`` can continue the run."""
     problem: str = ""
+    """The reason why the run cannot be read."""
 
 
 def list_runs(*, every: bool = False, as_json: bool = False) -> int:
-    """Returns 0, also where there is none."""
+    """Print the list of runs. Return 0, also if there is no run."""
     root = runs_root()
     folders = runs.find_run_folders(root)[::-1]
     entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
@@ -79,8 +83,8 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 
 def _entry(folder: Path) -> RunEntry:
-    """Of a complete run it is kept beside the journal: reading a large one takes seconds, and it no longer
-    changes."""
+    """Return the entry of a run. The entry of a complete run is cached next to its journal, because reading a
+    large journal takes seconds and the entry no longer changes."""
     stamp = _stamp(folder)
     if (cached := _load_cached_entry(folder, stamp)) is not None:
         return cached
@@ -96,11 +100,11 @@ def _entry(folder: Path) -> RunEntry:
 
 CACHE_FILE = "listed.json"
 _CACHE_VERSION = 2
-"""Of what is kept: raised when an entry says something else."""
+"""The version of cached entries; raise it when the content of an entry changes."""
 
 
 def _stamp(folder: Path) -> list[Any]:
-    """By what a journal is known to be the one that was read."""
+    """Return what identifies the journal that was read."""
     try:
         file_stat = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
@@ -140,7 +144,8 @@ def _read_entry(folder: Path) -> RunEntry:
 
 
 def _can_be_resumed(report: Report) -> bool:
-    """Whether this version would try; whether anything has changed meanwhile is for ``--resume`` to say."""
+    """Check whether this version would try to resume the run. Whether anything has changed since is checked
+    by ``--resume``."""
     return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
 
 
@@ -185,7 +190,7 @@ def _render(entries: Sequence[RunEntry], total: int, root: Path) -> Iterator[Ren
 
 
 def _when(started_at: str) -> str:
-    """In the time of this machine."""
+    """Format a time in the time zone of this machine."""
     try:
         return f"{datetime.fromisoformat(started_at).astimezone():%Y-%m-%d %H:%M}"
     except ValueError:
@@ -200,7 +205,7 @@ def _verdict(entry: RunEntry) -> Text:
 
 
 def _counts(entry: RunEntry) -> str:
-    """``19 of 23``: those that passed."""
+    """Format the scenarios that passed: ``19 of 23``."""
     if entry.scenarios is None or entry.verdict == REPORTED:
         return NO_VALUE
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"

@@ -1,4 +1,5 @@
-"""Where reports go. Reporters give text; files, streams and the terminal's size are known here."""
+"""The destinations of reports. Reporters return text; files, streams and the terminal's size are handled
+here."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from agenteval.verdict.report import Report
 
 
 def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
-    """``--report NAME[=PATH]``, each. Raises ``AuthorError`` for a name that nobody registered, before
-    anything has been run."""
+    """Parse each ``--report NAME[=PATH]``. Raise ``AuthorError`` if no reporter is registered under a name,
+    before anything is run."""
     choices = tuple(parse_reporter(text) for text in texts)
     for choice in choices:
         REPORTERS.get(choice.name)
@@ -37,13 +38,15 @@ def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
 
 
 ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
-"""A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
+"""A reporter and its file. None stands for the screen, or for a file of the reporter's choice in the run's
+folder."""
 
 
 def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
-    """Each reporter once, with its file: paths of the configuration start at its folder, those of the
-    command line at the working directory. Found before the run, since an agent may change directory.
-    Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
+    """Return each reporter once, with its file. Paths in the configuration are relative to its folder, those
+    of the command line to the working directory. They are resolved before the run, because an agent may
+    change directory. Raise ``AuthorError`` if no report can be written to a path, before a run is paid for.
+    """
     choices = [(choice, Path(config.root)) for choice in config.reporters]
     choices += [(choice, Path.cwd()) for choice in requested]
     targets = [
@@ -64,7 +67,7 @@ def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tupl
 
 
 def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
-    """Reports that would take each other's place; a device takes any number."""
+    """Yield a problem for each two reports that would overwrite each other; a device takes any number."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
         if path is None or (path.exists() and not path.is_file()):
@@ -76,7 +79,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
-    """Raises ``AuthorError`` for a report that would take the place of a file that is ``read``."""
+    """Raise ``AuthorError`` if a report would overwrite a file that is ``read``."""
     known = {os.path.realpath(path) for path in read}
     overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
     if overwritten:
@@ -117,8 +120,9 @@ def write_reports(
     detail: Detail,
     name: str = "",
 ) -> int:
-    """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
-    the exit code: where all passed, and one could not be written (told on stderr), that is not a success."""
+    """Write every report; those to files first, so that the verdict is the last thing on the screen. Return
+    the exit code: if all passed but a report could not be written (which is reported on stderr), it is not
+    that of success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
@@ -150,7 +154,8 @@ def _write(
 
 
 def write_report_text(name: str, text: str, path: Path | None) -> None:
-    """Write a report to its file, which is reported, or (``None``) to stdout. Raises ``OSError``."""
+    """Write a report to its file and name the file on stderr, or print it to stdout (``path`` is None). Raise
+    ``OSError`` if the file cannot be written."""
     form = REPORTERS.get(name).form
     if path is None:
         print_out(text, form, colors=_wants_color())
@@ -162,8 +167,8 @@ def write_report_text(name: str, text: str, path: Path | None) -> None:
 def make_report_options(
     choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
 ) -> ReportOptions:
-    """What the terminal, or the file that was chosen, is like. ``folder``: of the run; ``name``: what
-    commands call it, if it is not the latest."""
+    """Return the properties of the terminal, or of the chosen file. ``folder``: that of the run; ``name``:
+    the name of the run in commands, unless it is the latest."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
         verbose=detail == "verbose",
@@ -181,7 +186,7 @@ def _width() -> int:
 
 
 _LONGER = 2
-"""Columns that a line takes more where an ellipsis is three dots."""
+"""The columns that a line needs in addition if an ellipsis is three dots."""
 
 
 def _columns() -> int:
@@ -199,8 +204,8 @@ def _wants_color() -> bool:
 
 
 def print_paged(text: str) -> None:
-    """Print what a person is to read: on a terminal that is too low for it, with a pager (``PAGER``; else
-    ``less``, if there is one)."""
+    """Print a text for a person, with a pager (``PAGER``; else ``less``, if installed) if the terminal is too
+    low for it."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
@@ -218,9 +223,9 @@ def print_paged(text: str) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
-    (it may hold conversations), unless the file that it replaces was open to others. What is not a file (a
-    device, a pipe) is written into."""
+    """Write to a temporary file and move it into place, so that a reader never sees half a report. Nobody
+    else may read the file (it may hold conversations), unless the file that it replaces was open to others. A
+    path that is not a regular file (a device, a pipe) is written to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:

@@ -1,5 +1,5 @@
-"""``agenteval report RUN --rejudge``: a kept run judged anew. It is ``score`` over the run's journal, which
-knows what its judges were asked and said: only what changed is asked."""
+"""``agenteval report RUN --rejudge``: judges a kept run again. It is ``score`` over the run's journal, which
+has the requests to its judges and their answers, so that only what changed is asked."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ def rejudge(
     reports: Sequence[ReporterChoice] = (),
     detail: Detail = "usual",
 ) -> int:
-    """Returns the exit code of the new run, in a folder of its own. ``request``: what else was asked for.
-    With ``dry`` nothing is called or written: what it would ask is reported. Raises ``AuthorError``."""
+    """Judge a run again, as a new run in a folder of its own, and return its exit code. ``request``: the
+    other options. With ``dry`` nothing is called or written, and the requests it would send are counted.
+    Raise ``AuthorError`` if the run cannot be judged."""
     if dry and reports:
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
@@ -78,7 +79,7 @@ def rejudge(
 
 
 def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
-    """Every question of the judges is made as it would be sent, and none is."""
+    """Build every request of the judges, and send none."""
     with ExitStack() as stack:
         suite = load_score(request, REGISTRIES)
         wired = wire_score(suite)
@@ -103,7 +104,7 @@ def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, 
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
-    """Code costs nothing, and the author's is not called."""
+    """Return no checks: code costs nothing, and the author's code is not called."""
     return ()
 
 

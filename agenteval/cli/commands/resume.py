@@ -1,4 +1,4 @@
-"""``agenteval run --resume RUN``: go on with a run that was cut off, in its folder and its journal."""
+"""``agenteval run --resume RUN``: continues a run that was cut off, in its folder and its journal."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from agenteval.verdict.resumption import finished_samples, is_complete, list_cha
 
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
-"""Options that change nothing of what is measured."""
+"""The options that do not change what is measured."""
 _UNDO_OR_RESTART = "undo the change, or start a new run"
 
 
 def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code: that of the whole run. Raises ``AuthorError``, before anything is called, where
-    the run would not measure the same any more."""
+    """Continue a run and return the exit code of the whole run. Raise ``AuthorError`` before anything is
+    called if the run would no longer measure the same."""
     _refuse_settings(request)
     reports = [_with_absolute_path(choice) for choice in reports]
     folder = _folder(request.resume or "")
@@ -67,7 +67,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
 
 
 def _refuse_settings(request: Request) -> None:
-    """What is run was settled when the run began."""
+    """Raise ``AuthorError`` for options that would change the run: they were settled when it began."""
     given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
         what = f"--resume uses the options of the run: {', '.join(given)} cannot be given with it"
@@ -75,7 +75,7 @@ def _refuse_settings(request: Request) -> None:
 
 
 def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
-    """Its path as it is meant now: the run goes on in its own working directory."""
+    """Resolve a report's path now, because the run continues in its own working directory."""
     if not choice.path or choice.path == "-":
         return choice
     return choice.model_copy(update={"path": os.path.abspath(choice.path)})
@@ -105,7 +105,7 @@ def _require_resumable(events: Sequence[Event]) -> RunStarted:
 
 
 def _restore_working_directory(run: RunStarted) -> None:
-    """The agent finds its files where it found them before."""
+    """Change to the run's working directory, so that the agent finds its files where it found them before."""
     try:
         os.chdir(run.request["cwd"])
     except OSError as error:
@@ -114,7 +114,7 @@ def _restore_working_directory(run: RunStarted) -> None:
 
 
 def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
-    """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
+    """Prepare the rest of the run. Raise ``AuthorError`` with what has changed since the run began."""
     _restore_working_directory(run)
     wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
@@ -131,7 +131,7 @@ def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event
 
 
 def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRun:
-    """With what the part of the run that is done has shown of how calls are seen."""
+    """Add what the finished part of the run has shown about how calls are seen."""
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         if isinstance(event, CallsSeen):

@@ -1,4 +1,4 @@
-"""``agenteval run``: run the plan, keep the journal, decide, write the reports, say the exit code."""
+"""``agenteval run``: runs the plan, keeps the journal, writes the reports and returns the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from agenteval.verdict.report import Report
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
+    """Run scenarios and return the exit code. What the author's code prints goes to stderr: stdout is for
+    results."""
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
@@ -48,8 +49,8 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
 
 
 def _with_baseline(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
-    none."""
+    """Add what is known about the baseline, whose journal has no secret. Raise ``AuthorError`` if there is no
+    such run."""
     request = prepared.suite.request
     if request.baseline is None:
         return started

@@ -74,7 +74,7 @@ _HEARTBEAT_S = 5.0
 
 @dataclass(frozen=True)
 class Scoring:
-    """Recorded conversations that are about to be scored."""
+    """Recorded conversations about to be scored."""
 
     suite: RecordedSuite
     plan: Plan
@@ -83,7 +83,8 @@ class Scoring:
 
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
+    """Score conversations and write the reports. Return the exit code, which has the meaning of ``run``'s.
+    Raise ``AuthorError`` if a file or the configuration is invalid."""
     with reduce_garbage_collection(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
             suite = load_score(request, REGISTRIES)
@@ -108,7 +109,8 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
 
 
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
-    """What the reports will show is kept until they are written; all of what was paid for."""
+    """Choose the events to keep until the reports are written: what the reports will show, and all of it if
+    judges were paid for it."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
@@ -170,8 +172,8 @@ def _run(
 
 
 def _make_reviewer(scoring: Scoring) -> Reviewer | None:
-    """Users are looked at where judges are asked: in conversations that failed, or that have a finding by
-    which ``--max-rate`` may."""
+    """Return the reviewer of users, or None without judges. It reviews conversations that failed, or that
+    have a finding by which ``--max-rate`` may fail."""
     if not scoring.wired.judges:
         return None
     plan = scoring.plan
@@ -212,7 +214,8 @@ def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[
 
 
 def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | None:
-    """Of a run of ours: what happened to tools without a mock, and when it was. Of a log: nothing."""
+    """Return, for a conversation of an agenteval run, how tools without a mock were handled and the time of
+    the run; None for a log."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
         return None
@@ -220,8 +223,8 @@ def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | 
 
 
 def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
-    """Expectations that hold for nothing, and conversations that are not there, would leave everything
-    green."""
+    """Yield a failure for each expectation that applied to nothing and each text that matched no
+    conversation: otherwise everything would stay green."""
     for text in reader.unmatched_texts:
         what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
@@ -233,7 +236,7 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
 
 
 def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
-    """Of a run that was judged anew: what of it was asked."""
+    """Yield what was asked, if a run was judged again."""
     if answers is None:
         return
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
@@ -260,14 +263,15 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
 
 
 def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
-    """A slip in a name would leave undecided what it was to decide."""
+    """Warn about names that matched nothing: because of a typo, what the name was to decide would stay
+    undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
         yield f"--no-calls-in {name}: nothing that could not be placed has that key, role or type — {near}"
 
 
 class _Heartbeat:
-    """A sink that says now and then how far it is: of a stream nobody knows the length."""
+    """A sink that reports progress now and then: how long a stream is cannot be known."""
 
     def __init__(self) -> None:
         self._scored = 0

@@ -30,20 +30,22 @@ from agenteval.reporters.words.rerun_commands import command_of
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """``words``: of the command line, ``[RUN] [ID[@EPOCH]]``. ``judge``: also what judges were asked and
-    said; of one ``metric``, every word."""
+    """What the command line asked for."""
 
     words: tuple[str, ...] = ()
+    """The arguments: ``[RUN] [ID[@EPOCH]]``."""
     agent: str | None = None
     following: bool = False
     every: bool = False
     judge: bool = False
+    """True to show the requests to judges and their answers, too."""
     metric: str = ""
+    """The metric whose judge is shown in full."""
     as_json: bool = False
 
 
 class ShownConversation(NamedTuple):
-    """One that was planned, and what is known of it."""
+    """A conversation that was planned, and what is known about it."""
 
     scenario_report: ScenarioReport
     key: SampleKey
@@ -51,7 +53,7 @@ class ShownConversation(NamedTuple):
 
 
 def show(request: ShowRequest) -> int:
-    """Returns 0. Raises ``AuthorError`` for a run or a conversation that there is not."""
+    """Show conversations; return 0. Raise ``AuthorError`` if there is no such run or conversation."""
     run, name, words = _parse_words(request.words)
     known = [each for each in _conversations_of(run) if request.agent in (None, each.scenario_report.agent)]
     if not known:
@@ -79,8 +81,8 @@ def show(request: ShowRequest) -> int:
 def _load_judge_exchange(
     request: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]
 ) -> JudgeExchange | None:
-    """What judges were asked of the conversations; ``None``: nobody wants to know. Raises ``AuthorError`` for
-    a metric that no judge was asked about."""
+    """Return the requests to judges about the conversations and their answers, or None if they are not shown.
+    Raise ``AuthorError`` if no judge was asked about a metric."""
     if not (request.judge or request.metric):
         return None
     judging = JudgeExchange(load_judge_requests(run.folder, keys), request.metric)
@@ -101,8 +103,8 @@ def _write_pages(
     repeats: Mapping[SampleKey, str],
     following: str,
 ) -> None:
-    """``repeats``: the commands that run what failed again; ``following``: the one that shows what comes
-    after them."""
+    """Print the conversations. ``repeats``: the commands that run again what failed; ``following``: the
+    command that shows what comes next."""
     options = make_report_options(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
@@ -113,7 +115,7 @@ def _write_pages(
 
 
 def _require_metric(judging: JudgeExchange) -> None:
-    """Raises ``AuthorError`` for a metric that no judge was asked about."""
+    """Raise ``AuthorError`` if no judge was asked about the metric."""
     known = {each.metric for each in judging.answers or ()}
     if judging.metric and judging.answers is not None and judging.metric not in known:
         what = f"no judge was asked about '{judging.metric}' here"
@@ -124,8 +126,8 @@ def _require_metric(judging: JudgeExchange) -> None:
 
 
 def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
-    """The run, the name of a conversation (empty: none was given), and the words that named the run. One
-    word alone is a conversation of the latest run, or else a run."""
+    """Return the run, the name of a conversation (empty if none was given), and the words that named the run.
+    One word alone names a conversation of the latest run, or else a run."""
     if len(words) > 2:
         what = f"show takes a run and a conversation, and not {len(words)} words"
         raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
@@ -156,8 +158,8 @@ _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
-    """Those that ``name`` means: an id, ``FILE::ID``, or that of a variant; with ``@EPOCH`` (from 1) one of
-    its epochs. An id that reads like one of these is meant first."""
+    """Return the conversations that ``name`` means: an id, ``FILE::ID`` or a variant; with ``@EPOCH`` (from
+    1) one of its epochs. An id that looks like one of these has precedence."""
     if found := _with_id(name, known):
         return found
     of_epoch = _EPOCH.fullmatch(name)
@@ -186,7 +188,7 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
 def _choose(
     name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: LoadedRun
 ) -> ShownConversation:
-    """What the name means; of several the first that did not pass, if any of them did not."""
+    """Return the conversation that the name means; of several, the first that did not pass, if any."""
     found = _find_conversations(name, known) if name else known
     if not found:
         raise AuthorError(_no_conversation(name, run))
@@ -197,8 +199,8 @@ def _choose(
 def _failing(
     run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
-    """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
-    by a rule over all its conversations, the first."""
+    """Return the conversations that did not pass; within each scenario, failed ones before undecided ones. If
+    a scenario failed by a rule over all its conversations, return its first."""
     found: list[ShownConversation] = []
     for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
         conversations = list(group)
@@ -227,7 +229,8 @@ def _next(
 def _after(
     current: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
 ) -> ShownConversation | None:
-    """The next that did not pass; one that passed stands where the run has it."""
+    """Return the next conversation that did not pass, in the order of ``failing``, or, after one that passed,
+    in the order of the run."""
     keys = [each.key for each in failing]
     if current.key in keys:
         return next(iter(failing[keys.index(current.key) + 1 :]), None)

@@ -33,8 +33,8 @@ _RULE = "─" * 100
 
 
 def show_prompts(metric: str | None, config: str | None = None) -> int:
-    """Print the prompt of ``metric``, or all of them: with the project's own, where a configuration is found
-    (or named). Raises ``AuthorError`` for a name that no prompt has."""
+    """Print the prompt of ``metric``, or all of them. Overrides of the project are included if a
+    configuration is found (or named). Raise ``AuthorError`` if no prompt has that name."""
     try:
         prompts, custom = _load_project_prompts(config)
     except AuthorError as error:
@@ -63,11 +63,12 @@ _PARTS = {
     "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
-"""Prompts that are a part of others, and where they stand."""
+"""The prompts that are a part of others, with their place."""
 
 
 def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
-    """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
+    """Return the prompts of a configuration and its custom rubrics. Custom classes have no prompt and are not
+    imported."""
     from agenteval.files import config_file
     from agenteval.planning import judge_setup
 
@@ -87,7 +88,7 @@ def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ..
 def render_prompts(
     metric: str | None, prompts: Prompts = SHIPPED_PROMPTS, custom: Iterable[Rubric] = ()
 ) -> str:
-    """The prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics."""
+    """Render the prompt of ``metric``, or all of them. ``custom``: the author's own rubrics."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
     shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
     shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
@@ -102,8 +103,8 @@ def render_prompts(
 
 
 def template_of(rubric: Rubric) -> ModelRequest:
-    """What a judge sends, with ``${transcript}`` (and the placeholders of ``criteria``) in place of what
-    a conversation fills in."""
+    """Return a judge's request, with ``${transcript}`` (and the placeholders of ``criteria``) for the parts
+    that a conversation fills in."""
     named = {name: _placeholder(name) for name in find_placeholders(rubric.text)}
     return build_judge_request(
         rubric,
@@ -157,7 +158,7 @@ def _part_page(name: str, prompts: Prompts) -> Callable[[], str]:
 
 
 def _overridden_entry(overridden: Mapping[str, str]) -> dict[str, str]:
-    """The parts that are the project's own in place of shipped ones."""
+    """Return a header with the parts that the project overrides; empty if there are none."""
     return (
         {"overridden": ", ".join(f"{path} ({file})" for path, file in overridden.items())}
         if overridden

@@ -34,7 +34,8 @@ _SHOWN = 8
 
 def serve(request: Request, *, http: str | None) -> int:
     """Serve the tools of the one selected scenario until the input ends, or Ctrl-C. ``http``: ``PORT`` or
-    ``HOST:PORT``; ``None``: standard input and output. Raises ``AuthorError``."""
+    ``HOST:PORT``; None: standard input and output. Raise ``AuthorError`` if not exactly one scenario is
+    selected, or if it cannot be served."""
     require_sdk("agenteval tools serve")
     with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
         config = load_config(request, REGISTRIES).config
@@ -80,7 +81,7 @@ def _parse_host(written: str) -> McpHost:
 
 
 class _ServedWorld:
-    """One sample's world. What an author's mock does wrong is reported, and is an error to the caller."""
+    """The world of one sample. A mistake in an author's mock is printed, and is an error to the caller."""
 
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
@@ -99,8 +100,8 @@ class _ServedWorld:
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:
-    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or what
-    starts it. Raises ``AuthorError``."""
+    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or the
+    command that starts it. Raise ``AuthorError`` if it does not list its tools."""
     require_sdk("agenteval tools schemas")
     tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)

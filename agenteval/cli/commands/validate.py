@@ -1,4 +1,4 @@
-"""``agenteval validate``: load and check everything, call nothing."""
+"""``agenteval validate``: loads and checks everything, and calls nothing."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def validate(request: Request) -> int:
 
 
 def _lists_tools(tools: Sequence[AgentTool] | None) -> bool:
-    """Whether an agent is known to have these tools and no others."""
+    """Check whether an agent is known to have these tools and no others."""
     return tools is not None and all(tool.name for tool in tools)
 
 
 def _make_unused_agents(prepared: PreparedRun) -> Iterator[AgentFactory]:
-    """The agents of the configuration that none of the samples is of: whether they can be made is looked at
-    all the same. Raises ``AuthorError``."""
+    """Make the configured agents that no sample uses, to check that they can be made. Raise ``AuthorError``
+    if one cannot."""
     problems: list[Problem] = []
     for agent in prepared.suite.settings.config.all_agents:
         if agent.name in prepared.wired.runtime.agents:
@@ -79,6 +79,6 @@ def _make_unused_agents(prepared: PreparedRun) -> Iterator[AgentFactory]:
 
 
 async def close_agents(started: Iterable[AgentFactory]) -> None:
-    """The agents that were started to see whether they can be."""
+    """Close agents that were made only to check that they can be."""
     for agents in started:
         await agents.aclose()

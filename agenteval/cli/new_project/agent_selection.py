@@ -1,4 +1,4 @@
-"""Which agent a new configuration names: the author's word, else what is found."""
+"""Chooses the agent of a new configuration: the one that its author names, else one that is found."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 
 class Questions:
-    """Asked on a terminal, again where an answer is none. Under ``--yes``, or where nobody can answer, the
-    default is taken."""
+    """Questions on a terminal, repeated after an invalid answer. Under ``--yes``, or if nobody can answer,
+    the default is used."""
 
     def __init__(self, *, assumes_yes: bool) -> None:
         self.are_asked = not assumes_yes and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str, default: str, read: Callable[[str], T]) -> T:
-        """What ``read`` makes of the answer. Raises its ``AuthorError`` if it refused several."""
+        """Return what ``read`` makes of the answer. Raise its ``AuthorError`` after several invalid ones."""
         for _ in range(_TRIES - 1 if self.are_asked else 0):
             try:
                 return read(self._answer(question, default))
@@ -71,7 +71,7 @@ class Questions:
         return answer.strip() or default
 
     def choose(self, question: str, options: Sequence[T], read: Callable[[str], T], default: str = "1") -> T:
-        """The option whose number is the answer; any other answer as ``read`` understands it."""
+        """Return the option whose number is the answer, or what ``read`` makes of any other answer."""
         for number, option in enumerate(options, 1):
             if self.are_asked:
                 print_err(f"  {number}  {option}")
@@ -99,8 +99,9 @@ def _yes_or_no(answer: str) -> bool:
 
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
-    """The agent as its author wrote it; else what is found: of a service what answers, else what its files
-    show; else one to begin with. Raises ``AuthorError``."""
+    """Return the agent that its author named. Otherwise return what is found: if the project is a service,
+    what answers; else what its files show; else a new one to begin with. Raise ``AuthorError`` if the named
+    agent does not exist, or if a service does not answer."""
 
     def parse(answer: str) -> AgentChoice:
         return _parse_agent(answer, root, top)
@@ -144,7 +145,7 @@ def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentCho
 
 
 def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
-    """What its author wrote. Raises ``AuthorError`` if there is no such thing."""
+    """Parse what the author wrote. Raise ``AuthorError`` if there is no such agent."""
     if _HOST_AND_PORT.fullmatch(agent):
         agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
@@ -173,7 +174,8 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
 
 
 def _check_target(target: str, root: Path) -> None:
-    """Raises ``AuthorError`` where a file, or the name in it, is not there. A module may be anywhere."""
+    """Raise ``AuthorError`` if a file, or the name in it, does not exist. A module may be anywhere and is not
+    checked."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         return
@@ -185,7 +187,8 @@ def _check_target(target: str, root: Path) -> None:
 
 
 def _python_choice(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
-    """With the project's own environment, if agenteval's lacks what the agent needs."""
+    """Return the choice of a Python agent, with the project's own environment if agenteval's lacks what the
+    agent needs."""
     keys = {"target": agent.target}
     if (agent.is_object or missing) and (interpreter := find_project_interpreter(root, top)):
         keys["interpreter"] = interpreter
@@ -198,7 +201,7 @@ def _command_choice(words: list[str]) -> AgentChoice:
 
 
 def _complete_choice(choice: AgentChoice, questions: Questions) -> AgentChoice:
-    """With its author's word for what nothing else says."""
+    """Ask the author for what cannot be found out."""
     if not questions.are_asked:
         return choice
     return _with_form(choice, questions) if choice.words else _with_paths(choice, questions)

@@ -1,4 +1,4 @@
-"""A service that is the agent: what it says of itself (``GET /openapi.json``). No message is sent to it."""
+"""A service as the agent: what its description says (``GET /openapi.json``). No message is sent to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.files.regular_files import read_file
 
 _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
-"""Where services listen while they are developed, if their projects do not say."""
+"""The ports on which services listen during development if their projects name none."""
 _OLLAMA = 11434
-"""A model that a project may name, and no agent."""
+"""The port of a model server: a project may name it, but it is no agent."""
 _FILES = (
     *("*.sh", "Procfile", "Makefile", "Dockerfile", "docker-compose*.y*ml", "README*", "*.py"),
     "package.json",
@@ -33,19 +33,20 @@ _PORT = re.compile(
 _TIMEOUT_S, _MAX_BYTES = 1.5, 5_000_000
 _KNOWN_APIS = ("/chat/completions", "/v1/responses", "/v1/messages")
 _TOPS = ("/v1", "/docs", "/openapi.json")
-"""Addresses of a service that are no agent's: it is looked for at their host."""
+"""Addresses of a service that are not its agent's: the agent is searched for at their host."""
 _ANSWERS = ("answer", "reply", "response", "output", "text", "message", "content", "result")
 _MESSAGES = TEXT_NAMES | {"content", "msg", "prompt_text"}
 _SESSIONS = SESSION_NAMES | {"session", "thread", "conversation"}
 _SOME = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
 _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 _NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
-"""What a route of chat completions says to a GET. (200 is a page, 401 and 403 are said of any address.)"""
+"""The replies of a chat completions route to a GET. (200 is a page, 401 and 403 may be returned for any
+address.)"""
 
 
 def local_ports(root: Path) -> list[int]:
-    """Where a project's service listens, as its files at the top name it; else the usual places: something
-    else may answer there."""
+    """Return the ports that the project's top-level files name; if they name none, the usual ones, where
+    something else may answer."""
     ports: dict[int, None] = {}
     for path in (each for pattern in _FILES for each in sorted(root.glob(pattern))):
         try:
@@ -57,7 +58,7 @@ def local_ports(root: Path) -> list[int]:
 
 
 def local_endpoints(ports: Iterable[int]) -> Iterator[AgentChoice]:
-    """The services on this machine whose description fits an agent, or that have chat completions."""
+    """Yield the services on this machine whose description fits an agent, or that have chat completions."""
     for port in ports:
         yield from _agents_at(f"http://localhost:{port}")
 
@@ -79,8 +80,8 @@ def _has_models(url: str) -> bool:
 
 
 def probe_endpoint(url: str) -> AgentChoice:
-    """The agent at an address: its description's, if it has one; else the plainest request and reply. Raises
-    ``AuthorError`` where the address can be no agent's."""
+    """Return the agent at an address: as its description says, if there is one; else with the plainest
+    request and reply. Raise ``AuthorError`` if the address cannot be an agent's."""
     try:
         parts = urlsplit(url)
         has_host = "${" in parts.netloc or (bool(parts.hostname) and parts.port != 0)
@@ -112,7 +113,7 @@ def probe_endpoint(url: str) -> AgentChoice:
 
 
 def _described_routes(base: str) -> Iterator[AgentChoice]:
-    """The routes of a description that take a message, those first of which everything is known."""
+    """Yield the routes of a description that take a message, completely described ones first."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
         return
@@ -155,8 +156,8 @@ def _parse_route(
 def _request_template(
     schema: Mapping[str, Any], document: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The request, and the keys in it of which only the author knows what they are for. Empty: there is
-    nothing that takes a message."""
+    """Return the request, and its keys whose purpose only the author knows. The request is empty if nothing
+    takes a message."""
     fields = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     required = schema.get("required", [])
     request = _message_field(fields, required)
@@ -178,8 +179,8 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
-    """The field that takes what the user says, by its name; else the whole conversation; else the one text
-    that must be given. Empty where none fits."""
+    """Return the field that takes the user's message, by its name; else that for the whole conversation; else
+    the one required text. Empty if none fits."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):
         return {named: "${message}"}
@@ -191,13 +192,13 @@ def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[s
 
 
 def _example(field: Mapping[str, Any]) -> Any:
-    """A value that fits a field, for the author to correct."""
+    """Return a value that fits a field, for the author to correct."""
     named = (*field.get("enum", ()), *field.get("examples", ()))
     return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
 
 def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
-    """The path to the answer in a reply; empty where its description does not say."""
+    """Return the path to the answer in a reply; empty if its description does not say."""
     if schema.get("type") == "string":
         return "."
     properties = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
@@ -212,7 +213,7 @@ def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], de
 
 
 def _is_call_list(schema: Any, document: Mapping[str, Any]) -> bool:
-    """Whether it is a list of what was called, with what came of it."""
+    """Check whether a schema is a list of calls with their results."""
     items = _resolve(_resolve(schema, document).get("items") or {}, document).get("properties", {})
     return "name" in items and not {"result", "output"}.isdisjoint(items)
 
@@ -223,7 +224,8 @@ def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of the description, its reference followed; of alternatives the first that is not null."""
+    """Return a part of the description with its reference followed. Of alternatives, return the first that is
+    not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             schema = next((each for each in alternatives if each.get("type") != "null"), {})
@@ -240,7 +242,8 @@ def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    """Status and body; 0 where nobody answers. Redirects are not followed, proxies not asked."""
+    """Return status and body; status 0 if nobody answers. Redirects are not followed and proxies are not
+    used."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:

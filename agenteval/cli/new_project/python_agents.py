@@ -1,4 +1,4 @@
-"""What looks like an agent in a project's Python files, by their syntax alone: nothing is imported or run."""
+"""Finds agents in a project's Python files, by their syntax alone: nothing is imported or run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WEB_SERVERS = (
 )
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
 _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
-"""Parameters that are for what a user said, whatever their function is called."""
+"""Parameters that hold the user's message, whatever the function is called."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
 _METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
@@ -57,25 +57,29 @@ _NAMES_OF_AGENTS = frozenset((*_METHODS, "agent", "bot", "assistant", "graph", "
 
 
 class PythonAgentCandidate(NamedTuple):
-    """``target`` as the configuration takes it. The lowest ``rank`` is the likeliest."""
+    """A possible agent."""
 
     target: str
+    """The agent as the configuration names it."""
     kind: str = ""
     is_object: bool = False
     rank: tuple[bool | int | str, ...] = ()
+    """The candidate with the lowest rank is the likeliest."""
 
 
 class PythonFiles(NamedTuple):
-    """``agents``: the likeliest first. ``missing``: packages that the project imports and that agenteval's
-    own environment does not have. ``server``: by which file the project is a service; empty if it is none."""
+    """What a project's Python files show."""
 
     agents: tuple[PythonAgentCandidate, ...]
+    """The candidates, the likeliest first."""
     missing: tuple[str, ...]
+    """The packages that the project imports and that agenteval's own environment does not have."""
     server: str
+    """Why the project is a service (``app.py imports fastapi``); empty if it is none."""
 
 
 def find_python_agents(root: Path) -> PythonFiles:
-    """What looks like an agent in the Python files of a folder."""
+    """Find agents in the Python files of a folder."""
     paths = sorted(_python_files(root), key=lambda path: (len(path.parts), path))
     project_names = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
     modules = [each for path in paths if (each := _parse_module(path, root, project_names)) is not None]
@@ -88,8 +92,8 @@ def find_python_agents(root: Path) -> PythonFiles:
 
 
 def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple[str, ...]:
-    """The packages that modules import and that agenteval's environment does not have. ``own``: the names of
-    the project's files and folders."""
+    """Return the packages that modules import and that agenteval's environment does not have.
+    ``project_names``: the names of the project's files and folders."""
     packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
     return tuple(
         sorted(each for each in packages - project_names - sys.stdlib_module_names if not _is_installed(each))
@@ -97,14 +101,14 @@ def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple
 
 
 def _server(modules: Iterable[_ParsedModule], project_names: set[str]) -> str:
-    """``app.py imports fastapi``: by which file the project is a service; empty if it is none."""
+    """Describe why the project is a service (``app.py imports fastapi``); empty if it is none."""
     servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in project_names]
     serving = (f"{each.path} imports {server}" for each in modules for server in servers if each.uses(server))
     return next(serving, "")
 
 
 def top_level_names(path: Path) -> set[str] | None:
-    """The names that the top level of a file binds, by its syntax; ``None`` where that does not say."""
+    """Return the names that the top level of a file binds, by its syntax; None if syntax cannot tell."""
     tree = _parse_file(path)
     names: set[str] = set()
     todo: list[ast.AST] = [tree] if tree else []
@@ -123,7 +127,7 @@ def top_level_names(path: Path) -> set[str] | None:
 
 
 def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
-    """The graphs that a project names for LangGraph's own tools, in ``langgraph.json``."""
+    """Yield the graphs that a project declares for LangGraph's own tools, in ``langgraph.json``."""
     graphs = json_object(root / "langgraph.json").get("graphs")
     for entry in graphs.values() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
@@ -133,8 +137,8 @@ def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
 
 
 def find_project_interpreter(root: Path, top: Path) -> str:
-    """The interpreter of the project's environment, from ``root``; empty if there is none, or if agenteval
-    runs in it."""
+    """Return the interpreter of the project's environment, relative to ``root``; empty if there is none, or
+    if agenteval runs in it."""
     for folder in (root, *root.parents):
         for environment in (folder / ".venv", folder / "venv"):
             for program in ("bin/python", "Scripts/python.exe"):
@@ -175,15 +179,16 @@ def _should_search(folder: Path) -> bool:
 
 
 class _ParsedModule(NamedTuple):
-    """``names``: what each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
+    """A parsed file."""
 
     path: str
     tree: ast.Module
     names: dict[str, str]
+    """What each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
     imports: frozenset[str]
 
     def uses(self, package: str) -> bool:
-        """Whether it imports the package or a part of it."""
+        """Check whether the module imports the package or a part of it."""
         return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
 
 
@@ -221,7 +226,8 @@ def _parse_module(path: Path, root: Path, project_names: set[str]) -> _ParsedMod
 def _module_candidates(
     module: _ParsedModule, imported_from: Container[tuple[str, ...]]
 ) -> Iterator[PythonAgentCandidate]:
-    """``imported_from``: pairs of a module's own name and what others import from it."""
+    """Yield the candidates in a module. ``imported_from``: pairs of a module's own name and a name that
+    others import from it."""
     found = [
         (name, kind, node)
         for node in module.tree.body
@@ -245,8 +251,8 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 def _statement_candidates(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """The names that a statement of a module gives to what looks like an agent, with what each is; ``names``
-    hears of what they stand for."""
+    """Yield the names that a statement of a module gives to what looks like an agent, each with its kind.
+    What the names stand for is added to ``names``."""
     match node:
         case ast.Assign(targets=targets, value=value):
             return _assignment_candidates(targets, value, names)
@@ -272,7 +278,7 @@ def _assignment_candidates(
 def _function_candidates(
     node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """One that makes an agent of a framework, or that answers itself."""
+    """Yield a function that makes an agent of a framework, or that answers itself."""
     made = _returned_agent_path(node, names)
     if made:
         names[node.name] = made
@@ -285,7 +291,8 @@ def _function_candidates(
 
 
 def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """One that answers itself; that of a framework's own class is an agent once it is made."""
+    """Yield a class that answers itself. A subclass of a framework's class is an agent once it is
+    instantiated."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
     if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
@@ -293,7 +300,8 @@ def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tup
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
-    """What an expression was made of, as a dotted path through calls and methods; empty for other things."""
+    """Return what an expression was made from, as a dotted path through calls and methods; empty for other
+    expressions."""
     parts: list[str] = []
     while True:
         match node:
@@ -319,7 +327,7 @@ def _framework_of(path: str) -> str:
 
 
 def _returned_agent_path(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
-    """What a function returns, if an agent of a framework."""
+    """Return the path of the framework's agent that a function returns; empty if it returns none."""
     inside = dict(names)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -339,8 +347,8 @@ def _required_parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
-    """The parameter for what the user says, if all that the function needs is known (docs/agents.md, "What it
-    gets"), and if it answers at all."""
+    """Return the parameter for the user's message if the function returns something and all its other
+    required parameters are known (docs/agents.md, "What it gets"); else empty."""
     if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
         return ""
     places = [*function.args.posonlyargs, *function.args.args][skipped:]
@@ -357,7 +365,8 @@ def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped
 
 
 def _talking_method(owner: ast.ClassDef) -> str:
-    """The one method that takes what the user says, of a class that is made without arguments."""
+    """Return the one method that takes the user's message, of a class that is made without arguments; else
+    empty."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if owner.name.startswith("_") or (
         "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]

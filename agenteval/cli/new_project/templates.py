@@ -111,7 +111,8 @@ _VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
 
 
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
-    """The configuration. ``words``: of a program that may be asked in another way, which a comment says."""
+    """Return the configuration. ``words``: the command of a program that may take messages in another way;
+    comments show the alternatives."""
     others = [(form, make_command_keys(list(words), form)) for form in PROGRAM_FORMS] if words else []
     notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow_yaml(each)}" for form, each in others if each != agent]
     body = yaml.safe_dump(
@@ -126,12 +127,12 @@ def _flow_yaml(value: Any) -> str:
 
 
 def agent_line(agent: Mapping[str, Any]) -> str:
-    """The agent as one line of the configuration."""
+    """Return the agent as one line of the configuration."""
     return _flow_yaml({"agent": dict(agent)})
 
 
 def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
-    """The first scenario of an agent of the author's, which has these tools."""
+    """Return the first scenario of the author's agent, which has these tools."""
     lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
     head = "    tools:   # they answer in place of the agent's own: write what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
@@ -139,7 +140,7 @@ def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bo
 
 
 def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """A workflow of GitHub. ``top``: the folder of the repository."""
+    """Return a GitHub workflow. ``top``: the folder of the repository."""
     where = Path(os.path.relpath(root, top)).as_posix()
     folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow_yaml([where])}}}}}\n"
     steps = [*_install_steps(root, agent), f"{_run_prefix(root, agent)}agenteval run --report github"]
@@ -154,7 +155,7 @@ def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 
 
 def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """A file for GitLab to include."""
+    """Return a file for GitLab to include."""
     where = Path(os.path.relpath(root, top)).as_posix()
     change = [] if where == "." else [f"cd {shlex.quote(where)}"]
     run = f"{_run_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
@@ -171,7 +172,7 @@ def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 
 
 def _branch(top: Path) -> str:
-    """The branch that is checked out; of a worktree its own."""
+    """Return the branch that is checked out; in a worktree, its own."""
     git = top / ".git"
     if git.is_file():
         git = top / _read_or_empty(git).removeprefix("gitdir:").strip()
@@ -180,7 +181,7 @@ def _branch(top: Path) -> str:
 
 
 def _python_version(root: Path, top: Path) -> str:
-    """That of the project, as it says itself, or as its environment has it."""
+    """Return the Python version that the project declares, or that its environment has."""
     for folder in (root, top):
         if found := re.match(r"3\.\d+", _read_or_empty(folder / ".python-version")):
             return found[0]
@@ -202,7 +203,7 @@ def _run_prefix(root: Path, agent: Mapping[str, Any]) -> str:
 
 
 def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
-    """Commands that install what the agent needs, by the files that are there; then agenteval."""
+    """Yield the commands that install what the agent needs, by the files that exist; then agenteval."""
     if (root / "uv.lock").exists():
         yield "pip install uv && uv sync"
         pip = "pip" if agent.get("interpreter") else "uv pip"
@@ -218,7 +219,8 @@ def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pip_install_steps(root: Path, interpreter: str | None) -> Iterator[str]:
-    """Into the environment of the ``interpreter``, which is made first; else into that of the workflow."""
+    """Yield commands that install into the environment of the ``interpreter``, which is created first; else
+    into that of the workflow."""
     pip = "pip"
     if interpreter:
         environment = Path(interpreter).parent.parent.as_posix()
