@@ -41,7 +41,7 @@ class CommandGroup(GroupedCommands):
         return super().resolve_command(ctx, args)
 
     def _no_command(self, word: str, known: list[str]) -> Problem:
-        # Imported here: whoever asks for help needs none of it.
+        # Imported here, because --help needs none of it.
         from agenteval.core.safe_text import one_line
         from agenteval.core.selection import ID_SEPARATOR
         from agenteval.reporters.words.rerun_commands import command_of

@@ -30,7 +30,7 @@ def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> lis
     try:
         found = _candidates(kind, options, incomplete)
         return [text for text in found if text.startswith(incomplete) and "\n" not in text]
-    except (Exception, SystemExit):  # a line that is being written is no place for errors
+    except (Exception, SystemExit):  # an error would garble the line that is being typed
         return []
 
 
@@ -41,7 +41,7 @@ def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterab
             return (f"{file}::{id}" for id in _ids_in(file, options))
         case "scenarios":
             return (id for _, id in _suite(options)["scenarios"])
-        case "files":  # which there are, the shell knows
+        case "files":  # the shell itself completes file names
             return ()
         case "categories":
             from agenteval.core.scenario import Category
@@ -156,7 +156,7 @@ def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
 def _metrics(config: Any) -> list[str]:
     from agenteval.planning.judge_setup import load_metrics
 
-    with suppress(Exception):  # of one broken rubric, ids are proposed all the same
+    with suppress(Exception):  # one broken rubric must not prevent proposals of ids
         return list(load_metrics(config).available)
     return []
 

@@ -113,7 +113,7 @@ def _scenario_file_schema() -> tuple[Schema, Definitions]:
     made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
     over = {key: overlay_definition(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
     for name in over.values():
-        # Null takes away a check of the defaults, and nothing else.
+        # Null removes a check of the defaults, and nothing else.
         made[name]["properties"]["expect"] |= ref(
             overlay_definition("Expectation", made, suffix="OrNull", nulls=True)
         )
@@ -123,7 +123,7 @@ def _scenario_file_schema() -> tuple[Schema, Definitions]:
     made["Case"] |= {"required": ["input"], "allOf": [named]}
     made["Entries"], made["EntriesOverDefaults"] = _lists(_ENTRIES), _lists(over)
     for name in _ENTRIES.values():
-        # A file that has nothing yet may become any of them.
+        # A file that is still empty may become any of them.
         properties = {**made[name]["properties"], **_lists(_ENTRIES)["properties"]}
         made[f"Only{name}"] = made[name] | _closed(properties)
     return {

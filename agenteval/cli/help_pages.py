@@ -80,7 +80,7 @@ def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
         options = [row for rows in sections.values() for row in rows]
         sections = {name: rows for name, rows in (("Arguments", arguments), ("Options", options)) if rows}
     elif OTHER in sections:
-        sections[OTHER] = sections.pop(OTHER)  # the last
+        sections[OTHER] = sections.pop(OTHER)  # moved to the end
     widest = max((len(first) for rows in sections.values() for first, _ in rows), default=0)
     for group, rows in sections.items():
         _write_section(group, rows, formatter, widest)

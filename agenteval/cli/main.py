@@ -614,7 +614,7 @@ def _report_error(error: BaseException) -> int:
             print_author_error(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
     if hasattr(error, "show") and isinstance(code := getattr(error, "exit_code", None), int):
-        # A mistake in the options, in typer's words. The classes of such errors are not public.
+        # A mistake in the options. Typer words the message; the classes of such errors are not public.
         words = StringIO()
         error.show(file=words)
         print_author_error(words.getvalue().rstrip("\n"))

@@ -44,7 +44,7 @@ def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[st
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
         from agenteval.core.registry import load_target
 
-        propose = load_target("agenteval.cli.completion:proposed_names")  # imported when it is asked
+        propose = load_target("agenteval.cli.completion:proposed_names")  # imported only when used
         found: list[str] = propose(kind, context.params, incomplete)
         return found
 
@@ -54,7 +54,7 @@ def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[st
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
 SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Which", "How it is run", "Judges", "What is shown"
-"""Groups of options in ``--help``."""
+"""The groups of options in ``--help``."""
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
 

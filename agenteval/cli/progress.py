@@ -167,13 +167,13 @@ class GuardedStream:
         if not self._shut:
             try:
                 act()
-            except (OSError, ValueError):  # a closed pipe or file: nobody is there to read why
+            except (OSError, ValueError):  # a closed pipe or file: nobody could read why
                 self._shut = True
 
     def shut(self) -> None:
         self._shut = True
 
-    def __getattr__(self, name: str) -> Any:  # isatty, fileno: rich asks for them
+    def __getattr__(self, name: str) -> Any:  # rich uses isatty and fileno
         return getattr(self.stream, name)
 
 
@@ -265,7 +265,7 @@ class Display:
 
         text = Text(clean(line), no_wrap=True, overflow="ellipsis")
         text.stylize(_STYLES.get(verdict, ""), 0, 1)
-        self._live.refresh()  # what stands below the line counts it, too
+        self._live.refresh()  # the display below the line must count the sample already
         self._console.print(text, no_wrap=True, overflow="ellipsis")
 
     def show_event(self, event: Event) -> None:

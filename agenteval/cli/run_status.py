@@ -77,7 +77,7 @@ class RunStatus:
         self._plan = Plan()
         self._names_agent = True
         self._repeated: frozenset[str] = frozenset()
-        # In the order of starting, so that the first have been playing longest.
+        # In the order of starting, so that the first have been running longest.
         self._running: dict[SampleKey, _RunningSample] = {}
         self._samples = SingleSamples()
 
@@ -89,7 +89,7 @@ class RunStatus:
             case RunStarted():
                 self._begin(event)
             case SampleStarted(key=key):
-                self._running.pop(key, None)  # one that is started anew waits anew
+                self._running.pop(key, None)  # a restarted sample goes to the end
                 self._running[key] = _RunningSample(self._moved)
             case TurnFinished(key=key) if key in self._running:
                 self._running[key].turns += 1
@@ -117,7 +117,7 @@ class RunStatus:
 
     def _finish(self, event: SampleFinished, so_far: Sequence[Event]) -> SampleOutcomeLine | None:
         if self._running.pop(event.key, None) is None:
-            return None  # lost before the run was resumed: of its conversation nothing else is known
+            return None  # errored before the run was resumed: nothing else is known about it
         report = self._samples.report(event.key, so_far)
         self._cost += total_cost(report.ledger).known
         if event.again:

@@ -57,7 +57,7 @@ def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str
 
 
 def _schema_of_results() -> dict[str, Any]:
-    from agenteval.reporters.results.shape import Results  # only where a secret was found
+    from agenteval.reporters.results.shape import Results  # needed only if a secret was found
 
     return Results.model_json_schema(mode="serialization")
 

@@ -219,7 +219,7 @@ class ConversationEstimator:
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> RoleEstimate:
         spent = _estimate_between(_agent_calls(short), _agent_calls(long), "agent")
         if scenario.tools or self._plan.suite.unmocked_tools != "error":
-            # A round of calls that the agent leaves to us asks it once more.
+            # After each round of calls that the agent leaves to agenteval, it is asked once more.
             spent.calls = Range(spent.calls.least, None)
         return spent
 
@@ -375,7 +375,7 @@ def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Tra
         if isinstance(entry, ScriptedTurn):
             turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
             continue
-        # A stretch is entered even when the bound on all of them is used up.
+        # A simulated stretch has at least one turn, even if max_turns is used up.
         taken = min(entry.simulate, max(left, 1)) if is_long else 1
         left -= taken
         turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from agenteval.scoring.judges.custom import AnyCustomMetric
     from agenteval.scoring.judges.judge_inputs import JudgeInputs, PolicyOf
 
-# The scorers are imported where they are needed: a run of checks in code needs none of them, and they
-# cost as much CPU as the rest of such a run's own modules.
+# The scorers are imported inside functions: a run of checks in code needs none of them, and importing
+# them costs as much CPU as all other modules of such a run.
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibil
     if declared := declared_visibility(agent.calls):
         return declared
     if agent.mcp:
-        return None  # the world is its way to its tools, whatever its replies report
+        return None  # its calls are seen by agenteval's MCP server, whatever its replies report
     adapter = AGENTS.get(agent.kind)
     return adapter.visibility(adapter.parse_options(agent), tools)
 

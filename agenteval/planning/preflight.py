@@ -318,7 +318,7 @@ def price_problems(
     if not no_judge:
         judged = chosen.selected or simulated or any(s.all_criteria for s in scenarios)
         roles += ["judge", "dedup"] if judged else ["dedup"]
-    keys_by_model: dict[str, str] = {}  # by model, the key that needs its price
+    keys_by_model: dict[str, str] = {}  # by model, the key of the budget
     for role in roles:
         if (model := config.models.model_for(role)) and (key := cost_limit_key(config, role)):
             keys_by_model.setdefault(model.model, key)

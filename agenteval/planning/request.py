@@ -66,7 +66,7 @@ class Request:
     @property
     def is_partial(self) -> bool:
         """True if only a part of the suite is requested."""
-        everything = Filters(agent=self.filters.agent)  # with one of the agents
+        everything = Filters(agent=self.filters.agent)  # choosing an agent leaves the suite complete
         return bool(self.paths or self.selects_failed or self.pairings or self.filters != everything)
 
     @property

@@ -105,8 +105,8 @@ def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
     drops_thresholds = not judged and not request.judging.no_judge
     if drops_thresholds:
         metrics = replace(metrics, selected=())
-        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
-        # switches judges off leaves the bounds undecided, as in a run.
+        # Nothing is judged, so that thresholds on judgements cannot be evaluated; a warning says so. With
+        # --no-judge they stay and are undecided, as in a run.
         loaded = loaded.without_thresholds()
     policy = suite_policy(loaded.config, metrics.available.values(), metrics.selected, no_judge=not judged)
     policy = policy.model_copy(update={"max_rates": dict(request.max_rates)})
@@ -137,7 +137,7 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     judges = () if no_judge else _make_judges(settings, resources, has_criteria=has_criteria)
     resources.no_judge = not judges
-    resources.model("dedup")  # what is wrong with it is reported before anything is asked
+    resources.model("dedup")  # reports a broken model before anything is asked
     return WiredScore(resources, judges)
 
 
@@ -164,7 +164,7 @@ def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool
     if model is None and needed:
         remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
         raise AuthorError(Problem("judges were requested, but no model is set", remedy))
-    # A journal may bring criteria of its own.
+    # A journal may have criteria of its own.
     return judge_setup.make_judges(
         chosen,
         model,
@@ -199,7 +199,7 @@ def find_score_sources(
             run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            warn(f"{name} is named twice: it was read once")  # the first took all there was
+            warn(f"{name} is named twice: it was read once")  # the first read left nothing
         else:
             streams.add(real)
             found.append(_spool(name, stack, warn_waiting))
@@ -213,7 +213,7 @@ def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterat
     yield from (source.path for source in sources)
     request = suite.request
     if "-" in request.files:
-        yield Path("/dev/stdin")  # leads to the file that a shell put there
+        yield Path("/dev/stdin")  # resolves to the file that the shell redirects from
     if request.scenarios:
         yield from scenario_loader.find_files_under(request.scenarios, Path.cwd())
     yield from list_input_files(suite.config, ())
@@ -258,7 +258,7 @@ def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
     the placeholders for secrets of agents, in the configuration and in agenteval journals."""
     settings, journals = suite.settings, [source for source in sources if is_journal(source)]
     gates = settings.policy.gates
-    # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
+    # Gates that can never be satisfied would leave every score inconclusive. If none is left, every
     # conversation has to pass.
     left_out = unapplied(gates, repeats=suite.request.paths.scenario is not None or bool(journals))
     agent = settings.config.agent

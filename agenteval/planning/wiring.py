@@ -88,7 +88,7 @@ class Resources:
         self.declared_tools = declared_tools
         """The tools that any scenario of the suite declares."""
         self.config_secrets = tuple(secrets)
-        """Those of the secrets that the configuration names."""
+        """The secrets that the configuration names."""
         known = (*all_secrets(config, secrets), *environment_secrets(), *_marked_texts(config))
         self.secrets = tuple(dict.fromkeys(known))
         register_secrets(self.secrets)
@@ -98,9 +98,9 @@ class Resources:
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agent_descriptions: dict[str, str] = {}
-        """By agent, what is done with it, in words; for those whose adapter says so."""
+        """By agent, what its adapter does with it, in words; empty if the adapter does not describe it."""
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
-        """By agent, its tools; of those that are known."""
+        """By agent, its tools; only for agents whose tools are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
@@ -279,7 +279,7 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     resources = make_resources(suite.settings, declared_tools=declared)
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
-    # First: what mocks import of the agents' is watched, too.
+    # Agents come first, so that their modules are watched when mocks import them, too.
     agents = _make_agents(selected.agents, resources, problems)
     found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
@@ -506,14 +506,14 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
 def _make_user(
     sample: Sample, plan: Plan, resources: Resources, chosen: judge_setup.Metrics, policy: str
 ) -> User:
-    enter_sample(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
+    enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
         return ScenarioUser(sample, max_turns=max_turns)
     from agenteval.conversation.simulated_user import SimulatedUser
 
     model = resources.model("user")
-    assert model is not None  # preflight has asked for one
+    assert model is not None  # preflight requires one
     simulated = SimulatedUser(
         sample,
         model,

@@ -167,7 +167,7 @@ def _token_owner(target: CommentTarget) -> str:
     for url, method, body in ((target.me, "GET", None), (target.graphql, "POST", query)):
         try:
             reply = _send(url, target, method, body) if url else None
-        except urllib.error.HTTPError:  # a token of an app is nobody's, and is answered by GraphQL alone
+        except urllib.error.HTTPError:  # an app's token has no user; only GraphQL names its owner
             continue
         data = reply.get("data") if isinstance(reply, dict) else None
         viewer = data.get("viewer") if isinstance(data, dict) else None

@@ -103,7 +103,7 @@ def execute(
     events = EventLog(past)
     goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
     sinks: list[Emit] = [runtime.queue, goal_recheck]
-    if runtime.fail_fast:  # a run that goes on may have met its first failure
+    if runtime.fail_fast:  # a resumed run may already have its first failure
         sinks.append(FailFast(control))
     past_events = tuple(events_to_keep(past))
     for sink in sinks:

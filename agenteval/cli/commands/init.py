@@ -258,7 +258,7 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
         with redirect_stdout(sys.stderr):
             prepared = prepare(Request(config=str(config), paths=(str(first),)), REGISTRIES)
             anyio.run(close_agents, prepared.wired.runtime.agents.values())
-    except AgentevalError:  # the trial shows it
+    except AgentevalError:  # the trial reports it
         return
     have = [tool for tools in prepared.wired.resources.agent_tools.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]

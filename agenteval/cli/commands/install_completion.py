@@ -47,7 +47,7 @@ def _require_known_shell(option: str, name: str) -> str:
 
 def _detect_shell(option: str) -> str:
     shell = ""
-    with suppress(ImportError, OSError):  # typer brings it along, and may cease to
+    with suppress(ImportError, OSError):  # a dependency of typer that it may drop
         from shellingham import detect_shell  # type: ignore[import-untyped]
 
         shell = detect_shell()[0]

@@ -52,7 +52,7 @@ def handle_interrupts(control: RunControl) -> Iterator[None]:
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     with _handling(handle):
-        if is_interrupted():  # while the run was being set up
+        if is_interrupted():  # during the setup of the run
             stop()
         yield
 
@@ -77,7 +77,7 @@ def finish_on_interrupt() -> Iterator[None]:
 def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     names = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        names.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored
+        names.append(signal.SIGHUP)  # sent when the terminal is closed; nohup ignores it
     before = {name: signal.signal(name, handle) for name in names}
     try:
         yield

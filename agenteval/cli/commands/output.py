@@ -212,9 +212,9 @@ def print_paged(text: str) -> None:
         print_out(text, colors=_wants_color())
         return
     text = clean_output(text, colors=_wants_color())
-    # As git does: colours, no clearing of the screen, no stop where it fits after all.
+    # As git does: keep colours, do not clear the screen, do not stop if the text fits.
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # the pager handles Ctrl-C
     try:
         with suppress(BrokenPipeError):
             subprocess.run(command, input=text, text=True, encoding="utf-8", errors="replace", env=env)

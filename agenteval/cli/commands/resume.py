@@ -119,7 +119,7 @@ def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event
     wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted, REGISTRIES)
-    # The journal knows no secret, and here they must not make a difference.
+    # The journal has no secrets, so that they must not count as changes here.
     reasons = list_changes(run, redact_run_started(prepared, make_run_started(prepared)))
     if reasons:
         problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _UNDO_OR_RESTART)]

@@ -127,10 +127,10 @@ def _run(
     settings, expected, resources = suite.settings, suite.expected_scenarios, wired.resources
     control = RunControl()
     started = time.monotonic()
-    # Whoever the agents are, one judge has judged all goals.
+    # The same judge judges the goals of all agents.
     judge = goal_judges({"": wired.judges}).get("")
     goal_recheck = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
-    # A log is the same in every environment, whichever of its words one of them masks.
+    # A log is the same in every environment, even if one of them masks some of its words.
     names = StableFingerprints(resources.config_secrets)
     rescoring = Rescoring(
         _make_checks(scoring),
@@ -153,7 +153,7 @@ def _run(
     ):
         prompts = judge_setup.hash_prompts(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
-        # What a stream holds is known at its end: scenarios are reported with their samples.
+        # The content of a stream is known only at its end: scenarios are reported with their samples.
         emit(stamp_run_started(public, plan, folder.name, scenarios=(), prompts=prompts))
         perform_run(RunSetup(settings, plan, resources), steps, emit, control)
         for text in (
@@ -165,8 +165,8 @@ def _run(
             is_whole = reader.coverage.is_whole
             emit(Notice(level="info" if is_whole else "warning", text=coverage))
             if is_whole:
-                print_err(coverage)  # what is no warning stands in no remark
-        # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
+                print_err(coverage)  # reports list only warnings as remarks
+        # If conversations were selected, some expectations may well be unmatched; if all are, it is a mistake.
         is_all_read = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
         emit(stamp_run_finished(control, started, expected.unmatched if is_all_read else {}))
 
@@ -195,7 +195,7 @@ def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[
     if not wired.judges:
         always.append(UnjudgedChecks(lambda _: False, "no judge was asked"))
 
-    @lru_cache(maxsize=1)  # mostly one policy holds for all
+    @lru_cache(maxsize=1)  # usually all conversations have one policy
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:
         secrets = wired.resources.marked.for_agent(agent, plan.secrets)
         if run is None:

@@ -38,7 +38,7 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
     try:
         prompts, custom = _load_project_prompts(config)
     except AuthorError as error:
-        # To see what is shipped nothing has to be in order; what the project adds is unknown then.
+        # Shipped prompts can be shown even if the configuration is broken; those of the project cannot.
         if config is not None or metric not in (None, *_shipped_names()):
             raise
         print_author_error(

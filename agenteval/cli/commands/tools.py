@@ -37,7 +37,9 @@ def serve(request: Request, *, http: str | None) -> int:
     ``HOST:PORT``; None: standard input and output. Raise ``AuthorError`` if not exactly one scenario is
     selected, or if it cannot be served."""
     require_sdk("agenteval tools serve")
-    with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
+    with redirect_stdout(
+        sys.stderr
+    ):  # the author's modules may print, and on stdio stdout carries the protocol
         config = load_config(request, REGISTRIES).config
         scenario = _require_one(load_scenarios(request, config).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)

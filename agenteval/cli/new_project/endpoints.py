@@ -104,7 +104,7 @@ def probe_endpoint(url: str) -> AgentChoice:
     if found := next(known, None):
         label = found.label if is_top else url
         return found._replace(keys={**keys, **found.keys, "endpoint": label}, label=label)
-    if is_top and parts.path != "/":  # where an agent may take its messages
+    if is_top and parts.path != "/":  # an agent may take its messages at /
         what = f"nothing at {base} says where it takes a message"
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     unknown = "no description of the API was found: request and reply may have other keys"

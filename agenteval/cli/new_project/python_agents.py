@@ -23,11 +23,11 @@ from agenteval.cli.new_project.programs import json_object
 from agenteval.files.regular_files import read_file
 
 MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
-"""What is looked at: of a larger project its author names the agent."""
+"""Bounds of the search: in a larger project the author has to name the agent."""
 
 _LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
 OBJECTS = {
-    # By the package that is imported: the framework, and what makes an agent of it (docs/frameworks.md).
+    # By imported package: the framework, and the names that make an agent (docs/frameworks.md).
     "pydantic_ai": ("Pydantic AI", "Agent"),
     "langgraph": ("LangGraph", "create_react_agent StateGraph"),
     "langgraph_supervisor": ("LangGraph", "create_supervisor"),
@@ -195,7 +195,7 @@ class _ParsedModule(NamedTuple):
 def _parse_file(path: Path) -> ast.Module | None:
     try:
         data = read_file(path, MAX_FILE_BYTES + 1)
-        with warnings.catch_warnings(action="ignore"):  # of the author's code, which is only looked at
+        with warnings.catch_warnings(action="ignore"):  # about the author's code, which is only parsed
             return ast.parse(data) if len(data) <= MAX_FILE_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -218,7 +218,7 @@ def _parse_module(path: Path, root: Path, project_names: set[str]) -> _ParsedMod
             if isinstance(node, ast.Import) and not each.asname:
                 dotted = name = dotted.partition(".")[0]
             head = dotted.partition(".")[0]
-            # A folder of the project may be named as a framework is.
+            # A folder of the project may have the name of a framework.
             names[name] = f".{dotted}" if head in project_names else dotted
     return _ParsedModule(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
 
