@@ -9,8 +9,8 @@ from agenteval.cli.help_pages import GroupedCommands
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 
 _COMPLETION = {
-    "--install-completion": "Install completion for this shell, or for bash, zsh or fish where it is named.",
-    "--show-completion": "Print its script instead.",
+    "--install-completion": "Install completion for this shell, or for the named one: bash, zsh or fish.",
+    "--show-completion": "Print the script instead.",
 }
 """The help of the completion options. Typer's own options recognise only the shell that started them, and
 take no name."""
@@ -46,7 +46,7 @@ class CommandGroup(GroupedCommands):
         from agenteval.core.selection import ID_SEPARATOR
         from agenteval.reporters.words.rerun_commands import command_of
 
-        what = f"'{one_line(word, 80)}' is no command"
+        what = f"'{one_line(word, 80)}' is not a command"
         if "run" in known and Path(word.partition(ID_SEPARATOR)[0]).exists():
-            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs what is there")
+            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs the scenarios there")
         return Problem(what, did_you_mean(word, known))

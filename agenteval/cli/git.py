@@ -43,7 +43,7 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
     """Return the commit where ``HEAD`` left the branch ``ref``. If ``ref`` is empty, use the target branch of
     the pull request, or else the main branch. Raise ``NoCommitError`` if the commit cannot be determined."""
     if _git(folder, "rev-parse", "HEAD") is None:
-        raise NoCommitError("this is no git repository, or git is not there")
+        raise NoCommitError("this is not a git repository, or git is not installed")
     diff_base = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
     if diff_base and not ref:
         return diff_base
@@ -60,7 +60,7 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
         return base
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
         raise NoCommitError(
-            f"the clone is shallow, and ends before HEAD and {candidates[0]} meet: fetch-depth: 0 in"
+            f"the clone is shallow and ends before HEAD and {candidates[0]} meet: use fetch-depth: 0 in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab, or git fetch --unshallow"
         )
     raise NoCommitError(f"HEAD and {candidates[0]} have no commit in common")

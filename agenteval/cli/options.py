@@ -53,7 +53,7 @@ def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[st
 
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
-SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Which", "How it is run", "Judges", "What is shown"
+SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Selection", "Execution", "Judges", "Output"
 """The groups of options in ``--help``."""
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
@@ -134,7 +134,7 @@ FirstOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Of what is selected, the first N.",
+        help="Only the first N of the selected scenarios.",
     ),
 ]
 SampleOption = Annotated[
@@ -144,7 +144,7 @@ SampleOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Of what is selected, N drawn by the seed.",
+        help="Only N of the selected scenarios, drawn by the seed.",
     ),
 ]
 LastFailedOption = Annotated[
@@ -198,7 +198,7 @@ ModelOption = Annotated[
         "-m",
         metavar="PROVIDER/MODEL",
         rich_help_panel=JUDGE_PANEL,
-        help="Instead of models.default.",
+        help="Use this model instead of models.default.",
     ),
 ]
 NoJudgeOption = Annotated[
@@ -224,7 +224,7 @@ ReportOption = Annotated[
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="As JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Print JSON.")]
 VerboseOption = Annotated[
     bool,
     typer.Option(
@@ -269,7 +269,7 @@ class SelectionOptions:
 
         for name in self.category or ():
             if name not in set(Known):
-                what = f"--category: no category is named '{name}'"
+                what = f"--category: there is no category '{name}'"
                 raise AuthorError(Problem(what, did_you_mean(name, Known)))
         scenarios, tags, categories = (tuple(each or ()) for each in (self.scenario, self.tag, self.category))
         if self.keywords is not None and not self.keywords.strip():
@@ -316,7 +316,7 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:
-        raise AuthorError(Problem("-v and -q: more and less at once", "leave one of them out"))
+        raise AuthorError(Problem("-v and -q exclude each other", "remove one of them"))
     return "verbose" if verbose else "quiet" if quiet else "usual"
 
 

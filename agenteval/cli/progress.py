@@ -134,7 +134,7 @@ class Progress:
                 if self._failures <= SHOWN_FAILURES:
                     screen.write_line(ended.line, ended.verdict)
                 elif self._failures == SHOWN_FAILURES + 1:
-                    screen.write_line("further failures are in the report")
+                    screen.write_line("the report has further failures")
             screen.show_event(event)
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class Log:
         if self._warnings <= SHOWN_WARNINGS:
             self.write_line(f"{notice.level}: {brief(notice.text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
-            self.write_line("further warnings are in the report")
+            self.write_line("the report has further warnings")
 
     def tick(self) -> None:
         """Report a stall once each ``STALL_S``, or the status of the run when that is due."""

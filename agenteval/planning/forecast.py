@@ -466,12 +466,12 @@ def _notes(
 def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
     names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
-        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+        yield f"calls of {', '.join(names)} to a model are not counted"
     if all(scenario.tools for scenario in scenarios):
         return
     for spec in chosen.selected:
         if spec.needs == "tools":
-            yield f"the judge's upper number: {spec.name} is asked if agents call tools that nobody declared"
+            yield f"the judge's upper number: {spec.name} is judged if agents call tools no scenario declares"
 
 
 def _budget_notes(rows: Sequence[ForecastRow], plan: Plan) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [
         Problem(
-            f"severities: no label is named '{label}'",
+            f"severities: there is no label '{label}'",
             did_you_mean(label, labels),
             config.place(f"severities.{label}"),
         )

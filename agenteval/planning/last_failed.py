@@ -32,13 +32,12 @@ class FailedScenarios(NamedTuple):
     def nothing_selected_error(self, gone: Collection[str]) -> NothingSelectedError:
         """Return the error for a selection that contains none of them."""
         if gone and all(scenario in gone for scenario, _ in self.pairings):
-            what = (
-                f"no scenario that failed in the run {self.run_id} exists any more: {list_first_names(gone)}"
-            )
-            return NothingSelectedError(Problem(what, f"it was renamed or deleted; {_REMEDY}"))
-        missing = f"; no longer there: {list_first_names(gone)}" if gone else ""
+            names = list_first_names(gone)
+            what = f"the scenarios that failed in the run {self.run_id} no longer exist: {names}"
+            return NothingSelectedError(Problem(what, f"they were renamed or deleted; {_REMEDY}"))
+        missing = f"; no longer existing: {list_first_names(gone)}" if gone else ""
         return NothingSelectedError(
-            Problem(f"nothing that is selected failed in the run {self.run_id}{missing}", _REMEDY)
+            Problem(f"no selected scenario failed in the run {self.run_id}{missing}", _REMEDY)
         )
 
 
@@ -68,7 +67,7 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     what = f"nothing failed {which}"
     if decision.verdict is not Verdict.PASSED:
         rule = next(gate.name for gate in decision.gates if gate.verdict is decision.verdict)
-        what = f"no single scenario failed {which}, but '{rule}', over all scenarios"
+        what = f"no single scenario failed {which}; '{rule}' did not pass, which counts all scenarios"
     raise NothingSelectedError(Problem(what, _REMEDY))
 
 

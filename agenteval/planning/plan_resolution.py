@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Suite
 
-NOT_SELECTED = "applies to nothing that was selected"
+NOT_SELECTED = "applies to no selected scenario"
 _DEFAULT_FAULT_TOLERANCE = 0.05
 """The share of samples that may be errored if errored epochs are replaced and the author sets no
 ``fault_tolerance``."""

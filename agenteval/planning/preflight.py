@@ -37,7 +37,7 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
     judges = (labels and has_fail_on) or _goal_gates(scenario, suite)
     if is_vacuous_scenario(scenario, thresholds_apply=has_thresholds, judges_gate=judges):
-        why = "" if has_fail_on or not labels else "; with fail_on_severity: none no label fails anything"
+        why = "" if has_fail_on or not labels else "; with fail_on_severity: none, no label fails anything"
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
@@ -80,7 +80,7 @@ def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
 def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
-            what = f"tool '{name}' does not say how it answers"
+            what = f"tool '{name}' has no answer"
             remedy = "add returns:, error:, sequence: or python:"
             yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
@@ -95,7 +95,7 @@ def checks_of_unseen_calls(
         for agent in unseen.intersection(agents):
             for path in _checks_of_calls(scenario):
                 what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
-                remedy = "remove the check, or write calls: all if agenteval is the agent's only way to tools"
+                remedy = "remove the check, or write calls: all if the agent has all its tools from agenteval"
                 yield Problem(what, remedy, parse_place(scenario.where(path)))
 
 
@@ -144,7 +144,7 @@ def misspelt_mocks(
         for name in scenario.tools if "" in names else ():
             near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
             if near and name not in names:
-                what = f"scenario '{scenario.id}' mocks '{name}', which is none of the tools that are known"
+                what = f"scenario '{scenario.id}' mocks '{name}', which is not a known tool"
                 yield f"{what} ({scenario.where(f'tools.{name}')}): did you mean '{near[0]}'?"
 
 
@@ -170,9 +170,9 @@ def unmocked_tools(
 
 
 _UNMOCKED = {
-    "error": "a call of one ends its sample as a mistake in the scenario",
-    "empty": "a call of one gives {} (unmocked_tools: empty)",
-    "passthrough": "a call of one runs the real tool (unmocked_tools: passthrough)",
+    "error": "a call ends its sample as a mistake in the scenario",
+    "empty": "a call returns {} (unmocked_tools: empty)",
+    "passthrough": "a call runs the real tool (unmocked_tools: passthrough)",
 }
 
 
@@ -239,7 +239,7 @@ def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
         names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
         more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
         yield (
-            f"the goal of {names}{more} is to be refused, but no scenario has one to be reached: an"
+            f"the goal of {names}{more} must be refused, but no scenario has a goal to reach: an"
             " agent that refuses everything would pass; add a twin whose goal the policy allows"
             f" ({refused[0].where('goal_outcome')})"
         )
@@ -263,8 +263,8 @@ def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
         word = next((word for word in ATTACKS if any(contains(text, word) for text in texts)), None)
         if word is not None:
             yield (
-                f"scenario '{scenario.id}' ({scenario.where('goal')}) has an attacker for its user"
-                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: say goal_outcome:"
+                f"the user of scenario '{scenario.id}' ({scenario.where('goal')}) is an attacker"
+                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: set goal_outcome:"
                 " refused, or goal_outcome: reached if the goal is harmless"
             )
 
@@ -276,10 +276,12 @@ def detector_problems(config: Config) -> Iterable[Problem]:
     for at, name in enumerate(config.detectors or ()):
         place = config.place(f"detectors.{at}")
         if name in REMOVED_DETECTORS:
-            what = f"the detector '{name}' is gone: judges read what an answer says of amounts and statuses"
-            yield Problem(what, "remove it from detectors, and have faithfulness judged", place)
+            what = (
+                f"the detector '{name}' was removed: judges check what answers say about amounts and statuses"
+            )
+            yield Problem(what, "remove it from detectors, and judge faithfulness", place)
         elif name not in DETECTORS:
-            yield Problem(f"no detector is named '{name}'", did_you_mean(name, DETECTORS), place)
+            yield Problem(f"there is no detector '{name}'", did_you_mean(name, DETECTORS), place)
 
 
 def model_problems(

@@ -109,7 +109,7 @@ def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config)
         return ()
     ids = tuple(scenario.id for scenario in scenarios if not preflight.is_decided_by_code(scenario))
     if len(ids) == len(scenarios):
-        what = "code_only: every scenario that is selected needs a model, for its user or to be decided"
+        what = "code_only: every selected scenario needs a model, for its user or for its verdict"
         remedy = "script turns and expect something that code can check, or remove code_only"
         raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
     return ids
@@ -118,7 +118,7 @@ def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config)
 def _code_only_remarks(needs_model: Sequence[str]) -> Iterator[str]:
     if needs_model:
         named = f"{', '.join(needs_model[:_NAMED])}{', …' if len(needs_model) > _NAMED else ''}"
-        yield f"code_only: {plural(len(needs_model), 'scenario')} not run, for want of a model: {named}"
+        yield f"code_only: {plural(len(needs_model), 'scenario')} not run because they need a model: {named}"
 
 
 def find_removed_failures(

@@ -199,7 +199,7 @@ def find_score_sources(
             run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            warn(f"{name} is named twice: it was read once")  # the first read left nothing
+            warn(f"{name} is named twice; it was read once")  # the first read left nothing
         else:
             streams.add(real)
             found.append(_spool(name, stack, warn_waiting))
@@ -232,7 +232,7 @@ _WARN_AFTER_S = 2.0
 def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Warn if nobody writes to a pipe for a while: like every reader of pipes, agenteval waits for it without
     end."""
-    what = f"waiting for {stream}: it is scored when its writer has closed it"
+    what = f"waiting for {stream}: it is scored once its writer closes it"
     timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
     timer.start()
@@ -352,7 +352,7 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
         asked = " ".join(f"-s {text}" for text in request.texts)
         raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
     names = ", ".join(request.files)
-    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+    raise NothingSelectedError(Problem(f"{names}: no conversation was found", "each line must hold one"))
 
 
 def _to_problem(unreadable: RecordedConversation) -> Problem:

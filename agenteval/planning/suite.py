@@ -159,7 +159,7 @@ def _no_scenario_problem(config: Config) -> Problem:
     why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
     remedy = "name files or folders, or set include: in the configuration"
     if not config.source:
-        remedy = "agenteval init writes a first one; agenteval score FILE checks conversations that you have"
+        remedy = "agenteval init writes a first one; agenteval score FILE checks recorded conversations"
     place = config.place("include") if config.where("include") != "default" else None
     return Problem(f"no scenario was found: {why}", remedy, place)
 

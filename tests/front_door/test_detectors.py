@@ -273,7 +273,7 @@ def test_an_unknown_detector_is_named(project: Project) -> None:
     project.scenarios("name: a\nchecks: none\nturns: [hi]\n")
     done = project.run()
     assert done.code == 2
-    assert "no detector is named 'leek'" in done.err
+    assert "there is no detector 'leek'" in done.err
     assert "leak" in done.err
 
 

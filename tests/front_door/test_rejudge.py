@@ -150,8 +150,8 @@ def test_another_model_a_new_metric_and_an_old_journal_are_asked(bench: Bench) -
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--dry-run"], "--dry-run: a report is made of what was judged — add --rejudge"),
-        (["-m", "openai/x"], "-m: a report is made of what was judged"),
+        (["--dry-run"], "--dry-run: a report shows what was judged already — add --rejudge"),
+        (["-m", "openai/x"], "-m: a report shows what was judged already"),
         (["--rejudge", "--dry-run", "--report", "json"], "--dry-run writes no report"),
         (["--rejudge"], "judges were requested, but no model is set"),
     ],

@@ -49,7 +49,7 @@ def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
         if read_run_commit(folder) == commit and _is_complete(folder):
             return folder
     raise NoBaselineError(
-        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; play that commit with agenteval run"
+        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; run that commit with agenteval run"
         f" --keep-baseline, and keep the folder {Path('.agenteval', 'baselines').as_posix()}"
     )
 
@@ -72,11 +72,11 @@ def save_baseline(report: Report, folder: Path, root: Path) -> None:
     run = report.run
     why = ""
     if not run.commit:
-        why = "git does not say which commit it is of"
+        why = "git does not know its commit"
     elif run.dirty:
-        why = f"files have changed since {run.commit[:_SHORT]}: it does not tell of that commit"
+        why = f"files have changed since {run.commit[:_SHORT]}, so it does not represent that commit"
     elif report.finished is None or report.finished.outcome != "complete":
-        why = "it was not played to its end"
+        why = "it did not run to its end"
     if why:
         print_err(f"agenteval: this run is not kept as a baseline: {why}")
         return

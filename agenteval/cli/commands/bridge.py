@@ -26,14 +26,14 @@ def bridge(
     if not is_bridge:
         raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
     if has_others:
-        what = f"{_NAME} takes --only and --else alone: the run chooses the scenario"
+        what = f"{_NAME} takes only --only and --else: the run chooses the scenario"
         raise AuthorError(Problem(what, "remove the other options"))
     if has_real and not command:
-        what = "--else: no command of the real server follows"
+        what = "--else: the command of the real server is missing"
         raise AuthorError(Problem(what, f"write {_NAME} --else -- COMMAND…"))
     if command and not has_real:
         what = f"{_NAME} takes no paths ({' '.join(command)}): the run chooses the scenario"
-        raise AuthorError(Problem(what, "a real server's command follows --else --"))
+        raise AuthorError(Problem(what, "write a real server's command after --else --"))
     url = _url()
     try:
         import anyio
@@ -60,19 +60,19 @@ def _url() -> str:
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":
-        what = f"{_NAME} cannot look for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
+        what = f"{_NAME} cannot search for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
         remedy = (
-            f"hand {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
+            f"pass {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
         )
         raise AuthorError(Problem(what, remedy))
     found = addresses.find_address()
     if found and found.url:
         return found.url
     if found:
-        what = f"{_NAME}: the agent that started it ({found.name}) finds no tools at an MCP server"
-        raise AuthorError(Problem(what, "write mcp: true beside the agent in agenteval.yaml"))
+        what = f"{_NAME}: the agent that started it ({found.name}) gets no tools from an MCP server"
+        raise AuthorError(Problem(what, "set mcp: true for the agent in agenteval.yaml"))
     what = (
-        f"{_NAME} stands in for an MCP server while agenteval run plays an agent with mcp: true;"
-        " no process above this one is such an agent"
+        f"{_NAME} replaces an MCP server while agenteval run plays an agent with mcp: true;"
+        " no parent process of this one is such an agent"
     )
-    raise AuthorError(Problem(what, "outside a run start the real server (docs/mcp.md)"))
+    raise AuthorError(Problem(what, "outside a run, start the real server (docs/mcp.md)"))

@@ -50,13 +50,13 @@ def comment(file: str) -> int:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         what = f"cannot read {file}: {getattr(error, 'strerror', None) or error}"
-        raise AuthorError(Problem(what, f"make it with agenteval run --report comment={file}")) from error
+        raise AuthorError(Problem(what, f"create it with agenteval run --report comment={file}")) from error
     if not text.startswith(MARKER):
-        what = f"{file} is not a comment of agenteval"
-        raise AuthorError(Problem(what, f"make it with agenteval run --report comment={file}"))
+        what = f"{file} is not a comment file of agenteval"
+        raise AuthorError(Problem(what, f"create it with agenteval run --report comment={file}"))
     target = place_in(os.environ)
     if target is None:
-        print_err("no pull request: nothing is posted")
+        print_err("this job has no pull request: nothing is posted")
         return 0
     try:
         outcome = post(target, shortened(text))
@@ -72,7 +72,7 @@ def shortened(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     kept = text[:LONGEST].rpartition("\n")[0]
-    return f"{kept}\n\n… cut: the whole report is with the job.\n"
+    return f"{kept}\n\n… truncated: the job has the whole report.\n"
 
 
 def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
@@ -187,7 +187,7 @@ def _call_api(url: str, target: CommentTarget, method: str, text: str | None = N
 
 def _send(url: str, target: CommentTarget, method: str, body: bytes | None) -> Any:
     if not url.startswith(("https://", "http://")):
-        raise ValueError(f"not an address: {url}")
+        raise ValueError(f"not a URL: {url}")
     headers = {**target.headers, "Content-Type": "application/json", "User-Agent": "agenteval"}
     request = urllib.request.Request(url, data=body, headers=headers, method=method)
     with urllib.request.build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S) as reply:
@@ -204,9 +204,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _describe_failure(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         if error.code in _REDIRECTS:
-            return f"HTTP {error.code}: the server redirects, and that is not followed; correct its address"
+            return f"HTTP {error.code}: the server redirects, which is not followed; correct its address"
         more = (
-            "; may the token write to pull requests? Of a fork it may not" if error.code in (401, 403) else ""
+            "; may the token write to pull requests? In a fork it may not" if error.code in (401, 403) else ""
         )
         return f"HTTP {error.code}{more}"
     return str(getattr(error, "reason", error))

@@ -54,7 +54,7 @@ def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     for choice in choices:
         if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
             known = (name for name in REPORTERS if REPORTERS.get(name).comparison)
-            what = f"no report of a comparison is named '{choice.name}'"
+            what = f"there is no comparison report '{choice.name}'"
             raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
     return choices
 

@@ -141,16 +141,19 @@ def _tokens_row(request: DoctorRequest) -> DoctorRow:
         except AuthorError as error:
             return _failure_row(what, error)
         except InfrastructureError as error:
-            remedy = f"put {tokens.VOCABULARY} there yourself: {tokens.vocabulary_path()}"
+            remedy = f"download {tokens.VOCABULARY} yourself to {tokens.vocabulary_path()}"
             return DoctorRow(what, DoctorState.FAULT, f"{error}; estimated until then", remedy)
         return DoctorRow(
-            what, DoctorState.OK, f"counted with tiktoken: its vocabulary was fetched to {where}"
+            what, DoctorState.OK, f"counted with tiktoken: its vocabulary was downloaded to {where}"
         )
     if tokens.vocabulary_is_here():
         return DoctorRow(what, DoctorState.OK, "counted with tiktoken if a server does not report them")
-    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is not here"
+    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is missing"
     return DoctorRow(
-        what, DoctorState.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
+        what,
+        DoctorState.NOTE,
+        found,
+        "run agenteval doctor --fetch-vocabulary, unless estimates are good enough",
     )
 
 
@@ -288,13 +291,13 @@ class _AgentProbe:
         if calls:
             parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
         elif offers_tools:
-            parts.append("takes tools")
+            parts.append("accepts tools")
         if self._http:
             parts.append("streamed" if self._http.streaming else "not streamed (`streaming` is off)")
         is_empty = not (reply.text or calls or any(step.text for step in steps))
         if is_empty:
             parts.insert(0, "the answer is empty")
-            return DoctorRow(what, DoctorState.NOTE, "; ".join(parts), f"it was sent: {_GREETING}")
+            return DoctorRow(what, DoctorState.NOTE, "; ".join(parts), f"the message was: {_GREETING}")
         return DoctorRow(what, DoctorState.OK, "; ".join(parts))
 
 

@@ -172,7 +172,7 @@ def make_run_folder(root: Path, name: str) -> Path:
         runs.ensure_project_folder(root)
         folder.mkdir(parents=True, mode=0o700)
     except OSError as error:
-        what = f"cannot make the folder of the run, {folder}: {error.strerror}"
+        what = f"cannot create the folder of the run, {folder}: {error.strerror}"
         raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None
     return folder
 

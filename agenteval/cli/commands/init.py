@@ -78,7 +78,7 @@ def init(request: InitRequest) -> int:
 def _require_ci(name: str | None) -> None:
     """Raise ``AuthorError`` if there is no workflow for a CI service."""
     if name not in (None, "none", *_WORKFLOWS):
-        raise AuthorError(Problem(f"--ci {name} is not known", "write github, gitlab or none"))
+        raise AuthorError(Problem(f"--ci {name} is unknown", "write github, gitlab or none"))
 
 
 class _Project(NamedTuple):
@@ -128,23 +128,23 @@ def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
     if there is no such agent."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
-    what = f"init overwrites no configuration: --agent {agent} would not be written"
+    what = f"init does not overwrite a configuration, so --agent {agent} would have no effect"
     return AuthorError(
-        Problem(what, f"change it there{line}, or add one under agents", Place(_display_path(source)))
+        Problem(what, f"change the agent there{line}, or add one under agents", Place(_display_path(source)))
     )
 
 
 def _load_existing_config(source: Path) -> Config:
     """Load the existing configuration. Raise ``AuthorError`` if it is broken."""
     config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
-    print_out(f"{_display_path(source)} exists, left as it is")
+    print_out(f"{_display_path(source)} exists and is unchanged")
     return config
 
 
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
     if os.path.lexists(folder) and not folder.is_dir():
-        raise AuthorError(Problem(f"{name} is no folder", "name one; it is made if it is not there"))
+        raise AuthorError(Problem(f"{name} is not a folder", "name one; it is created if it does not exist"))
     return folder
 
 
@@ -216,7 +216,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
     written = set()
     for path, text in files.items():
         if os.path.lexists(path):
-            print_out(f"{_display_path(path)} exists, left as it is")
+            print_out(f"{_display_path(path)} exists and is unchanged")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +225,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
             _save(path, text, "x")
         except OSError as error:
             what = f"{_display_path(path)} cannot be written: {error.strerror}"
-            raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
+            raise AuthorError(Problem(what, "fix this and run init again; existing files are kept")) from None
         written.add(path)
         print_out(f"wrote {_display_path(path)}")
     return written
@@ -241,7 +241,9 @@ def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) 
         _mock_tools(config, choice)
     if not (plays and (root / FIRST).is_file()):
         if choice.words and root / CONFIG in written:
-            print_out(f"how {choice.label} is asked is a guess: see the comments in {_display_path(config)}")
+            print_out(
+                f"how {choice.label} takes a message is a guess: see the comments in {_display_path(config)}"
+            )
         return _run_agenteval(root, "validate")
     if choice.words:
         _find_form(root, choice, written)
@@ -269,13 +271,13 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
     """Write the configuration anew with the way in which the program takes a message, if trying shows it."""
     words = list(choice.words)
-    print_err(f"trying how {choice.label} is asked")
+    print_err(f"trying how {choice.label} takes a message")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
     try:
         _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
         is_json = _run_agenteval(root, "run", FIRST, is_shown=False) == 0
         form = "json" if is_json else detect_form(words, root)
-        unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
+        unheard = f"its output does not depend on the message; see the comments in {CONFIG}"
         print_out(f"{choice.label}: {PROGRAM_FORMS.get(form, unheard)}")
         if form:
             choice = choice._replace(keys=make_command_keys(words, form), words=())
@@ -297,18 +299,20 @@ def _print_next_steps(
     root: Path, choice: AgentChoice, code: int, written: set[Path], workflow: Path | None
 ) -> None:
     """Print what to do next. ``workflow``: the file if it was written."""
-    lines = [f"look at {CONFIG}: {choice.note}"] if choice.note else []
+    lines = [f"check {CONFIG}: {choice.note}"] if choice.note else []
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
     if workflow and (line := _line_with(templates.SERVICE_HINT, workflow)):
-        lines.append(f"the workflow has to start the service: write how at {_display_path(workflow)}:{line}")
+        lines.append(
+            f"the workflow has to start the service: add the command at {_display_path(workflow)}:{line}"
+        )
     if code and root / CONFIG in written:
         line = _line_with("agent:", root / CONFIG)
-        lines.append(f"If that is the wrong agent: it is named at {_display_path(root / CONFIG)}:{line}")
+        lines.append(f"If that is the wrong agent, change it at {_display_path(root / CONFIG)}:{line}")
     if code:
-        lines.append("The files stand. What is wrong is shown above; once it is mended:")
+        lines.append("The files are written. The problem is shown above; once it is fixed:")
     elif not written:
-        lines.append("nothing to write: everything is there")
+        lines.append("nothing to write: all files exist")
     change = "" if root == Path.cwd() else f"cd {shlex.quote(_display_path(root))} && "
     print_out("\n".join([*lines, f"next: {change}agenteval run"]))
 

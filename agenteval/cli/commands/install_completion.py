@@ -36,12 +36,12 @@ def complete_in_shell(arguments: Sequence[str]) -> None:
         print_out(_script(shell))
         return
     path = _install(shell)
-    print_out(f"completion for {shell} is installed in {path}: each new shell has it")
+    print_out(f"completion for {shell} is installed in {path}; it works in new shells")
 
 
 def _require_known_shell(option: str, name: str) -> str:
     if name not in _SUFFIXES:
-        raise AuthorError(Problem(f"{option}: no shell is known as '{name}'", did_you_mean(name, _SUFFIXES)))
+        raise AuthorError(Problem(f"{option}: unknown shell '{name}'", did_you_mean(name, _SUFFIXES)))
     return name
 
 
@@ -52,7 +52,7 @@ def _detect_shell(option: str) -> str:
 
         shell = detect_shell()[0]
     if shell not in _SUFFIXES:
-        what = f"'{shell}' is none that is known" if shell else "no shell started this program"
+        what = f"unknown shell '{shell}'" if shell else "no shell started this program"
         raise AuthorError(Problem(f"{option}: {what}", f"name the shell: {option} bash (or zsh, fish)"))
     return shell
 
@@ -65,7 +65,7 @@ def _script(shell: str) -> str:
 def _install(shell: str) -> Path:
     target = _targets().get(shell)
     if target is None:
-        what = f"the profile of {shell} is not written by {INSTALL}"
+        what = f"{INSTALL} does not write the profile of {shell}"
         raise AuthorError(Problem(what, f"append to it yourself: agenteval {SHOW} {shell} >> $PROFILE"))
     try:
         target.script.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ GRACE_S = 5.0
 """How long running conversations may go on after the first signal."""
 
 
-LINE = "interrupted: finishing what is under way (again to stop at once)"
+LINE = "interrupted: finishing what is running (again to stop at once)"
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]
     why = f"the run took longer than deadlines.run_s: {run_s:g} s"
 
     def end() -> None:
-        print_err(f"{why}: stopping everything that runs")
+        print_err(f"{why}: stopping everything")
         control.cancel("deadline", why)
 
     timer = asyncio.get_running_loop().call_later(run_s, end)

@@ -75,7 +75,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
         other = first.setdefault(os.path.realpath(path), choice)
         if other.name != choice.name:
             what = f"the {other.name} and the {choice.name} report would both be written to {choice.path}"
-            yield Problem(what, "give each a file of its own")
+            yield Problem(what, "give each its own file")
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:

@@ -132,7 +132,7 @@ def _cost(cost: tuple[float, float] | None) -> str:
 def _sum(rows: Sequence[ForecastRow]) -> str:
     low, high = (sum(row.cost[end] for row in rows if row.cost) for end in (0, 1))
     without = list(dict.fromkeys(row.name or row.role for row in rows if row.cost is None and _asks(row)))
-    left_out = f", without {', '.join(without)}: add prices: for them" if without else ""
+    left_out = f", without {', '.join(without)}: set prices: for them" if without else ""
     if not high and without:
         return f"cost: unknown{left_out}"
     return f"cost: {_cost((low, high))} USD{left_out}"

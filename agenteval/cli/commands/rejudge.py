@@ -147,9 +147,9 @@ def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[
     if not tally.reused:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.suite.corroborate:
-        yield "verdicts that would fail or excuse something are asked again, as is a tenth of the clean ones"
+        yield "verdicts that would fail or excuse something are checked twice, and a tenth of the clean ones"
     if classes:
-        yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"
+        yield f"calls of {', '.join(classes)} to a model are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
-        yield f"{CRITERIA}: a call for each sentence"
-    yield "the grouping of issues is asked again if other faults are found"
+        yield f"{CRITERIA}: one call for each sentence"
+    yield "issues are grouped again if other faults are found"

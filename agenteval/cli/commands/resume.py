@@ -53,7 +53,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             targets = resolve_targets(config, reports)
             refuse_overwriting_inputs(targets, list_input_files(config, scenarios))
             if prepared is None:
-                print_err(f"the run {run.run_id} is complete: only its reports are made again")
+                print_err(f"the run {run.run_id} is complete: only its reports are written again")
                 finished = reporting.build_report(events)
                 decision = gates.decide(finished)
             else:
@@ -70,8 +70,8 @@ def _refuse_settings(request: Request) -> None:
     """Raise ``AuthorError`` for options that would change the run: they were settled when it began."""
     given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
-        what = f"--resume uses the options of the run: {', '.join(given)} cannot be given with it"
-        raise AuthorError(Problem(what, "remove it, or start a new run"))
+        what = f"--resume uses the options of the run, so {', '.join(given)} cannot be set"
+        raise AuthorError(Problem(what, "remove them, or start a new run"))
 
 
 def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
@@ -93,9 +93,9 @@ def _require_resumable(events: Sequence[Event]) -> RunStarted:
     run = events[0]
     assert isinstance(run, RunStarted)
     if not run.request:
-        what = f"the run {run.run_id} does not say what was asked for"
+        what = f"the journal of the run {run.run_id} has no request"
         raise AuthorError(
-            Problem(what, "only runs that agenteval run started, in this version, can be resumed")
+            Problem(what, "only runs that agenteval run started with this version can be resumed")
         )
     begun_by = run.versions.get("agenteval")
     if begun_by != __version__:

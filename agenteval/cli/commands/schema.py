@@ -23,11 +23,11 @@ def schema(kind: str | None, out: str | None) -> int:
     """Write the schema of a kind of file, or of each, and print how files refer to it. ``out``: another path;
     ``-``: stdout. Raise ``AuthorError`` if there is no such kind or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
-        raise AuthorError(Problem(f"there is no schema of '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
+        raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
     if out is not None and len(kinds) > 1:
         remedy = " or ".join(f"agenteval schema {known} --out {out}" for known in SCHEMA_KINDS)
-        raise AuthorError(Problem("--out takes one schema, and there are two", f"write {remedy}"))
+        raise AuthorError(Problem("--out takes one schema, but there are two", f"write {remedy}"))
     if out == "-":
         print_out(editor_schema_text(kinds[0]))
         return 0
@@ -54,7 +54,7 @@ def write_schema(kind: SchemaKind, path: Path) -> None:
     there, or if it cannot be written."""
     try:
         if path.exists() and not _is_ours(read_file(path)):
-            what = f"{path} is there, and is not a schema that agenteval wrote"
+            what = f"{path} exists and is not a schema written by agenteval"
             raise AuthorError(Problem(what, "remove it, or choose another place with --out"))
         if path.parent.name == ".agenteval":
             ensure_project_folder(path.parent.parent)
@@ -96,7 +96,7 @@ def _report(written: dict[SchemaKind, Path], config: Path | None, root: Path) ->
         if kind in written
     }
     if lines:
-        yield "With this as its first line, an editor completes and checks a file:"
+        yield "With this first line, an editor completes and checks a file:"
     width = max(map(len, lines), default=0)
     yield from (f"  {name:{width}}  {line}" for name, line in lines.items())
 

@@ -166,7 +166,7 @@ def _run(
             emit(Notice(level="info" if is_whole else "warning", text=coverage))
             if is_whole:
                 print_err(coverage)  # reports list only warnings as remarks
-        # If conversations were selected, some expectations may well be unmatched; if all are, it is a mistake.
+        # If conversations were selected, some expectations may be unmatched; if all are, it is a mistake.
         is_all_read = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
         emit(stamp_run_finished(control, started, expected.unmatched if is_all_read else {}))
 
@@ -226,12 +226,12 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
     """Yield a failure for each expectation that applied to nothing and each text that matched no
     conversation: otherwise everything would stay green."""
     for text in reader.unmatched_texts:
-        what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
+        what = f"-s {text}: no conversation has this text in its id — -s takes part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmatched:
-        what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
+        what = "--scenarios: no scenario has the id of a conversation, so no expectation was checked"
         what = f"{suite.source}: {what}"
-        remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
+        remedy = "use the ids of the conversations, or name the field that holds them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 
 
@@ -242,7 +242,7 @@ def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
     reused = plural(reused_count, "answer")
-    yield f"judged again: {reused} from the journal of the run, {asked.total():,} asked" + (
+    yield f"judged again: {reused} from the journal of the run, {asked.total():,} new" + (
         f" ({named})" if named else ""
     )
 
@@ -267,7 +267,7 @@ def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
     undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
-        yield f"--no-calls-in {name}: nothing that could not be placed has that key, role or type — {near}"
+        yield f"--no-calls-in {name}: no entry that could not be placed has this key, role or type — {near}"
 
 
 class _Heartbeat:

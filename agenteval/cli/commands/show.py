@@ -129,7 +129,7 @@ def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]
     """Return the run, the name of a conversation (empty if none was given), and the words that named the run.
     One word alone names a conversation of the latest run, or else a run."""
     if len(words) > 2:
-        what = f"show takes a run and a conversation, and not {len(words)} words"
+        what = f"show takes a run and a conversation, not {len(words)} words"
         raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
     if len(words) == 2:
         return load_decided_run(words[0]), words[1], (words[0],)
@@ -222,8 +222,8 @@ def _next(
 ) -> ShownConversation:
     if found := _after(current, known, failing):
         return found
-    first = f"the first that did not: agenteval show {name_of(failing[0].key)}" if failing else ""
-    raise AuthorError(Problem(f"all that comes after {name_of(current.key)} passed", first))
+    first = f"the first that did not pass: agenteval show {name_of(failing[0].key)}" if failing else ""
+    raise AuthorError(Problem(f"all conversations after {name_of(current.key)} passed", first))
 
 
 def _after(
@@ -242,7 +242,7 @@ def _no_agent(name: str | None, run: LoadedRun) -> Problem:
     agents = {each.scenario_report.agent for each in _conversations_of(run)}
     if not agents:
         return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
-    what = f"no agent of the run {run.report.run.run_id} is named '{name}'"
+    what = f"the run {run.report.run.run_id} has no agent '{name}'"
     return Problem(what, did_you_mean(name or "", agents))
 
 

@@ -97,7 +97,7 @@ def render_prompts(
     shown |= {name: _part_page(name, prompts) for name in _PARTS}
     shown |= {rubric.metric: _rubric_page(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
-        raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))
+        raise AuthorError(Problem(f"there is no prompt '{metric}'", did_you_mean(metric, shown)))
     names = list(shown) if metric is None else [metric]
     return "\n".join(shown[name]() for name in names)
 

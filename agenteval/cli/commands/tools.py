@@ -54,7 +54,7 @@ def serve(request: Request, *, http: str | None) -> int:
     address = host.address("/mcp")
     address.served = served
     host.start()
-    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C ends it)")
+    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C to stop)")
     try:
         host.wait()
     finally:
@@ -67,7 +67,7 @@ def _require_one(chosen: Sequence[Scenario]) -> Scenario:
         return chosen[0]
     names = [selection.full_id(scenario) for scenario in chosen[:_SHOWN]]
     more = ", …" if len(chosen) > _SHOWN else ""
-    what = f"{len(chosen)} scenarios are selected, and one world is served: {', '.join(names)}{more}"
+    what = f"{len(chosen)} scenarios are selected, but only one can be served: {', '.join(names)}{more}"
     raise AuthorError(Problem(what, "choose one with -s ID"))
 
 
@@ -79,7 +79,7 @@ def _parse_host(written: str) -> McpHost:
         return McpHost(host=name or "127.0.0.1", port=int(port))
     except OSError as error:
         what = f"--http {written}: {os.strerror(error.errno) if error.errno else error}"
-        raise AuthorError(Problem(what, "choose another port; 0 takes a free one")) from error
+        raise AuthorError(Problem(what, "choose another port; 0 uses a free one")) from error
 
 
 class _ServedWorld:
@@ -131,8 +131,10 @@ async def _fetch_tools(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
                 if not cursor:
                     return found
     except Exception as error:
-        what = f"the MCP server {' '.join(command)} gives no list of tools: {innermost(error)}"
-        raise AuthorError(Problem(what, "is it running, and is this its address or command?")) from error
+        what = f"the MCP server {' '.join(command)} does not list its tools: {innermost(error)}"
+        raise AuthorError(
+            Problem(what, "check that it is running, and that this is its address or command")
+        ) from error
 
 
 def _entry(tool: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Questions:
 
         def chosen(answer: str) -> T:
             if answer.isdigit() and answer not in numbered:
-                raise AuthorError(Problem(f"there is no {answer}", f"write {_numbers(options)}"))
+                raise AuthorError(Problem(f"there is no option {answer}", f"write {_numbers(options)}"))
             return numbered[answer] if answer in numbered else read(answer)
 
         return self.ask(question, default, chosen)
@@ -94,7 +94,7 @@ def _numbers(options: Sequence[object]) -> str:
 
 def _yes_or_no(answer: str) -> bool:
     if answer.lower() not in ("y", "yes", "n", "no"):
-        raise AuthorError(Problem(f"'{answer}' is neither", "write y or n"))
+        raise AuthorError(Problem(f"'{answer}' is not an answer", "write y or n"))
     return answer.lower().startswith("y")
 
 
@@ -138,7 +138,7 @@ def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentCho
     )
     return AuthorError(
         Problem(
-            f"this project is a service ({server}), and no agent answers on {where}",
+            f"this project is a service ({server}), but no agent answers on {where}",
             f"start it and run init again, or name the agent: --agent {names}",
         )
     )
@@ -169,7 +169,7 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
             Problem(f"the command {agent} cannot be read: {error}", "write it as in a shell")
         ) from None
     if not words:
-        raise AuthorError(Problem("the agent has no name", f"write {_AS_WRITTEN}"))
+        raise AuthorError(Problem("the agent is empty", f"write {_AS_WRITTEN}"))
     return _command_choice(program_of(words, root))
 
 
@@ -221,16 +221,16 @@ def _with_paths(choice: AgentChoice, questions: Questions) -> AgentChoice:
 
 def _with_form(choice: AgentChoice, questions: Questions) -> AgentChoice:
     def none(answer: str) -> str:
-        raise AuthorError(Problem(f"'{answer}' is none of them", f"write {_numbers(options)}"))
+        raise AuthorError(Problem(f"'{answer}' is not an option", f"write {_numbers(options)}"))
 
-    options = ["I do not know: try them", *PROGRAM_FORMS.values()]
-    chosen = questions.choose(f"How is {choice.label} asked? A number", options, none)
+    options = ["I do not know: try each", *PROGRAM_FORMS.values()]
+    chosen = questions.choose(f"How does {choice.label} take a message? A number", options, none)
     form = ["", *PROGRAM_FORMS][options.index(chosen)]
     return choice._replace(keys=make_command_keys(list(choice.words), form), words=()) if form else choice
 
 
 def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], AgentChoice]) -> AgentChoice:
-    question = f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with"
+    question = f"No agent was found. Write {_AS_WRITTEN}, or new to start with a new one"
     return questions.ask(
         question, "new", lambda answer: _starter_choice(root) if answer == "new" else parse(answer)
     )
@@ -238,7 +238,7 @@ def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], Agen
 
 def _starter_choice(root: Path) -> AgentChoice:
     if os.path.lexists(root / STARTER_FILE):
-        what = f"no agent was found, and {STARTER_FILE} is there, in which nothing looks like one"
+        what = f"no agent was found, and nothing in the existing {STARTER_FILE} looks like one"
         raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))
-    label = f"{STARTER_FILE}:agent, a new one, since none was found; yours is to be named in agenteval.yaml"
+    label = f"{STARTER_FILE}:agent, a new one because none was found; name yours in agenteval.yaml"
     return AgentChoice({"target": f"{STARTER_FILE}:agent"}, label, is_starter=True)

@@ -88,7 +88,7 @@ def probe_endpoint(url: str) -> AgentChoice:
     except ValueError:
         has_host = False
     if not has_host:
-        raise AuthorError(Problem(f"{url} is no URL", "write http://HOST:PORT/PATH"))
+        raise AuthorError(Problem(f"{url} is not a URL", "write http://HOST:PORT/PATH"))
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     keys: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
@@ -105,8 +105,8 @@ def probe_endpoint(url: str) -> AgentChoice:
         label = found.label if is_top else url
         return found._replace(keys={**keys, **found.keys, "endpoint": label}, label=label)
     if is_top and parts.path != "/":  # an agent may take its messages at /
-        what = f"nothing at {base} says where it takes a message"
-        raise AuthorError(Problem(what, "start it, or write the URL of that route"))
+        what = f"nothing at {base} describes which route takes a message"
+        raise AuthorError(Problem(what, "start the service, or write the URL of the route"))
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
     return AgentChoice({**keys, **plain}, url, unknown, is_open=True)

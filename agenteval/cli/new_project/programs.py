@@ -15,8 +15,8 @@ from agenteval.files.regular_files import read_file
 
 PROGRAM_FORMS = {
     "json": "it reads and writes JSON lines",
-    "argument": "it gets the message as an argument, and prints its answer",
-    "input": "it reads the message from standard input, and prints its answer",
+    "argument": "it takes the message as an argument and prints its answer",
+    "input": "it reads the message from standard input and prints its answer",
 }
 """The ways in which a program takes a message. Which one applies cannot be seen from outside."""
 
@@ -35,7 +35,11 @@ def program_of(words: list[str], root: Path) -> list[str]:
     if find_program(program, str(root), os.environ) is None:
         if program.endswith(".py") and not (root / program).exists():
             raise missing_file_error(Path(program), root)
-        remedy = f"write ./{program}" if (root / program).is_file() else "is it installed, and spelt so?"
+        remedy = (
+            f"write ./{program}"
+            if (root / program).is_file()
+            else "check that it is installed, and its spelling"
+        )
         raise AuthorError(Problem(f"no such program: '{program}'", remedy))
     script = Path(next((each for each in rest if not each.startswith("-")), ""))
     if script.suffix in _SCRIPTS and not (root / script).exists():

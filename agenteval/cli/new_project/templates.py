@@ -16,13 +16,13 @@ from agenteval.files.regular_files import read_file
 
 STARTER_FILE = "my_agent.py"
 STARTER = '''\
-"""An agent to begin with: it answers questions about orders by a tool. Put yours in its place."""
+"""A starter agent: it answers questions about orders with a tool. Replace it with yours."""
 
 import re
 
 
 async def agent(messages, ctx):
-    # Yours would ask its model here; `messages` is the conversation in OpenAI's format.
+    # Yours would call its model here; `messages` is the conversation in OpenAI's format.
     found = re.search(r"ORD-\\d+", messages[-1]["content"])
     if not found:
         return "Which order do you mean? Its number begins with ORD-."
@@ -51,7 +51,7 @@ scenarios:
   - id: first-words
 {tools}    turns:
       - user: Hello! What can you help me with?
-        # What has to come of a message is written below it, for example:
+        # Expectations are written below the message, for example:
         # expect:
 {calls}        #   output: {{contains: [order]}}
     expect:
@@ -59,7 +59,7 @@ scenarios:
 """
 _CALLS = "        #   tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}\n"
 _UNSEEN = """\
-        #   (its calls of plain functions are seen once `intercept` names them: docs/agents.md,
+        #   (its calls of plain functions are seen if `intercept` names them: docs/agents.md,
         #   "Which calls are seen")
 """
 METRICS = "metrics: []   # no judges yet: only checks in code, so no model is needed\n"
@@ -89,8 +89,8 @@ NODE = """\
       - uses: actions/setup-node@v6
         with: {node-version: "22"}
 """
-SERVICE_HINT = "# here start the service that is tested, for example:"
-_AGENTEVAL = "install agenteval-runner   # while the package index lacks it: the path of its checkout"
+SERVICE_HINT = "# start the service under test here, for example:"
+_AGENTEVAL = "install agenteval-runner   # if the package index does not have it: the path of its checkout"
 _GITLAB_NODE = """\
   before_script:
     - apt-get update && apt-get install -y --no-install-recommends nodejs npm
@@ -134,7 +134,7 @@ def agent_line(agent: Mapping[str, Any]) -> str:
 def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
     """Return the first scenario of the author's agent, which has these tools."""
     lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
-    head = "    tools:   # they answer in place of the agent's own: write what they return\n"
+    head = "    tools:   # mocks of the agent's own tools: write what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
     return SCENARIO.format(tools="".join([head, *lines]) if lines else "", calls=calls)
 
@@ -231,4 +231,4 @@ def _pip_install_steps(root: Path, interpreter: str | None) -> Iterator[str]:
     elif "[project]" in _read_or_empty(root / "pyproject.toml"):
         yield f"{pip} install -e ."
     elif interpreter:
-        yield f"# here install what the agent needs: {pip} install …"
+        yield f"# install what the agent needs here: {pip} install …"
