@@ -88,7 +88,7 @@ def test_it_is_told_which_pipe_is_waited_for(
         poured(pipe, lines(conversation("a")))
 
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(score_preparation, "_PATIENCE_S", 0)
+    monkeypatch.setattr(score_preparation, "_WARN_AFTER_S", 0)
 
     with ExitStack() as stack:
         request = score_preparation.ScoreRequest(files=("pipe",))
