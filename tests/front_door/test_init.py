@@ -76,7 +76,7 @@ def test_an_agent_that_fails_gives_its_exit_code_and_the_files_stand(project: Pr
     done = init(project)
     assert done.code == 1
     assert "agent_error: TypeError" in done.out
-    assert "The files stand." in done.out
+    assert "The files are written." in done.out
     assert "If that is the wrong agent, change it at agenteval.yaml:2\n" in done.out
     assert config_of(project) == {"target": "bot.py:answer"}
 
@@ -776,7 +776,7 @@ def test_a_broken_configuration_is_shown_and_nothing_is_written(project: Project
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--ci", "jenkins"], "--ci jenkins is not known — write github, gitlab or none"),
+        (["--ci", "jenkins"], "--ci jenkins is unknown — write github, gitlab or none"),
         (["--agent", ""], "the agent is empty"),
         (["--agent", "node 'bot.js"], "cannot be read: No closing quotation"),
         (["--agent", "words.py"], "nothing in words.py looks like an agent — write words.py:NAME"),
@@ -926,14 +926,14 @@ class TestOnATerminal:
         project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")
         code, screen = self.answered(project, "7\nhello world\n1\nmaybe\nn\nn\n")
         assert (code, config_of(project)) == (0, {"target": "bot.py:answer"}), screen
-        assert "there is no 7 — write a number from 1 to 2" in screen
+        assert "there is no option 7 — write a number from 1 to 2" in screen
         assert "no such program: 'hello'" in screen
         assert "'maybe' is neither — write y or n" in screen
         assert not (project.root / ".github").exists()
 
     @pytest.mark.parametrize(
         ("typed", "last"),
-        [("7\n9\n0\n", "there is no 0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps' is neither")],
+        [("7\n9\n0\n", "there is no option 0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps' is not an answer")],
     )
     def test_after_three_answers_that_are_none_nothing_is_written(
         self, project: Project, typed: str, last: str

@@ -142,7 +142,7 @@ def test_a_branch_that_is_not_there_and_no_repository_at_all(repository: Project
     shutil.rmtree(repository.root / ".git")
     done = against(repository, GIT_CEILING_DIRECTORIES=str(repository.root.parent))
     assert done.code == 3
-    assert "no git repository" in done.err
+    assert "not a git repository" in done.err
     assert "git does not know its commit" in repository.run("--keep-baseline").err
 
 

@@ -218,7 +218,7 @@ def test_what_is_not_taken_is_said_and_is_no_verdict(project: Project) -> None:
     assert done.code == 3
     assert "was not posted" in done.err
     done = project.call("comment", "c.md")
-    assert (done.code, done.err.strip()) == (0, "no pull request: nothing is posted")
+    assert (done.code, done.err.strip()) == (0, "this job has no pull request: nothing is posted")
     env = {**github("http://127.0.0.1:1", project), "GITHUB_TOKEN": ""}
     assert project.call("comment", "c.md", env=env).code == 2
     assert project.call("comment", "none.md").code == 2

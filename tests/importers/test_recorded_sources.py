@@ -74,7 +74,7 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
         f"pipe:{len(records) + 1}"
     ]
     assert len(found) == len(records) + 1
-    assert "./pipe is named twice; it was read once" in told(done)
+    assert "./pipe is named twice: it was read once" in told(done)
 
 
 def test_it_is_told_which_pipe_is_waited_for(
@@ -126,7 +126,7 @@ def test_one_file_under_several_names_is_read_once_and_told(project: Project) ->
     assert verdicts(project) == {"a": "passed"}
     assert "log.jsonl and sub/../log.jsonl are one file: it was read once" in told(done)
     assert "log.jsonl and link.jsonl are one file: it was read once" in told(done)
-    assert "log.jsonl is named twice; it was read once" in told(done)
+    assert "log.jsonl is named twice: it was read once" in told(done)
 
 
 def test_folders_in_a_folder_are_told(project: Project) -> None:
