@@ -179,8 +179,8 @@ def test_no_expression_has_more_than_20_alternatives() -> None:
 
 WRITERS = {
     "__main__": "a fixed word, before anything is loaded",
-    "cli.way_out": "the one way out",
-    "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.way_out",
+    "cli.safe_output": "the one way out",
+    "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.safe_output",
     "conversation.exits": "a fixed sentence, where the author's code ends the process",
     "agentside.start": "the agent's process",
     "agentside.targets.worker": "the agent's process",

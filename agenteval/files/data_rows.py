@@ -81,17 +81,17 @@ def _from_csv(data: bytes, path: str) -> Table:
     csv.field_size_limit(LARGEST_CELL)
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
-    lines = _cells(csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True), path)
-    number, names = next(lines, (1, []))
+    lines = _read_rows(text, delimiter, path)
+    number, names, _ = next(lines, (1, [], ""))
     if first.startswith("sep="):  # Excel's own line above the names
-        number, names = next(lines, (1, []))
+        number, names, _ = next(lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
     if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
         raise AuthorError(Problem(f"two columns are named '{twice}'", "rename one", Place(path, number)))
     problems: list[Problem] = []
     rows = []
-    for line, cells in lines:
-        if wrong := _wrong_with(cells, columns):
+    for line, cells, written in lines:
+        if wrong := _wrong_with(cells, columns, written):
             problems.append(Problem(*wrong, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
@@ -103,8 +103,8 @@ def _from_csv(data: bytes, path: str) -> Table:
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
 
 
-def _wrong_with(cells: Sequence[str], columns: Sequence[str]) -> tuple[str, str] | None:
-    """What is wrong with a row, and what to do; ``None``: nothing."""
+def _wrong_with(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
+    """Return what is wrong with a row, ``written`` in the file, and what to do; ``None`` if it is fine."""
     if len(cells) != len(columns):
         what = (
             f"the row has {plural(len(cells), 'cell')}, the first line names {plural(len(columns), 'column')}"
@@ -113,15 +113,25 @@ def _wrong_with(cells: Sequence[str], columns: Sequence[str]) -> tuple[str, str]
     for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
         if not name and cell.strip():
             return f"column {number} has a value here and no name", "name it in the first line"
-        if cell[:1].isspace() and cell.lstrip().startswith('"'):
+        is_quoted = cell.replace('"', '""') in written
+        if cell[:1].isspace() and cell.lstrip().startswith('"') and not is_quoted:
             return f"a blank stands before the quote of column {number}", "remove the blank"
     return None
 
 
-def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows in which something is written, each with the line at which it begins."""
+def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the rows that are not blank: the line at which each begins, its cells, its text as written."""
+    written: list[str] = []
+
+    def read_lines() -> Iterator[str]:
+        for line in StringIO(text, newline=""):
+            written.append(line)
+            yield line
+
+    reader = csv.reader(read_lines(), delimiter=delimiter, strict=True)
     while True:
         begins = reader.line_num + 1
+        written.clear()
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -131,7 +141,7 @@ def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
         if cells is None:
             return
         if any(cell.strip() for cell in cells) or len(cells) == 1:
-            yield begins, cells
+            yield begins, cells, "".join(written)
 
 
 # ── JSON and YAML ────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ def test_one_that_was_not_taken_after_all_is_still_there_for_the_conversation_be
     class Idle:
         is_usable = True
 
-        async def keep_quiet(self) -> None:
+        async def wait_quiet_period(self) -> None:
             await anyio.sleep_forever()
 
     async def take(programs: ProgramPool) -> None:

@@ -209,9 +209,13 @@ def test_scripted_and_cached_judges_do_not_wait() -> None:
         return found
 
     asked = doors("openai/x", "judge")
-    assert asked.index("AnsweredModel") < asked.index("CircuitModel") < asked.index("LeadingModel")
-    assert "LeadingModel" not in doors("scripted/x.yaml", "judge")
-    assert "LeadingModel" not in doors("openai/x", "user")
+    assert (
+        asked.index("StoreBackedModel")
+        < asked.index("CircuitBreakerModel")
+        < asked.index("CachePrimingModel")
+    )
+    assert "CachePrimingModel" not in doors("scripted/x.yaml", "judge")
+    assert "CachePrimingModel" not in doors("openai/x", "user")
 
 
 def test_a_run_takes_hardly_longer() -> None:

@@ -284,12 +284,12 @@ def test_the_package_is_loaded_by_who_asks_for_it(client: str, is_loaded: bool) 
     code = f"""
 import sys
 from pathlib import Path
-from agenteval.adapters.models import Shared, make_model
+from agenteval.adapters.models import ModelResources, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import ModelConfig
 config = ModelConfig(model="openai-compatible/m", base_url="http://127.0.0.1:1/v1", client="{client}")
-shared = Shared(ModelPool(1), Capabilities(), print)
+shared = ModelResources(ModelPool(1), Capabilities(), print)
 make_model(config, role="judge", shared=shared, environ={{}}, root=Path())
 print("openai" in sys.modules)
 """

@@ -104,7 +104,7 @@ def test_a_clients_own_task_sends_what_is_left_to_the_agent() -> None:
 
 
 def test_arguments_that_do_not_fit_ask_nobody() -> None:
-    tool, ran = layer("one", misfit=lambda _: "key is missing")
+    tool, ran = layer("one", argument_error=lambda _: "key is missing")
     scenario = Scenario(look="x")
     value, world = in_turn(scenario, lambda: tool("look").run())
     assert (value, scenario.recorded, ran) == ({"error": "key is missing"}, [], [])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agenteval.conversation.tools import fill_tool_template
@@ -480,6 +480,8 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl
 
 @settings(deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=8))
+@example(rows=[["", ' "']])
+@example(rows=[[' "a" b', "c"]])
 def test_what_a_csv_writer_wrote_is_read(rows: list[list[str]]) -> None:
     text = io.StringIO()
     csv.writer(text).writerows([["a", "b"], *rows])

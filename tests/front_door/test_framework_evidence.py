@@ -64,7 +64,7 @@ def test_where_tools_may_run_without_the_adapter_only_a_call_shows_that_calls_ar
 UNPLACED = """
 async def play(run, text):
     await run.call("get_order", id="A-7")
-    run.world.leave_unplaced("agent 'billing' is used as a tool: calls within it are not seen")
+    run.world.note_unplaced("agent 'billing' is used as a tool: calls within it are not seen")
     return "Done."
 
 agent = Agent(play, get_order, cancel_order)

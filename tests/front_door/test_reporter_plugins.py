@@ -14,7 +14,7 @@ from agenteval.reporters import Reporter
 
 def page(report, decision, options):
     rows = [f"<li>{escape(key.scenario)}: {each.verdict}</li>" for key, each in decision.samples.items()]
-    return f"<h1>{escape(decision.word)}</h1><ul>{''.join(rows)}</ul>"
+    return f"<h1>{escape(decision.verdict_label)}</h1><ul>{''.join(rows)}</ul>"
 
 
 PAGE = Reporter(page, file="page.html")

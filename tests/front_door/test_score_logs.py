@@ -141,7 +141,7 @@ def test_damaged_packed_objects_give_what_comes_before(tmp_path: Path) -> None:
     *whole, last = entries(path)
     assert len(whole) > 10
     assert all(isinstance(entry, Record) for entry in whole)
-    assert "the compressed data is cut off" in last.why
+    assert "the compressed data is cut off" in last.reason
 
 
 def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None:

@@ -664,7 +664,7 @@ def test_a_line_that_cannot_be_read_is_told_and_the_others_are_read(
     found = entries(path)
     assert [type(entry) for entry in found] == [Record, UnreadableRecord, Record]
     assert found[1].where == "log.jsonl:2"
-    assert found[1].why.startswith(why)
+    assert found[1].reason.startswith(why)
 
 
 def test_half_a_surrogate_pair_and_nan_are_no_obstacle(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.agents.command import read_answer
+from agenteval.adapters.agents.command import parse_program_answer
 from agenteval.core.trajectory import Step, Turn
 from agenteval.importers.exchanges import LoggedMessages
 from agenteval.importers.turns import parse_conversation
@@ -164,7 +164,9 @@ def test_logs_of_adk_name_their_agents_and_their_usage() -> None:
 
 
 def test_programs_and_endpoints_name_the_agent_of_one_answer() -> None:
-    assert read_answer({"text": "Yes.", "agent": "billing"}).agent == "billing"
-    assert read_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
+    assert parse_program_answer({"text": "Yes.", "agent": "billing"}).agent == "billing"
+    assert (
+        parse_program_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
+    )
     completion = {"choices": [{"message": {"role": "assistant", "content": "Yes.", "name": "billing"}}]}
     assert parse_reply(completion).agent == "billing"

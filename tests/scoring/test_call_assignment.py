@@ -181,7 +181,7 @@ def could_hold(mode, expected, calls, *, anywhere):
 @settings(max_examples=60, deadline=None)
 @given(MODE, FEW, SHORT)
 def test_a_conversation_that_goes_on_fails_only_where_no_later_call_could_mend_it(mode, expected, calls):
-    result = check(mode, expected, calls, goes_on=True)
+    result = check(mode, expected, calls, is_ongoing=True)
     if not result.passed or agrees(expected):
         assert result.passed == could_hold(mode, expected, calls, anywhere=False)
     assert bool(list_call_faults(result)) == (not result.passed)

@@ -92,7 +92,7 @@ class Run:
 
     def call_nothing(self, name: str) -> None:
         """A call of a tool that there is none of: the framework says so."""
-        self._listed(name, {}, frameworks.Answer(f"no tool {name}", is_error=True))
+        self._listed(name, {}, frameworks.ToolAnswer(f"no tool {name}", is_error=True))
 
     def as_agent(self, name: str, answer: str) -> str:
         """The answer, as that of one of several agents."""
@@ -101,7 +101,7 @@ class Run:
 
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
-        raise frameworks.untracked(name)
+        raise frameworks.untracked_call_error(name)
 
     def _listed(self, name: str, args: dict[str, Any], answer: Any) -> Any:
         number = f"call-{len(self.messages)}"
@@ -167,14 +167,17 @@ FRAMEWORK = Toy()
 
 if frameworks:
     memory: Any = sys.modules[f"{frameworks.__name__}.memory"]
-    memory.KEEPERS = (*memory.KEEPERS, memory.Keeper(__name__, "Remembers", is_agent=True))
+    memory.STATEFUL_CLASSES = (
+        *memory.STATEFUL_CLASSES,
+        memory.StatefulClass(__name__, "Remembers", is_agent=True),
+    )
     methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
-    methods.change_below(
+    methods.patch_subclasses(
         Tool,
         ("run",),
         methods.hook(
             "Toy",
-            lambda tool, args, _: methods.Call(tool.name, args[0]),
+            lambda tool, args, _: methods.HookedCall(tool.name, args[0]),
             lambda _tool, answer, _args, _named: answer.text if answer.is_error else answer.value,
         ),
     )
