@@ -54,7 +54,7 @@ class SampleOutcomeLine(NamedTuple):
 
 
 @dataclass
-class _RunningSample:
+class _SampleProgress:
     """A sample that has started."""
 
     since: float
@@ -78,7 +78,7 @@ class RunStatus:
         self._names_agent = True
         self._repeated: frozenset[str] = frozenset()
         # In the order of starting, so that the first have been running longest.
-        self._running: dict[SampleKey, _RunningSample] = {}
+        self._running: dict[SampleKey, _SampleProgress] = {}
         self._samples = SingleSamples()
 
     def count_event(self, event: Event) -> SampleOutcomeLine | None:
@@ -90,7 +90,7 @@ class RunStatus:
                 self._begin(event)
             case SampleStarted(key=key):
                 self._running.pop(key, None)  # a restarted sample goes to the end
-                self._running[key] = _RunningSample(self._moved)
+                self._running[key] = _SampleProgress(self._moved)
             case TurnFinished(key=key) if key in self._running:
                 self._running[key].turns += 1
             case Scored(key=key, turn=None) if key in self._running:
@@ -193,7 +193,7 @@ class RunStatus:
             for key, one in islice(self._running.items(), most)
         ]
 
-    def _describe_activity(self, key: SampleKey, sample: _RunningSample) -> str:
+    def _describe_activity(self, key: SampleKey, sample: _SampleProgress) -> str:
         """Format what a sample does: ``turn 3, waits for the agent, 4 s``; ``judging, waits for the judge of
         coherence, 2 s``."""
         activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"

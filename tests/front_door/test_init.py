@@ -928,7 +928,7 @@ class TestOnATerminal:
         assert (code, config_of(project)) == (0, {"target": "bot.py:answer"}), screen
         assert "there is no option 7 — write a number from 1 to 2" in screen
         assert "no such program: 'hello'" in screen
-        assert "'maybe' is neither — write y or n" in screen
+        assert "'maybe' is not an answer — write y or n" in screen
         assert not (project.root / ".github").exists()
 
     @pytest.mark.parametrize(
