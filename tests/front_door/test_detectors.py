@@ -262,7 +262,7 @@ def test_a_detector_that_is_gone_is_named_as_such(project: Project) -> None:
     done = project.run()
     assert done.code == 2
     assert "agenteval.yaml:" in done.err
-    assert "the detector 'contradicts_evidence' is gone" in done.err
+    assert "the detector 'contradicts_evidence' was removed" in done.err
     assert "remove it from detectors" in done.err
 
 

@@ -208,7 +208,7 @@ def test_where_the_author_says_refused_a_refusal_is_worth_one_and_reaching_it_no
     suite(project, scenarios[:2], replies)
     told = project.call("validate")
     assert told.code == 0
-    assert "the goal of 'right', 'wrong' is to be refused" in told.err
+    assert "the goal of 'right', 'wrong' must be refused" in told.err
     assert "to be refused" not in project.run().err
 
 
