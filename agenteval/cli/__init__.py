@@ -1,1 +1,1 @@
-"""Names become objects here: the command line, the screen, streams, signals, exit codes."""
+"""The command line: names become objects here; screen, streams, signals and exit codes."""

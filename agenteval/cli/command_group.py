@@ -1,4 +1,4 @@
-"""``agenteval`` and its groups, by the names of their commands: what is none is refused in one line."""
+"""The command groups of ``agenteval``. An unknown command is refused in one line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from agenteval.cli.help_pages import GroupedCommands
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 
 _COMPLETION = {
-    "--install-completion": "Install completion for this shell, or for bash, zsh or fish where it is named.",
-    "--show-completion": "Print its script instead.",
+    "--install-completion": "Install completion for this shell, or for the named one: bash, zsh or fish.",
+    "--show-completion": "Print the script instead.",
 }
-"""Typer's own recognise no shell but the one that started them, and take no name."""
+"""The help of the completion options. Typer's own options recognise only the shell that started them, and
+take no name."""
 
 
 class CommandGroup(GroupedCommands):
+    """A group of commands that refuses an unknown command with a hint."""
+
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)
         for each in params:
@@ -38,12 +41,12 @@ class CommandGroup(GroupedCommands):
         return super().resolve_command(ctx, args)
 
     def _no_command(self, word: str, known: list[str]) -> Problem:
-        # Imported here: whoever asks for help needs none of it.
+        # Imported here, because --help needs none of it.
         from agenteval.core.safe_text import one_line
         from agenteval.core.selection import ID_SEPARATOR
         from agenteval.reporters.words.rerun_commands import command_of
 
-        what = f"'{one_line(word, 80)}' is no command"
+        what = f"'{one_line(word, 80)}' is not a command"
         if "run" in known and Path(word.partition(ID_SEPARATOR)[0]).exists():
-            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs what is there")
+            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs the scenarios there")
         return Problem(what, did_you_mean(word, known))

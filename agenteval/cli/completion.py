@@ -1,9 +1,8 @@
-"""What a shell proposes at TAB: ids of scenarios and of runs, and the names that the configuration gives. A
-mistake in a file proposes what could be read; the command itself tells of it.
+"""What a shell proposes at TAB: ids of scenarios and runs, and names from the configuration. If a file is
+broken, only what could be read is proposed; the command itself reports the mistake.
 
-The program starts anew at each TAB, so that what a large suite holds is kept in ``.agenteval``, as long as
-its files are as they were.
-"""
+The program starts anew at each TAB. A large suite is therefore cached in ``.agenteval`` until one of its
+files changes."""
 
 from __future__ import annotations
 
@@ -19,30 +18,30 @@ from agenteval.cli.options import ProposedKind
 from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
 CACHE_FILE = ".agenteval/completion.json"
-_KEPT_FOR_S = 600
-"""Not everything that names come from has a file of its own that could be looked at."""
+_CACHE_LIFETIME_S = 600
+"""A bound is needed because some sources of names have no file whose time could be checked."""
 
 Options = Mapping[str, Any]
-"""What the line says already, by the names of parameters."""
+"""The parameters already on the command line, by name."""
 
 
 def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> list[str]:
-    """The names of a kind that begin as what is written does."""
+    """Return the names of a kind that start with ``incomplete``."""
     try:
-        found = _names(kind, options, incomplete)
+        found = _candidates(kind, options, incomplete)
         return [text for text in found if text.startswith(incomplete) and "\n" not in text]
-    except (Exception, SystemExit):  # a line that is being written is no place for errors
+    except (Exception, SystemExit):  # an error would garble the line that is being typed
         return []
 
 
-def _names(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[str]:
+def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[str]:
     match kind:
         case "scenarios" | "files" if "::" in incomplete:
             file, _, _ = incomplete.partition("::")
             return (f"{file}::{id}" for id in _ids_in(file, options))
         case "scenarios":
             return (id for _, id in _suite(options)["scenarios"])
-        case "files":  # which there are, the shell knows
+        case "files":  # the shell itself completes file names
             return ()
         case "categories":
             from agenteval.core.scenario import Category
@@ -62,7 +61,7 @@ def _names(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[st
 
 
 def _runs() -> list[str]:
-    """``latest`` and ``previous``, then ids, newest first."""
+    """Return ``latest`` and ``previous``, then the ids of runs, newest first."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import find_run_folders
 
@@ -70,7 +69,8 @@ def _runs() -> list[str]:
 
 
 def _conversations() -> list[str]:
-    """From the first line of the journal, which is quickly read: conversations of ``score`` are not in it."""
+    """Return the scenario ids of the latest run. They are read from the first line of the journal, which is
+    quick; the conversations of ``score`` are not in it."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL_FILE, find_run
 
@@ -80,8 +80,8 @@ def _conversations() -> list[str]:
 
 def _ids_in(file: str, options: Options) -> Iterator[str]:
     path = os.path.abspath(file)
-    for own, id in _suite(options)["scenarios"]:
-        if own == path or Path(own).as_posix().endswith(f"/{file}"):
+    for scenario_file, id in _suite(options)["scenarios"]:
+        if scenario_file == path or Path(scenario_file).as_posix().endswith(f"/{file}"):
             yield id
 
 
@@ -89,29 +89,34 @@ def _ids_in(file: str, options: Options) -> Iterator[str]:
 
 
 def _suite(options: Options) -> dict[str, Any]:
-    """``scenarios``: pairs of file and id; ``tags``, ``agents``, ``metrics`` and ``profiles``."""
+    """Return the names in the suite: ``scenarios`` (pairs of file and id), ``tags``, ``agents``, ``metrics``
+    and ``profiles``."""
     config, profile = options.get("config"), options.get("profile")
-    kept = _kept() if config is profile is None else None
-    return kept or _read(config, profile)
+    cached = _load_cached_suite() if config is profile is None else None
+    return cached or _load_suite(config, profile)
 
 
-def _kept() -> dict[str, Any] | None:
-    """What was read before, unless a file has changed, come or gone since."""
+def _load_cached_suite() -> dict[str, Any] | None:
+    """Return the cached suite, or None if a file has changed, appeared or disappeared since."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         if root is None:
             return None
         found = json.loads((root / CACHE_FILE).read_text(encoding="utf-8"))
-        if time.time() - found["read_at"] > _KEPT_FOR_S or _state(root, found["patterns"]) != found["state"]:
+        if (
+            time.time() - found["read_at"] > _CACHE_LIFETIME_S
+            or _file_state(root, found["patterns"]) != found["state"]
+        ):
             return None
         suite: dict[str, Any] = found["suite"]
         return suite
     return None
 
 
-def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
-    """Size and time of each file of the suite, of its tables, and of configurations from here up."""
+def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
+    """Return size and time of each file of the suite, of its tables, and of the configurations from here
+    upward."""
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
     known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
@@ -121,7 +126,7 @@ def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
     return [[path, stat.st_mtime_ns, stat.st_size] for path, stat in stats]
 
 
-def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
+def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
     from agenteval.cli.registries import REGISTRIES
     from agenteval.core.selection import file_of
     from agenteval.files.scenario_loader import PartlyReadError
@@ -144,14 +149,14 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
     if is_whole:
         tables = {os.path.abspath(each.row.rpartition(":")[0]) for each in found if each.row}
         patterns = {"include": [*config.include], "exclude": [*config.exclude], "tables": sorted(tables)}
-        _keep(suite, Path(config.root), patterns)
+        _save_suite(suite, Path(config.root), patterns)
     return suite
 
 
 def _metrics(config: Any) -> list[str]:
     from agenteval.planning.judge_setup import load_metrics
 
-    with suppress(Exception):  # of one broken rubric, ids are proposed all the same
+    with suppress(Exception):  # one broken rubric must not prevent proposals of ids
         return list(load_metrics(config).available)
     return []
 
@@ -162,11 +167,16 @@ def _profiles(path: Path) -> list[str]:
     return profile_names(path)
 
 
-def _keep(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
-    """Nothing, where no run has been kept yet: TAB makes no folder."""
+def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
+    """Cache the suite, unless no run has been kept yet: TAB creates no folder."""
     with suppress(OSError, ValueError):
-        kept = {"read_at": time.time(), "patterns": patterns, "state": _state(root, patterns), "suite": suite}
+        cached = {
+            "read_at": time.time(),
+            "patterns": patterns,
+            "state": _file_state(root, patterns),
+            "suite": suite,
+        }
         if (root / CACHE_FILE).parent.is_dir():
-            written = root / f"{CACHE_FILE}.{os.getpid()}"
-            written.write_text(json.dumps(kept), encoding="utf-8")
-            written.replace(root / CACHE_FILE)
+            temporary = root / f"{CACHE_FILE}.{os.getpid()}"
+            temporary.write_text(json.dumps(cached), encoding="utf-8")
+            temporary.replace(root / CACHE_FILE)

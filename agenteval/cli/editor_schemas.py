@@ -1,5 +1,5 @@
-"""The two schemas that editors read: of a scenario file, and of the configuration. Each name comes from the
-object that has it: models, adapters, gates, metrics, reporters, detectors."""
+"""The two schemas that editors read: of a scenario file and of the configuration. Each name comes from the
+object that defines it: models, adapters, gates, metrics, reporters, detectors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
-"""What an agent's type may be where the other keys say it."""
+"""The values of an agent's type if other keys determine it."""
 _QUIET = {"doNotSuggest": True}
-"""An editor has the key from elsewhere."""
+"""Keeps an editor from proposing a key twice."""
 
 
 def build_editor_schema(kind: SchemaKind) -> Schema:
-    """The schema of a scenario file, or of ``agenteval.yaml``."""
-    top, definitions = _config() if kind == "config" else _scenario_file()
+    """Return the schema of a scenario file or of ``agenteval.yaml``."""
+    top, definitions = _config_schema() if kind == "config" else _scenario_file_schema()
     made = simplify_schema({**top, "definitions": definitions})
     definitions = made.pop("definitions")
     return {
@@ -100,11 +100,11 @@ _LISTS = {
 }
 
 
-def _scenario_file() -> tuple[Schema, Definitions]:
+def _scenario_file_schema() -> tuple[Schema, Definitions]:
     made = build_definitions((Scenario, CaseKeys, RowsSpec), _ROW)
     keys = made["Scenario"]["properties"]
     keys |= made["RowsSpec"]["properties"]
-    _key_by(made, "Threshold", keys["thresholds"], _metrics())
+    _key_by(made, "Threshold", keys["thresholds"], _metric_names())
     for kind, name in (("scenario", "Scenario"), ("case", "CaseKeys")):
         for path in NEVER_EMPTY[kind]:
             refuse_null(made, made[name], path.split("."))
@@ -113,7 +113,7 @@ def _scenario_file() -> tuple[Schema, Definitions]:
     made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
     over = {key: overlay_definition(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
     for name in over.values():
-        # Null takes away a check of the defaults, and nothing else.
+        # Null removes a check of the defaults, and nothing else.
         made[name]["properties"]["expect"] |= ref(
             overlay_definition("Expectation", made, suffix="OrNull", nulls=True)
         )
@@ -123,9 +123,9 @@ def _scenario_file() -> tuple[Schema, Definitions]:
     made["Case"] |= {"required": ["input"], "allOf": [named]}
     made["Entries"], made["EntriesOverDefaults"] = _lists(_ENTRIES), _lists(over)
     for name in _ENTRIES.values():
-        # A file that has nothing yet may become any of them.
-        own = {**made[name]["properties"], **_lists(_ENTRIES)["properties"]}
-        made[f"Only{name}"] = made[name] | _closed(own)
+        # A file that is still empty may become any of them.
+        properties = {**made[name]["properties"], **_lists(_ENTRIES)["properties"]}
+        made[f"Only{name}"] = made[name] | _closed(properties)
     return {
         "title": "A scenario file of agenteval",
         "type": "object",
@@ -149,12 +149,13 @@ def _lists(entries: Mapping[str, str]) -> Schema:
     return _closed({**lists, "defaults": {"description": _DEFAULTS, **ref("Defaults")}})
 
 
-def _metrics() -> list[str]:
+def _metric_names() -> list[str]:
     return [spec.name for spec in built_in()]
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
-    """Have an editor propose the usual keys of a ``mapping``; ``of`` names what stands there."""
+    """Make an editor propose the usual keys of a ``mapping``. ``of`` is the name of the definition of its
+    values."""
     made[of] = mapping["additionalProperties"]
     mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
 
@@ -162,56 +163,65 @@ def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -
 # ── the configuration ────────────────────────────────────────────────────────────────────────────
 
 
-def _config() -> tuple[Schema, Definitions]:
+def _config_schema() -> tuple[Schema, Definitions]:
     adapters = {kind: adapter.options for kind, adapter in REGISTRIES.agents.shipped.items()}
     gates = [gate.settings for gate in RUN_GATES]
     made = build_definitions([Config, AgentConfig, ProfileSelection, *gates, *adapters.values()], _VARIABLE)
     keys = made["Config"]["properties"]
-    made["GatesConfig"] = _closed({gate.name: _gate(gate) for gate in RUN_GATES})
+    made["GatesConfig"] = _closed({gate.name: _gate_schema(gate) for gate in RUN_GATES})
     made["ModelConfig"]["properties"]["model"] |= _model_name()
-    made["ModelsConfig"]["properties"] |= _models(made["ModelsConfig"]["properties"])
+    made["ModelsConfig"]["properties"] |= _model_role_schemas(made["ModelsConfig"]["properties"])
     made["ReporterChoice"]["properties"]["name"] |= _choice(REGISTRIES.reporters.names())
     keys |= {
-        "metrics": _described(keys["metrics"], _list_of(_any_of(_choice(_metrics()), _ANY_TEXT), "all")),
-        "detectors": _described(keys["detectors"], _any_of(_list_of(_choice(DETECTORS), "all"), NULL)),
-        "reporters": _described(keys["reporters"], _reporters(REGISTRIES.reporters.names())),
+        "metrics": _with_description(
+            keys["metrics"], _list_of(_any_of(_choice(_metric_names()), _ANY_TEXT), "all")
+        ),
+        "detectors": _with_description(keys["detectors"], _any_of(_list_of(_choice(DETECTORS), "all"), NULL)),
+        "reporters": _with_description(keys["reporters"], _reporters_schema(REGISTRIES.reporters.names())),
     }
-    _key_by(made, "Threshold", keys["thresholds"], _metrics())
+    _key_by(made, "Threshold", keys["thresholds"], _metric_names())
     _key_by(made, "LabelSeverity", keys["severities"], sorted(labels_of(built_in())))
     _key_by(made, "PromptFile", keys["prompts"], PROMPT_FILES)
     keys["prompts"]["additionalProperties"] = False
-    closed = _agents(made, adapters)
-    own = {key: each for key, each in keys.items() if key != PROFILES}
+    closed = _define_agents(made, adapters)
+    profile_keys = {key: each for key, each in keys.items() if key != PROFILES}
     agents = {**keys["agents"], "additionalProperties": ref("AnyAgent")}
-    made["Profile"] = _closed({**own, "agent": _described(keys["agent"], ref("AnyAgent")), "agents": agents})
+    made["Profile"] = _closed(
+        {**profile_keys, "agent": _with_description(keys["agent"], ref("AnyAgent")), "agents": agents}
+    )
     made["Profile"] = made[overlay_definition("Profile", made, suffix="OrNull", nulls=True)]
     made["Profile"]["properties"] |= made["ProfileSelection"]["properties"]
     keys[PROFILES]["additionalProperties"] = _any_of(ref("Profile"), NULL)
-    top = {**made["Config"], "title": "The configuration of agenteval", "allOf": [closed, _without_custom()]}
+    top = {
+        **made["Config"],
+        "title": "The configuration of agenteval",
+        "allOf": [closed, _built_in_names_rule()],
+    }
     return top, made
 
 
-def _gate(gate: RunGate[Any]) -> Schema:
+def _gate_schema(gate: RunGate[Any]) -> Schema:
     short = getattr(gate.settings, "SHORT", None)
     forms = [*([short.short] if short else ()), ref(gate.settings.__name__)]
     return {"description": gate.help, **_any_of(*forms)}
 
 
-def _described(by: Schema, schema: Schema) -> Schema:
+def _with_description(by: Schema, schema: Schema) -> Schema:
     return {"description": by["description"], **schema} if "description" in by else schema
 
 
 def _choice(names: Iterable[str], *others: str) -> Schema:
-    """``others``: expressions for what is taken, and not proposed."""
+    """Return a schema that proposes ``names`` and also accepts variables. ``others``: patterns of further
+    texts that are accepted but not proposed."""
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 
 def _list_of(item: Schema, *instead: str) -> Schema:
-    """A list, or one item alone; or a word."""
+    """Return a schema of a list, of one item alone, or of one of the words ``instead``."""
     return _any_of({"enum": list(instead)}, item, {"type": "array", "items": item})
 
 
-def _reporters(names: Iterable[str]) -> Schema:
+def _reporters_schema(names: Iterable[str]) -> Schema:
     with_path = {"type": "string", "pattern": rf"^\s*({'|'.join(names)})\s*(=|$)|{_VARIABLE}"}
     named: Schema = {"anyOf": [{"enum": list(names)}, with_path]}
     return _any_of(named, {"type": "array", "items": _any_of(named, ref("ReporterChoice"))})
@@ -226,17 +236,19 @@ def _model_name() -> Schema:
     }
 
 
-def _models(roles: Mapping[str, Schema]) -> Schema:
-    """Each role takes PROVIDER/MODEL alone, too."""
+def _model_role_schemas(roles: Mapping[str, Schema]) -> Schema:
+    """Return the schemas of roles, each of which also accepts PROVIDER/MODEL alone."""
     forms = [_model_name(), ref("ModelConfig"), NULL]
-    return {role: _described(each, _any_of(*forms)) for role, each in roles.items()}
+    return {role: _with_description(each, _any_of(*forms)) for role, each in roles.items()}
 
 
-def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
-    """Write the definitions of agents, and return the rule of those that are laid over another one: they have
-    the keys of an agent, unless that one is of another package's kind."""
+def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
+    """Write the definitions of agents, and return the rule of those that are merged over another agent: they
+    have an agent's keys, unless that agent is of another package's kind."""
     common = made["AgentConfig"]["properties"]
-    common["type"] = _described(common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL))
+    common["type"] = _with_description(
+        common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL)
+    )
     options = {kind: made[model.__name__]["properties"] for kind, model in adapters.items()}
     every = {**common, **{key: each for own in options.values() for key, each in own.items()}}
     each: Schema = {**_closed(every), **_any_key(*KIND_BY_KEY, "type")}
@@ -261,15 +273,16 @@ def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schem
     )
 
 
-def _without_custom() -> Schema:
-    """What metrics and labels may be called where no metric or prompt of the author's own brings others."""
-    metrics = {"propertyNames": {"enum": _metrics()}}
+def _built_in_names_rule() -> Schema:
+    """Return the rule that restricts the names of metrics and labels, unless custom metrics or prompts of the
+    author add others."""
+    metrics = {"propertyNames": {"enum": _metric_names()}}
     return _if(
         _any_key("custom_metrics", "prompts"),
         {},
         {
             "properties": {
-                "metrics": _list_of(_choice(_metrics()), "all") | _QUIET,
+                "metrics": _list_of(_choice(_metric_names()), "all") | _QUIET,
                 "thresholds": metrics | _QUIET,
                 "severities": {"propertyNames": {"enum": sorted(labels_of(built_in()))}, **_QUIET},
             }

@@ -9,16 +9,16 @@ from agenteval.verdict.single_samples import SingleSamples
 
 
 class FailFast:
-    """A sink that tells ``control``. Each sample is decided by itself as the whole run will be, so that what
-    is accepted ends nothing."""
+    """A sink that stops ``control``. It decides each sample on its own as the whole run will, so that an
+    accepted failure does not end the run."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control
         self._samples = SingleSamples()
 
     def __call__(self, event: Event) -> None:
-        told = self._samples.add_event(event)
+        sample_events = self._samples.add_event(event)
         if not isinstance(event, SampleFinished) or event.again:
             return
-        if fails_alone(self._samples.report(event.key, told)):
+        if fails_alone(self._samples.report(event.key, sample_events)):
             self._control.stop("fail_fast")

@@ -1,4 +1,4 @@
-"""What git says of the folder that a run is made in. Without git, or outside of a repository, nothing."""
+"""What git knows about the folder of a run: its commit, and where a branch began."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import NamedTuple
 
 _TIMEOUT_S = 20
 _CODE = (".py", ".yaml", ".yml", ".toml", ".js", ".ts", ".sh")
-"""New files of these kinds are part of what is run; reports of an earlier run are not."""
+"""New files of these kinds are part of the run; reports of an earlier run are not."""
 
 
 class Checkout(NamedTuple):
-    """``is_dirty``: something is not as it is in the commit, so that a run does not tell of it."""
+    """The commit of a working copy."""
 
     commit: str
     is_dirty: bool
+    """True if files differ from the commit, so that a run does not represent it."""
 
 
 class NoCommitError(Exception):
-    """Why git cannot say which commit is meant, with what to do."""
+    """The reason why git cannot determine the commit, with a remedy."""
 
 
 def checkout_of(folder: Path) -> Checkout | None:
-    """``None`` where nothing is known."""
+    """Return the checkout of a folder, or None without git or outside of a repository."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return None
@@ -39,35 +40,37 @@ def _is_change(line: str) -> bool:
 
 
 def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
-    """The commit where ``HEAD`` left the branch ``ref``; empty: that which the pull request is to go into, or
-    the main one. Raises ``NoCommitError``."""
+    """Return the commit where ``HEAD`` left the branch ``ref``. If ``ref`` is empty, use the target branch of
+    the pull request, or else the main branch. Raise ``NoCommitError`` if the commit cannot be determined."""
     if _git(folder, "rev-parse", "HEAD") is None:
-        raise NoCommitError("this is no git repository, or git is not there")
-    told = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
-    if told and not ref:
-        return told
-    known = [each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)]
-    if not known:
-        asked = ref or environ.get("GITHUB_BASE_REF") or "main"
+        raise NoCommitError("this is not a git repository, or git is not installed")
+    diff_base = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+    if diff_base and not ref:
+        return diff_base
+    candidates = [
+        each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)
+    ]
+    if not candidates:
+        branch = ref or environ.get("GITHUB_BASE_REF") or "main"
         raise NoCommitError(
-            f"the branch '{asked}' is not in this clone: git fetch origin {asked} (with fetch-depth: 0 in"
+            f"the branch '{branch}' is not in this clone: git fetch origin {branch} (with fetch-depth: 0 in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab), or name it: --baseline merge-base:BRANCH"
         )
-    if base := _git(folder, "merge-base", "HEAD", known[0]):
+    if base := _git(folder, "merge-base", "HEAD", candidates[0]):
         return base
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
         raise NoCommitError(
-            f"the clone is shallow, and ends before HEAD and {known[0]} meet: fetch-depth: 0 in"
+            f"the clone is shallow and ends before HEAD and {candidates[0]} meet: use fetch-depth: 0 in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab, or git fetch --unshallow"
         )
-    raise NoCommitError(f"HEAD and {known[0]} have no commit in common")
+    raise NoCommitError(f"HEAD and {candidates[0]} have no commit in common")
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Those that may be meant, the best first: what the remote has is newer than what lies here."""
-    asked = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
-    if asked:
-        yield from (f"origin/{asked}", asked)
+    """Yield the branches that may be meant, the best first: a remote branch is newer than its local copy."""
+    branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    if branch:
+        yield from (f"origin/{branch}", branch)
         return
     main = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     yield from [main] if main else []
@@ -75,7 +78,7 @@ def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[st
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What it prints; ``None`` if it fails, or is not there."""
+    """Return the output of a git command; None if it fails or git is not installed."""
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(

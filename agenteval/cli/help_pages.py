@@ -1,5 +1,5 @@
-"""``--help`` in groups, as wide as the terminal. Typer draws its own (``rich_help_panel``, which names them
-here, too) by a library that costs as much CPU as all else of ``agenteval --help``."""
+"""``--help`` in groups, as wide as the terminal. Typer can draw groups itself (``rich_help_panel``, which
+names them here, too), but with a library that costs as much CPU as all else of ``agenteval --help``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 from agenteval.cli.safe_output import print_out
 
 WIDEST = 110
-"""Columns: longer lines are hard to read."""
+"""The most columns: longer lines are hard to read."""
 OTHER = "Other"
 _MANY = 12
-"""Options that are worth groups."""
+"""The number of options from which on they are grouped."""
 
 
-def _shown(option: Any) -> Any:
-    """The option ``--help``, whose page leaves as every other text does."""
+def _print_through_safe_output(option: Any) -> Any:
+    """Make the ``--help`` option print its page through ``safe_output``, as all other text."""
 
     def show(ctx: Any, _: Any, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -31,24 +31,25 @@ def _shown(option: Any) -> Any:
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose options stand under the names of their groups."""
+    """A command whose help lists options by group."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _shown(super().get_help_option(ctx))
+        return _print_through_safe_output(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
 
 
 class GroupedCommands(TyperGroup):
-    """The same for commands, each with the whole of its first sentence."""
+    """A command group whose help lists commands and options by group, each command with the whole first
+    sentence of its help."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _shown(super().get_help_option(ctx))
+        return _print_through_safe_output(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
-        _write(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -66,27 +67,28 @@ def _first_line(text: str) -> str:
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def _write(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
+def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
     sections: dict[str, list[tuple[str, str]]] = {}
     for each in params:
         record = each.get_help_record(ctx)
         if record is not None:
-            own = "Arguments" if each.param_type_name == "argument" else OTHER
-            group = getattr(each, "rich_help_panel", None) or own
+            default_group = "Arguments" if each.param_type_name == "argument" else OTHER
+            group = getattr(each, "rich_help_panel", None) or default_group
             sections.setdefault(str(group), []).append(record)
     if sum(map(len, sections.values())) < _MANY:
         arguments = sections.pop("Arguments", [])
         options = [row for rows in sections.values() for row in rows]
         sections = {name: rows for name, rows in (("Arguments", arguments), ("Options", options)) if rows}
     elif OTHER in sections:
-        sections[OTHER] = sections.pop(OTHER)  # the last
+        sections[OTHER] = sections.pop(OTHER)  # moved to the end
     widest = max((len(first) for rows in sections.values() for first, _ in rows), default=0)
     for group, rows in sections.items():
         _write_section(group, rows, formatter, widest)
 
 
 def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
-    """All groups of a page have their second column at one place, unless that leaves it no room."""
+    """Write one group of a help page. The second column starts at the same place in all groups of a page,
+    unless that leaves it no room."""
     width = min(widest, formatter.width // 2)
     with formatter.section(group):
         formatter.write_dl([(first.ljust(width), second) for first, second in rows], col_max=width)

@@ -1,5 +1,5 @@
-"""The command line: signatures and help. All else is imported inside the commands, so that
-``agenteval --help`` does not load what it does not need."""
+"""The command line: signatures and help. Everything else is imported inside the commands, so that ``agenteval
+--help`` stays fast."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from agenteval.cli.options import (
 from agenteval.cli.safe_output import UnwritableError, print_author_error, print_err, print_out
 from agenteval.conversation import exits
 
-RUNNING, LOOKING, CHECKING = "Run", "Look at what was run", "Check the set-up"
+RUNNING, LOOKING, CHECKING = "Run", "Inspect runs", "Check the setup"
 
 app = typer.Typer(
     name="agenteval",
@@ -73,18 +73,21 @@ def _root(
 
 @app.command("init", cls=GroupedCommand, rich_help_panel=RUNNING)
 def _init(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where; it is made if it is not there.")] = ".",
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder; it is created if needed.")] = ".",
     agent: Annotated[
         str | None,
         typer.Option(
-            "--agent", metavar="AGENT", help="FILE.py:NAME, a URL or a command; else it is looked for."
+            "--agent",
+            metavar="AGENT",
+            help="FILE.py:NAME, a URL or a command; by default it is searched for.",
         ),
     ] = None,
     ci: Annotated[
-        str | None, typer.Option("--ci", metavar="NAME", help="The workflow: github, gitlab or none.")
+        str | None, typer.Option("--ci", metavar="NAME", help="The CI workflow: github, gitlab or none.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing: take the likeliest agent, and play with it.")
+        bool,
+        typer.Option("--yes", "-y", help="Ask nothing: use the likeliest agent, and play a conversation."),
     ] = False,
     no_try: Annotated[bool, typer.Option("--no-try", help="Play no conversation.")] = False,
 ) -> None:
@@ -130,7 +133,7 @@ def _run(
             metavar="RUN",
             autocompletion=make_completer("runs"),
             rich_help_panel=RUN_PANEL,
-            help=f"Compare with it, or with merge-base. {RUN_HELP}",
+            help=f"Compare with this run, or with merge-base. {RUN_HELP}",
         ),
     ] = None,
     keep_baseline: Annotated[
@@ -208,10 +211,12 @@ def _plan(
     epochs: EpochsOption = None,
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", metavar="json[=PATH]", help="As JSON, to a file or instead of the table."),
+        typer.Option(
+            "--report", metavar="json[=PATH]", help="Write JSON, to a file or instead of the table."
+        ),
     ] = None,
 ) -> None:
-    """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
+    """Predict a run's calls, tokens and price, and each gate's error rates; call nothing."""
     from agenteval.cli.commands.plan import plan
 
     request = replace(request_from_options(selecting, judging), epochs=epochs)
@@ -236,17 +241,17 @@ def _report(
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge it again, as a new run, asking only what changed; takes -c, -m, --metric.",
+            help="Judge the run again, as a new run, and ask only what changed; takes -c, -m, --metric.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --rejudge: say what it would ask; call nothing.")
+        bool, typer.Option("--dry-run", help="With --rejudge: show what it would ask; call nothing.")
     ] = False,
     config: ConfigOption = None,
     model: ModelOption = None,
     metric: MetricOption = None,
 ) -> None:
-    """Make the reports of a run again, whole or broken; the exit code is the run's."""
+    """Write the reports of a run again, even if it was cut off; the exit code is the run's."""
     from agenteval.cli.commands.output import parse_reporters
 
     reports = parse_reporters(report or ())
@@ -264,18 +269,18 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """What says nothing without ``option`` is not an option without it."""
+    """Raise ``AuthorError`` if options were given that have an effect only with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
-        what = f"{', '.join(names)}: a report is made of what was judged"
+        what = f"{', '.join(names)}: a report shows what was judged already"
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
 @app.command("list", cls=GroupedCommand, rich_help_panel=RUNNING)
 @expand_option_groups
 def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
-    """The scenarios, as FILE::ID that run takes back; call nothing."""
+    """List the scenarios as FILE::ID, which run accepts; call nothing."""
     from agenteval.cli.commands.list_scenarios import list_scenarios
 
     raise typer.Exit(list_scenarios(request_from_options(selecting), as_json=as_json))
@@ -283,10 +288,10 @@ def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
 
 @app.command("runs", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _runs(
-    every: Annotated[bool, typer.Option("--all", help="Not only the latest 20.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All runs, not only the latest 20.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """The runs that are kept, newest first; show, diff, report and --resume take their ids."""
+    """List the kept runs, newest first; show, diff, report and --resume take their ids."""
     from agenteval.cli.commands.list_runs import list_runs
 
     raise typer.Exit(list_runs(every=every, as_json=as_json))
@@ -305,26 +310,31 @@ def _show(
     agent: Annotated[
         str | None,
         typer.Option(
-            "--agent", metavar="NAME", autocompletion=make_completer("agents"), help="Of this agent."
+            "--agent",
+            metavar="NAME",
+            autocompletion=make_completer("agents"),
+            help="A conversation of this agent.",
         ),
     ] = None,
     following: Annotated[
         bool, typer.Option("--next", help="The next one after ID that did not pass.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="All its epochs.")] = False,
-    judge: Annotated[bool, typer.Option("--judge", help="What each judge was asked and said.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All epochs of the scenario.")] = False,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Show the requests to judges and their answers.")
+    ] = False,
     metric: Annotated[
         str,
         typer.Option(
             "--metric",
             metavar="NAME",
             autocompletion=make_completer("metrics"),
-            help="The judge of this one, every word.",
+            help="Show the judge of this metric in full.",
         ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """One conversation as a person reads it: turns, calls, and what was said of each."""
+    """Show one conversation for reading: its turns, its calls, and the findings on each."""
     from agenteval.cli.commands.show import ShowRequest, show
 
     asked = ShowRequest(
@@ -341,9 +351,9 @@ def _show(
 
 @app.command("comment", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _comment(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What --report comment=FILE wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file that --report comment=FILE wrote.")],
 ) -> None:
-    """In CI: post a run's comment on the pull request, or replace the last one."""
+    """Post a run's comment on the pull request of a CI job, or replace the last one."""
     from agenteval.cli.commands.comment import comment
 
     raise typer.Exit(comment(file))
@@ -358,15 +368,17 @@ def _diff(
     after: Annotated[
         str,
         typer.Argument(
-            metavar="B", autocompletion=make_completer("runs"), help="The run that is compared with it."
+            metavar="B", autocompletion=make_completer("runs"), help="The run to compare with it."
         ),
     ],
     margin: Annotated[
         float,
-        typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is not a regression."),
+        typer.Option(
+            "--margin", min=0.001, max=0.999, help="A drop of the mean below this is not a regression."
+        ),
     ] = 0.05,
     _common: Annotated[
-        bool, typer.Option("--common", hidden=True, help="What diff does anyway: accepted, and needless.")
+        bool, typer.Option("--common", hidden=True, help="The default of diff; accepted, but not needed.")
     ] = False,
     report: Annotated[
         list[str] | None,
@@ -374,12 +386,12 @@ def _diff(
             "--report",
             metavar="NAME[=PATH]",
             autocompletion=make_completer("reports"),
-            help="json or markdown, not the terminal's.",
+            help="json or markdown, instead of the terminal's.",
         ),
     ] = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
+    """Compare two runs by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
     from agenteval.cli.commands.diff import diff
 
     raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
@@ -395,36 +407,46 @@ def _score(
     ],
     config: ConfigOption = None,
     scenario_from: Annotated[
-        str | None, typer.Option("--scenario-from", metavar="PATH", help="Conversations of one scenario.")
+        str | None,
+        typer.Option("--scenario-from", metavar="PATH", help="Dotted path to a conversation's scenario."),
     ] = None,
     epoch_from: Annotated[
-        str | None, typer.Option("--epoch-from", metavar="PATH", help="The number of the repetition.")
+        str | None,
+        typer.Option("--epoch-from", metavar="PATH", help="Dotted path to the number of the repetition."),
     ] = None,
     outcome_from: Annotated[
         str | None,
-        typer.Option("--outcome-from", metavar="PATH", help="A known outcome; success is true, 1 or 1.0."),
+        typer.Option(
+            "--outcome-from",
+            metavar="PATH",
+            help="Dotted path to a known outcome; success is true, 1 or 1.0.",
+        ),
     ] = None,
     scenarios: Annotated[
         list[str] | None,
-        typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
+        typer.Option(
+            "--scenarios", metavar="FILE", help="Scenarios with expectations, matched by id; repeatable."
+        ),
     ] = None,
     scenario: ScenarioOption = None,
     no_calls_in: Annotated[
         list[str] | None,
-        typer.Option("--no-calls-in", metavar="KEY", help="A key, role or type without calls; repeatable."),
+        typer.Option(
+            "--no-calls-in", metavar="KEY", help="A key, role or type that holds no calls; repeatable."
+        ),
     ] = None,
     max_rate: Annotated[
         list[str] | None,
         typer.Option(
             "--max-rate",
             metavar="SEVERITY=RATE",
-            help="high=1%: more conversations with such a finding fail; repeatable.",
+            help="high=1%: fail if more conversations have such a finding; repeatable.",
         ),
     ] = None,
     judging: JudgeOptions,
     reporting: ReportingOptions,
 ) -> None:
-    """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
+    """Check recorded conversations; nothing is simulated. A dotted PATH is, for example, labels.task_id."""
     from agenteval.cli.commands.score import score
     from agenteval.cli.max_rates import max_rates_of
     from agenteval.importers.logs import FieldPaths
@@ -468,19 +490,19 @@ def _serve(
         typer.Option(
             "--stdio-bridge",
             rich_help_panel=BRIDGE,
-            help="In place of a server that an agent starts: serve the run that the agent is part of.",
+            help="Replace a server that an agent starts: serve the run that the agent is part of.",
         ),
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="NAME,…", rich_help_panel=BRIDGE, help="List these tools alone."),
+        typer.Option("--only", metavar="NAME,…", rich_help_panel=BRIDGE, help="List only these tools."),
     ] = None,
     real: Annotated[
         bool,
         typer.Option(
             "--else",
             rich_help_panel=BRIDGE,
-            help="What follows -- starts the real server: its tools are listed, too.",
+            help="The command after -- starts the real server; its tools are listed, too.",
         ),
     ] = False,
 ) -> None:
@@ -523,7 +545,7 @@ def _doctor(
         typer.Option("--fetch-vocabulary", help="Download tiktoken's vocabulary (4 MB), to count tokens."),
     ] = False,
 ) -> None:
-    """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
+    """Make one real call to each model and agent: 0 all work, 2 wrong configuration, 3 not all work."""
     from agenteval.cli.commands.doctor import DoctorRequest, doctor
 
     raise typer.Exit(
@@ -543,10 +565,10 @@ def _doctor(
 def _schema(
     kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this one.")] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="PATH", help="Write that one there; - prints it.")
+        str | None, typer.Option("--out", metavar="PATH", help="Write it to this path; - prints it.")
     ] = None,
 ) -> None:
-    """Write JSON Schemas of scenario files and configuration, for editors to complete and check with."""
+    """Write JSON Schemas with which editors complete and check scenario files and configuration."""
     from agenteval.cli.commands.schema import schema
 
     raise typer.Exit(schema(kind, out))
@@ -557,14 +579,15 @@ def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Every prompt as it is sent, placeholders named. Needs no configuration; one adds its own."""
+    """Print every prompt as it is sent, with its placeholders; a configuration adds its own."""
     from agenteval.cli.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric, config))
 
 
 def main() -> None:
-    """The console script. Every error that is not a defect of ours becomes its message and exit code."""
+    """Run the command line. Each error that is not a defect of agenteval becomes its message and its exit
+    code."""
     _open_closed_streams()
     exit = exits.ExitGuard()
     exit.guard()
@@ -579,7 +602,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A stream that the shell closed (``2>&-``) is not a reason to fail a run that passed."""
+    """Replace the streams that the shell closed (``2>&-``): they are no reason to fail a run that passed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -613,7 +636,7 @@ def _report_error(error: BaseException) -> int:
             print_author_error(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
     if hasattr(error, "show") and isinstance(code := getattr(error, "exit_code", None), int):
-        # A mistake in the options, in typer's words. The classes of such errors are not public.
+        # A mistake in the options. Typer words the message; the classes of such errors are not public.
         words = StringIO()
         error.show(file=words)
         print_author_error(words.getvalue().rstrip("\n"))

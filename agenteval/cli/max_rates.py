@@ -1,4 +1,4 @@
-"""``--max-rate high=1%``: what the command line says of the share of bad conversations."""
+"""``--max-rate high=1%``: bounds on the share of conversations with findings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ _HOW = "write SEVERITY=RATE, for example --max-rate high=1% or --max-rate critic
 
 
 def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
-    """By severity, the share of conversations that may be as bad or worse. Raises ``AuthorError``."""
+    """Parse the option into the highest share of conversations with a finding of that severity or worse, by
+    severity. Raise ``AuthorError`` if a text is malformed."""
     found: dict[Severity, float] = {}
     for text in texts:
         name, equals, rate = text.partition("=")
         if not equals:
-            raise _mistake(text, "it names no rate", _HOW)
+            raise _mistake(text, "it has no rate", _HOW)
         severity = _severity(text, name.strip().lower())
         if severity in found:
-            raise _mistake(text, f"{severity} is bounded twice", "name each severity once")
+            raise _mistake(text, f"{severity} has two rates", "name each severity once")
         found[severity] = _rate(text, rate.strip())
     return found
 
@@ -29,7 +30,7 @@ def _severity(text: str, name: str) -> Severity:
     try:
         return Severity(name)
     except ValueError:
-        raise _mistake(text, f"'{name}' is no severity", did_you_mean(name, list(Severity))) from None
+        raise _mistake(text, f"'{name}' is not a severity", did_you_mean(name, list(Severity))) from None
 
 
 def _rate(text: str, written: str) -> float:
@@ -39,11 +40,11 @@ def _rate(text: str, written: str) -> float:
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite() or number < 0:
-        raise _mistake(text, f"'{written}' is no rate", _HOW)
+        raise _mistake(text, f"'{written}' is not a rate", _HOW)
     rate = number / 100 if is_percentage else number
     if rate >= 1:
         what = f"{written} allows a finding in every conversation"
-        raise _mistake(text, what, "write a rate below 100%, as 1% or 0.01")
+        raise _mistake(text, what, "write a rate below 100%, such as 1% or 0.01")
     return float(rate)
 
 

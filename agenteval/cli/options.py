@@ -1,8 +1,7 @@
-"""The options that commands share, each written once: its names, its help, its type and what is made of it.
+"""The options that commands share. Each is written once: its names, its help, its type and how it is parsed.
 
-A command takes a group of them as one parameter, and ``grouped`` shows typer what is in the group. To share
-one more option, add a field to the group; commands hand groups on as they are.
-"""
+A command takes a group of them as one parameter; ``expand_option_groups`` shows typer the options in the
+group. To share one more option, add a field to the group; commands pass groups on as they are."""
 
 from __future__ import annotations
 
@@ -35,16 +34,17 @@ ProposedKind: TypeAlias = Literal[
     "scenarios",
     "tags",
 ]
-"""``conversations``: what ``show`` takes first, a scenario of the latest run or a run."""
+"""The kinds of names that a shell proposes. ``conversations``: the first argument of ``show``, a scenario of
+the latest run or a run."""
 
 
 def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell proposes at TAB."""
+    """Return the function that proposes names of a kind at TAB."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
         from agenteval.core.registry import load_target
 
-        propose = load_target("agenteval.cli.completion:proposed_names")  # imported when it is asked
+        propose = load_target("agenteval.cli.completion:proposed_names")  # imported only when used
         found: list[str] = propose(kind, context.params, incomplete)
         return found
 
@@ -53,8 +53,8 @@ def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[st
 
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
-SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Which", "How it is run", "Judges", "What is shown"
-"""Groups of options in ``--help``."""
+SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Selection", "Execution", "Judges", "Output"
+"""The groups of options in ``--help``."""
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +134,7 @@ FirstOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Of what is selected, the first N.",
+        help="Only the first N of the selected scenarios.",
     ),
 ]
 SampleOption = Annotated[
@@ -144,7 +144,7 @@ SampleOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Of what is selected, N drawn by the seed.",
+        help="Only N of the selected scenarios, drawn by the seed.",
     ),
 ]
 LastFailedOption = Annotated[
@@ -198,7 +198,7 @@ ModelOption = Annotated[
         "-m",
         metavar="PROVIDER/MODEL",
         rich_help_panel=JUDGE_PANEL,
-        help="Instead of models.default.",
+        help="Use this model instead of models.default.",
     ),
 ]
 NoJudgeOption = Annotated[
@@ -224,7 +224,7 @@ ReportOption = Annotated[
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="As JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Print JSON.")]
 VerboseOption = Annotated[
     bool,
     typer.Option(
@@ -244,7 +244,7 @@ QuietOption = Annotated[
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """Which configuration, scenarios and agent."""
+    """The options that choose configuration, scenarios and agent."""
 
     paths: PathsArgument = None
     config: ConfigOption = None
@@ -262,14 +262,14 @@ class SelectionOptions:
 
     @property
     def filters(self) -> Filters:
-        """Raises ``AuthorError`` for a category that there is not."""
+        """The filters of scenarios. Raises ``AuthorError`` if a category is unknown or ``-k`` is empty."""
         from agenteval.core.errors import AuthorError, Problem, did_you_mean
         from agenteval.core.scenario import Category as Known
         from agenteval.core.selection import Filters
 
         for name in self.category or ():
             if name not in set(Known):
-                what = f"--category: no category is named '{name}'"
+                what = f"--category: there is no category '{name}'"
                 raise AuthorError(Problem(what, did_you_mean(name, Known)))
         scenarios, tags, categories = (tuple(each or ()) for each in (self.scenario, self.tag, self.category))
         if self.keywords is not None and not self.keywords.strip():
@@ -279,7 +279,7 @@ class SelectionOptions:
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Who judges, and what."""
+    """The options that choose the judge's model and the metrics."""
 
     model: ModelOption = None
     no_judge: NoJudgeOption = False
@@ -294,7 +294,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class ReportingOptions:
-    """What is shown."""
+    """The options that choose what is shown."""
 
     report: ReportOption = None
     verbose: VerboseOption = False
@@ -312,19 +312,19 @@ class ReportingOptions:
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:
-    """Raises ``AuthorError`` for both."""
+    """Return the level of detail. Raise ``AuthorError`` if both flags are set."""
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:
-        raise AuthorError(Problem("-v and -q: more and less at once", "leave one of them out"))
+        raise AuthorError(Problem("-v and -q exclude each other", "remove one of them"))
     return "verbose" if verbose else "quiet" if quiet else "usual"
 
 
 def request_from_options(
     selecting: SelectionOptions, judging: JudgeOptions | None = None, flags: Mapping[str, Any] | None = None
 ) -> Request:
-    """What every command that loads scenarios asks for. ``flags``: keys of the configuration that options of
-    the command set. Raises ``AuthorError``."""
+    """Build the request of a command that loads scenarios. ``flags``: configuration keys that the command's
+    own options set. Raise ``AuthorError`` if an option is invalid."""
     from agenteval.planning.request import Request
 
     return Request(
@@ -340,7 +340,7 @@ def request_from_options(
 
 
 def drop_unset_keys(**keys: Any) -> dict[str, Any]:
-    """Keys of the configuration, but for those that no option set."""
+    """Return the configuration keys that an option set."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -348,7 +348,7 @@ def drop_unset_keys(**keys: Any) -> dict[str, Any]:
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """``command`` with the options of its groups in place of each group."""
+    """Replace each option group of ``command`` by its options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     shown: list[Parameter] = []
@@ -359,12 +359,12 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             shown.append(parameter.replace(annotation=hints[name]))
 
     @wraps(command)
-    def called(**given: Any) -> None:
-        made = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+    def called(**values: Any) -> None:
+        groups_with_values = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**made, **given)
+        command(**groups_with_values, **values)
 
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
     called.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -373,7 +373,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(context: typer.Context) -> tuple[str, ...]:
-    """The options that stood on the command line, by their long names; arguments in capitals."""
+    """Return the options that stood on the command line, by their long names; arguments in capitals."""
     return tuple(
         max(each.opts, key=len) if each.param_type_name == "option" else str(each.name).upper()
         for each in context.command.params

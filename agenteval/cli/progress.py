@@ -1,8 +1,7 @@
-"""What a person sees on stderr while a run goes on: live on a terminal, a few lines elsewhere.
+"""The progress of a run on stderr: a live display on a terminal, a few lines elsewhere.
 
-The sink only queues its events. A thread of its own counts them and writes: a stream that is slow or broken
-neither delays the run nor breaks it.
-"""
+The sink only queues its events. A thread of its own counts and writes them, so that a slow or broken stream
+neither delays the run nor breaks it."""
 
 from __future__ import annotations
 
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
 SHOWN_WARNINGS = 10
 SHOWN_FAILURES = 100
 SHOWN_RUNNING = 4
-"""Samples named by a live display."""
+"""The number of samples that a live display names."""
 LINE_S = 30.0
 LINE_SHARE = 0.1
-"""A log gets a line each so many seconds or each such share of the samples."""
+"""A log gets a line each ``LINE_S`` seconds, or each time this share of the samples has finished."""
 TICK_S = 0.25
-"""How often the queue is looked at, and a live display repainted."""
+"""How often the queue is read and a live display repainted."""
 CLOSE_WAIT_S = 2.0
 """How long the end of a run waits for a stream to take a line."""
 
@@ -55,8 +54,8 @@ CLOSE_WAIT_S = 2.0
 def progress_for(
     stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: PendingLookup = lambda _: ""
 ) -> Progress:
-    """Live where ``stream`` is a terminal that can move its cursor and whose output nobody keeps, else plain
-    lines. ``past``: the events so far, of a run that goes on."""
+    """Return a live display if ``stream`` is a terminal that can move its cursor and is not recorded by CI,
+    else plain lines. ``past``: the events so far, if a run is resumed."""
     can_move = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     is_kept = os.environ.get("CI", "").lower() not in ("", "0", "false")
     screen = Display if can_move and not is_kept else Log
@@ -64,23 +63,23 @@ def progress_for(
 
 
 class Screen(Protocol):
-    """Where the progress of a run is shown. All but its making happens in the sink's thread."""
+    """Where the progress of a run is shown. All methods but the constructor run in the sink's thread."""
 
     def write_line(self, line: str, verdict: Verdict | None = None) -> None:
         """Write a line that stays."""
 
     def show_event(self, event: Event) -> None:
-        """Show what ``event``, which is counted, changes."""
+        """Show what ``event``, which is counted already, changes."""
 
     def tick(self) -> None:
-        """Show what time has changed."""
+        """Show what the passing of time changes."""
 
     def end(self) -> None:
-        """Leave nothing but lines."""
+        """Remove everything but lines."""
 
 
 class Progress:
-    """The sink. One that is closed takes no more events."""
+    """The sink. Once closed, it ignores events."""
 
     def __init__(
         self,
@@ -94,9 +93,9 @@ class Progress:
     ) -> None:
         self._out = GuardedStream(stream)
         self._make_screen = screen
-        self._standing = RunStatus(total, clock, pending)
+        self._status = RunStatus(total, clock, pending)
         for event in past:
-            self._standing.count_event(event)
+            self._status.count_event(event)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._writer: Thread | None = None
         self._closing = Flag()
@@ -104,13 +103,13 @@ class Progress:
         self._failures = 0
 
     def __call__(self, event: Event) -> None:
-        """Raises what has stopped the thread."""
+        """Queue an event. Raise the error that stopped the thread, if one did."""
         if self._error:
             raise self._error
         if self._closing.is_set():
             return
         if self._writer is None:
-            screen = self._make_screen(self._out, self._standing)
+            screen = self._make_screen(self._out, self._status)
             self._writer = Thread(target=self._write, args=(screen,), name="agenteval-progress", daemon=True)
             self._writer.start()
         self._events.put(event)
@@ -129,28 +128,28 @@ class Progress:
     def _show_events(self, screen: Screen) -> None:
         while not self._events.empty():
             event = self._events.get()
-            ended = self._standing.count_event(event)
+            ended = self._status.count_event(event)
             if ended:
                 self._failures += 1
                 if self._failures <= SHOWN_FAILURES:
                     screen.write_line(ended.line, ended.verdict)
                 elif self._failures == SHOWN_FAILURES + 1:
-                    screen.write_line("further failures are in the report")
+                    screen.write_line("the report has further failures")
             screen.show_event(event)
 
     def close(self) -> None:
-        """Show what is queued, and end. A reader of the stream that has stopped reading must not keep the run
-        from ending: once a line has taken too long, the rest is dropped. May be called twice."""
+        """Show what is queued, and end. A reader that has stopped reading must not keep the run from ending:
+        if a line takes too long, the rest is dropped. May be called twice."""
         self._closing.set()
-        left = -1
-        while self._writer and self._writer.is_alive() and self._events.qsize() != left:
-            left = self._events.qsize()
+        remaining = -1
+        while self._writer and self._writer.is_alive() and self._events.qsize() != remaining:
+            remaining = self._events.qsize()
             self._writer.join(timeout=CLOSE_WAIT_S)
         self._out.shut()
 
 
 class GuardedStream:
-    """A text stream that never raises: one that failed, or was shut, takes no more."""
+    """A text stream that never raises: once it has failed or was shut, it ignores writes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -168,13 +167,13 @@ class GuardedStream:
         if not self._shut:
             try:
                 act()
-            except (OSError, ValueError):  # a closed pipe or file: nobody is there to read why
+            except (OSError, ValueError):  # a closed pipe or file: nobody could read why
                 self._shut = True
 
     def shut(self) -> None:
         self._shut = True
 
-    def __getattr__(self, name: str) -> Any:  # isatty, fileno: rich asks for them
+    def __getattr__(self, name: str) -> Any:  # rich uses isatty and fileno
         return getattr(self.stream, name)
 
 
@@ -182,11 +181,11 @@ ScreenMaker: TypeAlias = Callable[[GuardedStream, RunStatus], Screen]
 
 
 class Log:
-    """Lines: each sample that did not pass, at once, and now and then where the run stands."""
+    """A log of lines: each sample that did not pass, at once, and the status of the run now and then."""
 
-    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
+    def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         self._out = out
-        self._standing = standing
+        self._status = status
         self._warnings = 0
         self._last_line_s = 0.0
         self._last_finished = 0
@@ -199,7 +198,7 @@ class Log:
     def show_event(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self.write_line(f"running {plural(self._standing.total, 'conversation')}")
+                self.write_line(f"running {plural(self._status.total, 'conversation')}")
             case Notice(level="warning" | "error"):
                 self._warn(event)
             case SampleFinished():
@@ -217,40 +216,42 @@ class Log:
         if self._warnings <= SHOWN_WARNINGS:
             self.write_line(f"{notice.level}: {brief(notice.text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
-            self.write_line("further warnings are in the report")
+            self.write_line("the report has further warnings")
 
     def tick(self) -> None:
-        """Say that nothing moves, once each ``STALL_S``; or where the run stands, when that is due."""
-        at = self._standing
-        before, self._stalls = self._stalls, int(at.idle_s // STALL_S)
-        step = max(1, round(at.total * LINE_SHARE))
-        is_long = at.elapsed_s - self._last_line_s >= LINE_S
+        """Report a stall once each ``STALL_S``, or the status of the run when that is due."""
+        status = self._status
+        before, self._stalls = self._stalls, int(status.idle_s // STALL_S)
+        step = max(1, round(status.total * LINE_SHARE))
+        is_long = status.elapsed_s - self._last_line_s >= LINE_S
         if self._stalls > before:
-            self._last_line_s = at.elapsed_s
-            for line in at.stalled_lines():
+            self._last_line_s = status.elapsed_s
+            for line in status.stalled_lines():
                 self.write_line(line)
-        elif at.finished < at.total and (is_long or at.finished // step > self._last_finished // step):
-            self._last_line_s, self._last_finished = at.elapsed_s, at.finished
-            self.write_line(at.with_longest())
+        elif status.finished < status.total and (
+            is_long or status.finished // step > self._last_finished // step
+        ):
+            self._last_line_s, self._last_finished = status.elapsed_s, status.finished
+            self.write_line(status.with_longest())
 
     def end(self) -> None:
-        self.write_line(self._standing.last_line())
+        self.write_line(self._status.last_line())
 
 
 class Display:
-    """A display on a terminal that repaints itself and is gone at the end; above it, each sample that did not
-    pass."""
+    """A live display on a terminal that repaints itself and disappears at the end; above it, each sample that
+    did not pass."""
 
-    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
+    def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._out = out
-        self._standing = standing
+        self._status = status
         self._console = Console(file=cast(TextIO, out), force_terminal=True, highlight=False, markup=False)
         self._live = Live(
             console=self._console,
-            get_renderable=self._painting,
+            get_renderable=self._render,
             auto_refresh=False,
             transient=True,
             # What an agent prints must not tear the display; a redirected stdout is left alone.
@@ -264,38 +265,38 @@ class Display:
 
         text = Text(clean(line), no_wrap=True, overflow="ellipsis")
         text.stylize(_STYLES.get(verdict, ""), 0, 1)
-        self._live.refresh()  # what stands below the line counts it, too
+        self._live.refresh()  # the display below the line must count the sample already
         self._console.print(text, no_wrap=True, overflow="ellipsis")
 
     def show_event(self, event: Event) -> None:
-        """The next painting shows it."""
+        """Do nothing: the next repaint shows the event."""
 
     def tick(self) -> None:
         self._live.refresh()
 
     def end(self) -> None:
         self._live.stop()
-        self._out.write(self._standing.last_line() + "\n")
+        self._out.write(self._status.last_line() + "\n")
         self._out.flush()
 
-    def _painting(self) -> Text:
+    def _render(self) -> Text:
         from rich.text import Text
 
-        at = self._standing
+        status = self._status
         width = min(_BAR, self._console.width // 3)
-        done = width * at.finished // max(1, at.total)
+        done = width * status.finished // max(1, status.total)
         picture = Text(no_wrap=True, overflow="ellipsis")
-        picture.append("━" * done, "red" if at.verdict_counts[Verdict.FAILED] else "green")
+        picture.append("━" * done, "red" if status.verdict_counts[Verdict.FAILED] else "green")
         picture.append("━" * (width - done), "dim")
-        picture.append(f"  {at.brief_counts()}")
-        for label, doing in at.longest(SHOWN_RUNNING):
+        picture.append(f"  {status.brief_counts()}")
+        for label, doing in status.longest(SHOWN_RUNNING):
             picture.append(f"\n  {one_line(label, width):<{width}}  {doing}")
-        picture.append("".join(f"\n{line}" for line in at.more_running(SHOWN_RUNNING)), "dim")
-        for remark in filter(None, (at.stall(), brief(at.warning, 200))):
+        picture.append("".join(f"\n{line}" for line in status.more_running(SHOWN_RUNNING)), "dim")
+        for remark in filter(None, (status.stall(), brief(status.warning, 200))):
             picture.append(f"\n  {remark}", "bold")
         return picture
 
 
 _STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
 _BAR = 30
-"""Columns of the bar, and of a sample's name; fewer where the terminal is narrow."""
+"""The columns of the bar, and of a sample's name; fewer on a narrow terminal."""

@@ -1,4 +1,5 @@
-"""What a configuration may name: the registries of the rooms above ``files``, handed in to who reads one."""
+"""What a configuration may name. ``files`` may not import these registries, so that they are passed to each
+function that reads a configuration."""
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.files.config_checks import Registries

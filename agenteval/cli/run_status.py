@@ -1,4 +1,4 @@
-"""Where a run stands: events in, words out. The clock is the caller's; nothing is written here."""
+"""The status of a run: it takes events and returns words. It has no clock of its own and writes nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from agenteval.verdict.sample_decisions import decide_sample
 from agenteval.verdict.single_samples import SingleSamples
 
 STALL_S = 30.0
-"""Without any event for so long, a run is called stalled."""
+"""A run without any event for so long is called stalled."""
 SHOWN_PENDING = 10
 _SIGNS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONCLUSIVE: "?"}
 _WORDS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "undecided"}
@@ -43,27 +43,28 @@ _REASON_WIDTH = 200
 _PENDING_WIDTH = 120
 
 PendingLookup: TypeAlias = Callable[[SampleKey], str]
-"""Whom a running sample waits for, in words; empty if that is unknown. Asked from another thread."""
+"""Returns whom a running sample waits for, in words; empty if that is unknown. Called from another thread."""
 
 
 class SampleOutcomeLine(NamedTuple):
-    """A sample that did not pass, and the line that says so."""
+    """A sample that did not pass, with the line that reports it."""
 
     verdict: Verdict
     line: str
 
 
 @dataclass
-class _Playing:
-    """A sample that has started. ``is_over``: its conversation has ended, and judges are at work."""
+class _SampleProgress:
+    """A sample that has started."""
 
     since: float
     turns: int = 0
     is_over: bool = False
+    """True if its conversation has ended and judges are at work."""
 
 
 class RunStatus:
-    """Counts the events of a run, of ``total`` samples (0: as many as it plans)."""
+    """The counts of a run of ``total`` samples (0: as many as the run plans)."""
 
     def __init__(self, total: int, clock: Callable[[], float], pending: PendingLookup) -> None:
         self.verdict_counts: Counter[Verdict] = Counter()
@@ -76,24 +77,24 @@ class RunStatus:
         self._plan = Plan()
         self._names_agent = True
         self._repeated: frozenset[str] = frozenset()
-        # In the order of starting, so that the first have been playing longest.
-        self._playing: dict[SampleKey, _Playing] = {}
+        # In the order of starting, so that the first have been running longest.
+        self._running: dict[SampleKey, _SampleProgress] = {}
         self._samples = SingleSamples()
 
     def count_event(self, event: Event) -> SampleOutcomeLine | None:
-        """Count ``event``. Returns the sample that it ends, if that did not pass."""
+        """Count ``event``; return the sample that it ends if that did not pass."""
         self._moved = self._clock()
         so_far = self._samples.add_event(event)
         match event:
             case RunStarted():
                 self._begin(event)
             case SampleStarted(key=key):
-                self._playing.pop(key, None)  # one that is started anew waits anew
-                self._playing[key] = _Playing(self._moved)
-            case TurnFinished(key=key) if key in self._playing:
-                self._playing[key].turns += 1
-            case Scored(key=key, turn=None) if key in self._playing:
-                self._playing[key].is_over = True
+                self._running.pop(key, None)  # a restarted sample goes to the end
+                self._running[key] = _SampleProgress(self._moved)
+            case TurnFinished(key=key) if key in self._running:
+                self._running[key].turns += 1
+            case Scored(key=key, turn=None) if key in self._running:
+                self._running[key].is_over = True
             case SampleFinished():
                 return self._finish(event, so_far)
             case Notice(level="warning" | "error", text=text):
@@ -115,8 +116,8 @@ class RunStatus:
         self._repeated = frozenset(key.scenario for key in samples if key.epoch)
 
     def _finish(self, event: SampleFinished, so_far: Sequence[Event]) -> SampleOutcomeLine | None:
-        if self._playing.pop(event.key, None) is None:
-            return None  # lost before the run was resumed: of its conversation nothing else is known
+        if self._running.pop(event.key, None) is None:
+            return None  # errored before the run was resumed: nothing else is known about it
         report = self._samples.report(event.key, so_far)
         self._cost += total_cost(report.ledger).known
         if event.again:
@@ -134,7 +135,8 @@ class RunStatus:
         return SampleOutcomeLine(decided.verdict, line)
 
     def label(self, key: SampleKey) -> str:
-        """The sample's name, as short as the run allows: agent and epoch only where there are several."""
+        """Return the sample's name, as short as the run allows: agent and epoch are named only if there are
+        several."""
         name = f"{key.scenario} [{key.variant}]" if key.variant else key.scenario
         name += f"@{key.epoch + 1}" if key.epoch or key.scenario in self._repeated else ""
         return one_line(f"{name} · {key.agent}" if self._names_agent else name, _LABEL_WIDTH)
@@ -145,8 +147,9 @@ class RunStatus:
 
     @property
     def total(self) -> int:
-        """A lost epoch may be replaced by a further one: more is run than was planned."""
-        return max(self._planned, self.finished + len(self._playing))
+        """The number of samples. It may exceed the plan, because an errored epoch may be replaced by a
+        further one."""
+        return max(self._planned, self.finished + len(self._running))
 
     @property
     def elapsed_s(self) -> float:
@@ -154,83 +157,87 @@ class RunStatus:
 
     @property
     def idle_s(self) -> float:
-        """For how long nothing has happened."""
+        """The time since the last event."""
         return self._clock() - self._moved
 
     def brief_counts(self) -> str:
-        """What is written next to the bar: ``18/27  ✓ 15  ✗ 2  ? 1  0:41  $0.28``."""
-        ends = [f"{_SIGNS[verdict]} {count:,}" for verdict, count in self._ends_to_show()]
-        return "  ".join([f"{self.finished:,}/{self.total:,}", *ends, *self._spent()])
+        """Format the text next to the bar: ``18/27  ✓ 15  ✗ 2  ? 1  0:41  $0.28``."""
+        ends = [f"{_SIGNS[verdict]} {count:,}" for verdict, count in self._counts_to_show()]
+        return "  ".join([f"{self.finished:,}/{self.total:,}", *ends, *self._time_and_cost()])
 
     def counts(self) -> str:
-        """``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``"""
-        ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._ends_to_show()]
-        return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._spent()])}"
+        """Format the counts for a log: ``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``."""
+        ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._counts_to_show()]
+        return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._time_and_cost()])}"
 
-    def _ends_to_show(self) -> list[tuple[Verdict, int]]:
+    def _counts_to_show(self) -> list[tuple[Verdict, int]]:
         return [
             (each, self.verdict_counts[each])
             for each in _WORDS
             if self.verdict_counts[each] or each is Verdict.PASSED
         ]
 
-    def _spent(self) -> list[str]:
-        spent = [clock_text(self.elapsed_s)]
+    def _time_and_cost(self) -> list[str]:
+        parts = [clock_text(self.elapsed_s)]
         limit = self._plan.suite.budget.max_cost
         if limit is not None:
-            spent.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
+            parts.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
         elif self._cost:
-            spent.append(_dollars(self._cost))
-        return spent
+            parts.append(_dollars(self._cost))
+        return parts
 
     def longest(self, most: int) -> list[tuple[str, str]]:
-        """The samples that have been playing longest, oldest first: name, and what each does."""
-        return [(self.label(key), self._doing(key, one)) for key, one in islice(self._playing.items(), most)]
+        """Return name and activity of the samples that have been running longest, oldest first."""
+        return [
+            (self.label(key), self._describe_activity(key, one))
+            for key, one in islice(self._running.items(), most)
+        ]
 
-    def _doing(self, key: SampleKey, one: _Playing) -> str:
-        """``turn 3, waits for the agent, 4 s``; ``judging, waits for the judge of coherence, 2 s``."""
-        doing = "judging" if one.is_over else f"turn {one.turns + 1}"
-        whom = one_line(self._pending(key), _PENDING_WIDTH)
-        waits = f", waits for {whom}" if whom else ""
-        return f"{doing}{waits}, {duration(self._clock() - one.since)}"
+    def _describe_activity(self, key: SampleKey, sample: _SampleProgress) -> str:
+        """Format what a sample does: ``turn 3, waits for the agent, 4 s``; ``judging, waits for the judge of
+        coherence, 2 s``."""
+        activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"
+        pending = one_line(self._pending(key), _PENDING_WIDTH)
+        waits = f", waits for {pending}" if pending else ""
+        return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:
-        """That more are playing than ``longest`` names."""
-        more = len(self._playing) - most
+        """Return a line that counts the samples that ``longest`` does not name, if there are any."""
+        more = len(self._running) - most
         return [f"  and {more:,} more running"] if more > 0 else []
 
     def with_longest(self) -> str:
-        """The counts, and what has been playing longest."""
+        """Format the counts and the sample that has been running longest."""
         longest = [f"; longest: {label}, {doing}" for label, doing in self.longest(1)]
         return "".join([self.counts(), *longest])
 
     def stall(self) -> str:
-        """That nothing moves; empty while something does."""
+        """Describe how long nothing has happened; empty unless the run is stalled."""
         return f"nothing has happened for {duration(self.idle_s)}" if self.idle_s >= STALL_S else ""
 
     def stalled_lines(self) -> list[str]:
-        """That nothing moves, and whom the samples wait for."""
+        """Return lines that report the stall and whom the samples wait for."""
         head = f"{self.stall()}; {self.finished:,} of {self.total:,} are done"
         pending = [f"  {label}: {doing}" for label, doing in self.longest(SHOWN_PENDING)]
         return [head, *pending, *self.more_running(SHOWN_PENDING)]
 
     def last_line(self) -> str:
-        """What stays in the log when the run is over."""
+        """Format the line that stays in the log when the run is over."""
         return f"{'ran' if self.finished >= self.total else 'stopped:'} {self.counts()}"
 
 
 def duration(seconds: float) -> str:
-    """``4 s``, ``3:05``, ``1:02:00``."""
+    """Format a duration: ``4 s``, ``3:05``, ``1:02:00``."""
     return f"{max(0, int(seconds))} s" if seconds < 60 else clock_text(seconds)
 
 
 def clock_text(seconds: float) -> str:
-    """``0:04``, ``3:05``, ``1:02:00``."""
+    """Format a duration as a clock: ``0:04``, ``3:05``, ``1:02:00``."""
     minutes, rest = divmod(max(0, int(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _dollars(cost: float) -> str:
-    """``$0.28``; what is not nothing never looks like it."""
+    """Format a cost: ``$0.28``. A cost that is not zero is never shown as zero."""
     return f"${cost:.2f}" if cost >= 0.01 or not cost else f"${amount(cost)}"

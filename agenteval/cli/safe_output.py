@@ -1,8 +1,8 @@
-"""The one way out. Whatever text agenteval prints or writes as a report leaves through this module: without a
-secret, and without what a terminal, a CI log or an editor would obey. A new reporter or command cannot forget
-it: ``tests/test_architecture.py`` allows no other module to write to a stream.
+"""The one way out. All text that agenteval prints or writes as a report leaves through this module, which
+removes secrets and whatever a terminal, a CI log or an editor would interpret as a command. A new reporter or
+command cannot forget it: ``tests/test_architecture.py`` allows no other module to write to a stream.
 
-Reporters clean for their own place first (``core/safe_text.py``); this is what holds if one does not.
+Reporters escape text for their own format first (``core/safe_text.py``); this module catches what they miss.
 """
 
 from __future__ import annotations
@@ -21,49 +21,50 @@ from agenteval.core.safe_text import (
 )
 
 Form = Literal["text", "json", "xml"]
-"""What a text has to stay while it is masked and cleaned."""
+"""The syntax that a text keeps when it is masked and cleaned."""
 
 
 class UnwritableError(OSError):
-    """Nothing more can be written to stdout."""
+    """Raised when stdout takes no more text."""
 
 
-def _redact() -> Any:
-    """The module that masks. Without it, nothing was loaded that holds a secret: ``--help`` does without."""
+def _redaction_module() -> Any:
+    """Return the module that masks secrets, or None if it is not loaded: then nothing was loaded that holds a
+    secret, as in ``--help``."""
     return sys.modules.get("agenteval.files.redaction")
 
 
 def strip_secrets(text: str) -> str:
-    """``text`` without a secret, and otherwise as it is: for a display that moves the cursor."""
-    redact = _redact()
-    hidden: str = redact.redact_text(text) if redact else text
+    """Mask the secrets in ``text`` and leave all else as it is, for a display that moves the cursor."""
+    redaction = _redaction_module()
+    hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
 
 
 def clean_message(text: str) -> str:
-    """``text`` as it may leave for a person or a log: no line of it is a command to a CI system."""
+    """Clean ``text`` for a person or a log: no secret, and no line that is a command to a CI system."""
     return neutralize_workflow_commands(strip_secrets(text))
 
 
 def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str:
-    """``text`` as it may leave. ``colors``: it is for a screen that takes them, and they stay."""
-    redact = _redact()
+    """Clean ``text`` as output. ``colors``: keep colour codes, for a screen that supports them."""
+    redaction = _redaction_module()
     if form == "json":
-        return escaped_in_json(redact.redact_json(text, _schema_of_results) if redact else text)
-    if form == "xml" and redact:
-        return sanitize_page(redact.redact_xml(text))
+        return escaped_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
+    if form == "xml" and redaction:
+        return sanitize_page(redaction.redact_xml(text))
     return sanitize_page(strip_secrets(text), colors=colors)
 
 
 def _schema_of_results() -> dict[str, Any]:
-    from agenteval.reporters.results.shape import Results  # only where a secret was found
+    from agenteval.reporters.results.shape import Results  # needed only if a secret was found
 
     return Results.model_json_schema(mode="serialization")
 
 
 def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
-    """Print a result to stdout, ended by a newline. A reader that has gone (``| head``) has read what it
-    wanted: it changes no exit code. Raises ``UnwritableError`` for any other stdout that takes nothing."""
+    """Print a result to stdout, ended by a newline. If the reader has gone (``| head``), it has read what it
+    wanted: the exit code does not change. Raise ``UnwritableError`` if stdout is otherwise unwritable."""
     if not text:
         return
     text = clean_output(text, form, colors=colors)
@@ -79,12 +80,12 @@ def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
 
 
 def print_err(text: str) -> None:
-    """Write a line on stderr, if there is one: it may be closed, by the shell or by an agent."""
+    """Print a line to stderr; do nothing if stderr was closed by the shell or by an agent."""
     _write_err(clean_message(text))
 
 
 def print_author_error(text: str) -> None:
-    """The same for what is said of an author's mistake: nothing in it looks like a key."""
+    """Print a message about an author's mistake to stderr, with everything masked that looks like a key."""
     from agenteval.files.redaction import redact_keys
 
     _write_err(neutralize_workflow_commands(redact_keys(text)))
@@ -97,6 +98,6 @@ def _write_err(text: str) -> None:
 
 
 def append_to_file(path: str | os.PathLike[str], text: str) -> None:
-    """Add ``text`` to a file of somebody else's. Raises ``OSError``."""
+    """Append ``text`` to a file that agenteval does not own. Raise ``OSError`` if that fails."""
     with open(path, "a", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(clean_output(text))

@@ -1,1 +1,1 @@
-"""What is to be run, and with what: files and options become a plan, and names become objects."""
+"""What is run, and with what: files and options become a plan, and names become objects."""

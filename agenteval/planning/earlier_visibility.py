@@ -1,5 +1,5 @@
-"""What an earlier run found out of how an agent's tool calls are seen: a part of a suite that is played again
-may hold no conversation that shows it anew."""
+"""What an earlier run showed about how an agent's tool calls are seen: if only a part of a suite is played
+again, it may hold no conversation that shows it anew."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from agenteval.files import journal, runs
 from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
-_RUNS_ASKED = 3
-"""The latest ones: what many runs ago was seen may no longer hold."""
-_TOO_LONG = 64 * 2**20
+_RUNS_READ = 3
+"""The latest runs only: what an old run showed may no longer be true."""
+_MAX_BYTES = 64 * 2**20
 
 
 def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
-    """Return, for those agents of these ``names`` that the latest runs below ``root`` had unchanged, that all
-    of their calls were seen there. ``public``: the configuration as it is written down, without secrets."""
+    """Return the agents all of whose calls were seen in one of the latest runs below ``root``. An agent
+    counts if it is among ``names`` and has not changed since. ``public``: the configuration as it is written
+    down, without secrets."""
     agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
-    for folder in runs.find_run_folders(root)[: -_RUNS_ASKED - 1 : -1]:
-        for name, known in _found_in(folder, agents):
+    for folder in runs.find_run_folders(root)[: -_RUNS_READ - 1 : -1]:
+        for name, known in _read_visibility(folder, agents):
             found.setdefault(name, known)
     return found
 
 
-def _found_in(folder: Path, agents: Mapping[str, AgentConfig]) -> Iterator[tuple[str, KnownVisibility]]:
-    """What cannot be read tells nothing."""
+def _read_visibility(
+    folder: Path, agents: Mapping[str, AgentConfig]
+) -> Iterator[tuple[str, KnownVisibility]]:
+    """Yield what a run showed about the agents; nothing if it cannot be read."""
     path = folder / runs.JOURNAL_FILE
     try:
-        if path.stat().st_size > _TOO_LONG:
+        if path.stat().st_size > _MAX_BYTES:
             return
         with open_file(path) as file:
             started = journal.event_from_json(file.readline())

@@ -1,10 +1,9 @@
-"""How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
+"""Predicts how much a run will ask, and of whom: pure arithmetic over scenarios, metrics and prices.
 
-Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
-that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
-again is an estimate of its own. Tokens are estimates: of the
-prompts as they will be sent, with texts of a fixed length where an answer is unknown yet.
-"""
+Calls are exact if a conversation is scripted, and a range if a user is simulated. It is assumed that every
+conversation runs to its end, and that no call is retried. The number of verdicts that are asked about again
+is a separate estimate. Tokens are estimates: those of the prompts as they will be sent, with texts of a fixed
+length for answers that are not known yet."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
 from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
-"""Taken for an answer of the agent."""
+"""The assumed length of an agent's answer."""
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
-"""Taken for a reply, by role."""
+"""The assumed length of a reply, by role."""
 GATING = 20
-"""One verdict in so many of those that may fail something is taken to do so, and is asked again."""
+"""One verdict in so many of those that may fail something is assumed to do so, and is asked about again."""
 OPINION_TOKENS = 200
-"""Taken for what somebody has answered before, and what is to be made of it."""
+"""The assumed length of an earlier answer and the instructions on what to make of it."""
 AGAIN = "judge again"
 """The role of a row for verdicts that are asked about again."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
@@ -44,7 +43,7 @@ _SIMULATED = "text " * 30
 
 @dataclass(frozen=True)
 class Range:
-    """From ``least`` to ``most``; ``None``: nobody can say how many."""
+    """A number between ``least`` and ``most``; ``most`` is None if there is no upper bound."""
 
     least: int
     most: int | None
@@ -63,9 +62,7 @@ class Range:
 
 @dataclass(frozen=True)
 class ForecastRow:
-    """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
-    the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
-    are, too."""
+    """What one role will ask of one model (or agent)."""
 
     role: str
     name: str
@@ -73,19 +70,25 @@ class ForecastRow:
     input_tokens: Range
     output_tokens: Range
     cost: tuple[float, float] | None = None
+    """US dollars, from and to; None if the price is unknown. If the tokens have no upper bound, the cost has
+    none, either."""
     estimated: bool = False
+    """True if the calls are an estimate, too."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """``turns``: of all conversations. ``rows`` by role and model; ``notes`` say what is not in them."""
+    """The forecast of a run."""
 
     scenarios: int
     agents: int
     samples: Range
     turns: Range
+    """The turns of all conversations."""
     rows: tuple[ForecastRow, ...]
+    """The rows by role and model."""
     notes: tuple[str, ...] = field(default=())
+    """Sentences about what the rows do not include."""
 
 
 def forecast(
@@ -96,21 +99,21 @@ def forecast(
     policies: Mapping[str, str],
     uses_cache: bool = False,
 ) -> Forecast:
-    """The forecast of a run. ``policies``: the text of each agent's policy."""
+    """Return the forecast of a run. ``policies``: the text of each agent's policy."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     run = [by_id[name] for name in plan.scenarios]
-    asking = ConversationEstimator(plan, chosen)
+    estimator = ConversationEstimator(plan, chosen)
     total = EstimateTotals()
     least = most = 0
     for name, agents in plan.scenarios.items():
         for agent in agents:
-            applies = plan.rules_for_pairing(name, agent)
-            epochs = EpochRange(min=applies.least, max=applies.most)
-            total.add(asking.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
+            rules = plan.rules_for_pairing(name, agent)
+            epochs = EpochRange(min=rules.least, max=rules.most)
+            total.add(estimator.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
             least, most = least + epochs.min, most + epochs.max
     agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
-    if asking.may_group:
-        total.put("dedup", plan.suite.model("dedup"), _dedup(len(agents_run)))
+    if estimator.may_group:
+        total.put("dedup", plan.suite.model("dedup"), _dedup_estimate(len(agents_run)))
     rows = tuple(_rows(total, plan))
     return Forecast(
         scenarios=len(run),
@@ -127,7 +130,7 @@ def forecast(
 
 @dataclass
 class RoleEstimate:
-    """Of one role: calls and tokens, of the shortest and the longest conversation."""
+    """The calls and tokens of one role, for the shortest and the longest conversation."""
 
     calls: Range = Range(0, 0)
     input_tokens: Range = Range(0, 0)
@@ -140,10 +143,12 @@ class RoleEstimate:
 
 
 class ConversationEstimate(NamedTuple):
-    """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
+    """The estimate of one conversation."""
 
     turns: Range
     spent: Mapping[tuple[str, str], RoleEstimate]
+    """The calls and tokens by role and model. For the role ``AGAIN`` they are in parts, ``_PARTS`` of which
+    are one call."""
 
 
 class EstimateTotals:
@@ -165,7 +170,7 @@ class EstimateTotals:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """How many calls of one kind there are in a conversation, and the tokens that go into them."""
+    """The number of calls of one kind in a conversation, and their input tokens."""
 
     count: int = 0
     tokens: int = 0
@@ -175,14 +180,15 @@ class CallEstimate:
 
 
 class JudgeEstimate(NamedTuple):
-    """The calls of judges of a conversation; ``again`` as in ``_Conversation``."""
+    """The calls of judges in a conversation."""
 
     calls: CallEstimate
     again: CallEstimate
+    """The calls that ask again, in parts as in ``ConversationEstimate.spent``."""
 
 
 class ConversationEstimator:
-    """What is asked in a conversation, by the rules that the run goes by."""
+    """Estimates what is asked in a conversation, by the rules of the run."""
 
     def __init__(self, plan: Plan, chosen: Metrics) -> None:
         self._plan = plan
@@ -193,25 +199,27 @@ class ConversationEstimator:
         self.may_group = self._judged and "dedup" in plan.suite.models
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> ConversationEstimate:
-        applies = self._plan.rules_for_pairing(scenario.id, agent)
-        short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
+        rules = self._plan.rules_for_pairing(scenario.id, agent)
+        short, long = (_skeleton(scenario, rules, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
         user, judge = self._plan.suite.model("user"), self._plan.suite.model("judge")
         if not scenario.is_scripted:
-            spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
-        least = self._judge(scenario, short, policy, applies)
+            spent["user", user] = _estimate_between(
+                self._user(scenario, short), self._user(scenario, long), "user"
+            )
+        least = self._judge(scenario, short, policy, rules)
         if self._judged and (judge or least.calls.count):
-            most = least if short == long else self._judge(scenario, long, policy, applies)
+            most = least if short == long else self._judge(scenario, long, policy, rules)
             review = not scenario.is_scripted  # of the simulated user
-            own = CallEstimate(self._of_own_tools(scenario, long) + review)
-            spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
-            spent[AGAIN, judge] = _both(least.again, most.again, "judge")
+            optional_calls = CallEstimate(self._undeclared_tool_calls(scenario, long) + review)
+            spent["judge", judge] = _estimate_between(least.calls, most.calls + optional_calls, "judge")
+            spent[AGAIN, judge] = _estimate_between(least.again, most.again, "judge")
         return ConversationEstimate(Range(len(short.turns), len(long.turns)), spent)
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> RoleEstimate:
-        spent = _both(_agent_calls(short), _agent_calls(long), "agent")
+        spent = _estimate_between(_agent_calls(short), _agent_calls(long), "agent")
         if scenario.tools or self._plan.suite.unmocked_tools != "error":
-            # A round of calls that the agent leaves to us asks it once more.
+            # After each round of calls that the agent leaves to agenteval, it is asked once more.
             spent.calls = Range(spent.calls.least, None)
         return spent
 
@@ -229,31 +237,33 @@ class ConversationEstimator:
         return CallEstimate(count, tokens)
 
     def _judge(
-        self, scenario: Scenario, whole: Trajectory, policy: str, applies: ScenarioRules
+        self, scenario: Scenario, trajectory: Trajectory, policy: str, rules: ScenarioRules
     ) -> JudgeEstimate:
         asked: list[tuple[Rubric, int]] = []
         calls = CallEstimate()
         if self._judged:
-            for index in range(len(whole.turns)):
-                prefix = Trajectory(turns=whole.turns[: index + 1])
+            for index in range(len(trajectory.turns)):
+                prefix = Trajectory(turns=trajectory.turns[: index + 1])
                 expect = scenario.turn_expectation(prefix.turns[-1])
                 criteria = len(expect.criteria) if expect else 0
-                rubrics = self._asked("turn", scenario, prefix, policy, criteria)
-                of_turn = list(self._tokens(rubrics, scenario, prefix, policy, turn=index))
+                rubrics = self._rubrics_for("turn", scenario, prefix, policy, criteria)
+                of_turn = list(self._with_tokens(rubrics, scenario, prefix, policy, turn=index))
                 calls += self._first_calls(of_turn)
                 asked += of_turn
-            rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
-            of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
-            calls += self._first_calls(of_whole)
-            asked += of_whole
+            rubrics = self._rubrics_for(
+                "conversation", scenario, trajectory, policy, len(scenario.expect.criteria)
+            )
+            of_conversation = list(self._with_tokens(rubrics, scenario, trajectory, policy, turn=None))
+            calls += self._first_calls(of_conversation)
+            asked += of_conversation
         again = CallEstimate()
         for rubric, tokens in asked if self._is_doubted else ():
-            parts = _parts_again(rubric, applies)
+            parts = _second_opinion_parts(rubric, rules)
             again += CallEstimate(parts, parts * tokens)
         return JudgeEstimate(calls, again)
 
     def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> CallEstimate:
-        """Of the questions on one record, the calls that ask them. A shared one has the record once."""
+        """Return the calls that ask the questions about one record. A shared call has the record once."""
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
@@ -265,10 +275,10 @@ class ConversationEstimator:
         )
         return CallEstimate(len(together), sum(sums))
 
-    def _asked(
+    def _rubrics_for(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
     ) -> list[Rubric]:
-        """The rubrics that are asked about a prefix, each a call."""
+        """Return the rubrics that are asked about a prefix, each in a call."""
         specs = (
             spec
             for spec in self._chosen.selected
@@ -282,7 +292,7 @@ class ConversationEstimator:
         ]
         return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
-    def _tokens(
+    def _with_tokens(
         self,
         asked: Sequence[Rubric],
         scenario: Scenario,
@@ -291,7 +301,7 @@ class ConversationEstimator:
         *,
         turn: int | None,
     ) -> Iterator[tuple[Rubric, int]]:
-        """Each with the tokens of its request."""
+        """Yield each rubric with the tokens of its request."""
         from agenteval.scoring.transcript import render_transcript
 
         records: dict[bool, int] = {}
@@ -305,13 +315,13 @@ class ConversationEstimator:
                 records[parameters] = count_tokens(text)
             yield rubric, records[parameters] + _count_prompt_tokens(rubric)
 
-    def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
-        """Calls that are made only if the agent tells of tools that no scenario declares."""
+    def _undeclared_tool_calls(self, scenario: Scenario, long: Trajectory) -> int:
+        """Count the calls that are made only if the agent reports tools that no scenario declares."""
         asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
         return 0 if scenario.tools else asked * len(long.turns)
 
 
-def _both(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
+def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
     reply = REPLY_TOKENS[role]
     return RoleEstimate(
         calls=Range(least.count, most.count),
@@ -321,7 +331,7 @@ def _both(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
 
 
 def _agent_calls(trajectory: Trajectory) -> CallEstimate:
-    """The texts of the conversation, again at each turn. What the agent adds to them is unknown."""
+    """Count the texts of the conversation, again at each turn. What the agent adds to them is unknown."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
@@ -331,14 +341,14 @@ def _agent_calls(trajectory: Trajectory) -> CallEstimate:
 
 
 def _count_prompt_tokens(rubric: Rubric) -> int:
-    """Tokens of a judge's request beside the record."""
+    """Count the tokens of a judge's request without the record."""
     key = (rubric.metric, rubric.hash)
-    if key not in _known:
-        _known[key] = _measure_prompt_tokens(rubric)
-    return _known[key]
+    if key not in _prompt_tokens:
+        _prompt_tokens[key] = _measure_prompt_tokens(rubric)
+    return _prompt_tokens[key]
 
 
-_known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
+_prompt_tokens: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
 
 
 def _measure_prompt_tokens(rubric: Rubric) -> int:
@@ -356,16 +366,16 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 
-def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> Trajectory:
-    """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
-    as long as it may get."""
-    left = applies.max_turns
+def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
+    """Return the turns of a conversation: as few as possible (a simulated user is done with its first
+    message), or as many as allowed."""
+    left = rules.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
         if isinstance(entry, ScriptedTurn):
             turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
             continue
-        # A stretch is entered even when the bound on all of them is used up.
+        # A simulated stretch has at least one turn, even if max_turns is used up.
         taken = min(entry.simulate, max(left, 1)) if is_long else 1
         left -= taken
         turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken
@@ -375,8 +385,8 @@ def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> T
 # ── the whole run ────────────────────────────────────────────────────────────────────────────────
 
 
-def _dedup(calls: int) -> RoleEstimate:
-    """No call if nothing is found, else one for each agent."""
+def _dedup_estimate(calls: int) -> RoleEstimate:
+    """Estimate the grouping of findings: no call if nothing is found, else one for each agent."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
@@ -387,27 +397,27 @@ def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
     for (role, name), spent in total.by_model():
         if role != AGAIN:
             yield _row(role, name, spent, plan)
-        elif (again := _asked_again(spent)).calls.most:
+        elif (again := _estimate_second_opinions(spent)).calls.most:
             yield replace(_row(role, name, again, plan), estimated=True)
 
 
-def _asked_again(parts: RoleEstimate) -> RoleEstimate:
-    """What asking again is taken to come to, a second call each."""
+def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
+    """Estimate asking again: each of the verdicts takes a second call."""
 
-    def whole(each: Range) -> Range:
+    def to_calls(each: Range) -> Range:
         return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
 
-    calls = whole(parts.calls)
+    calls = to_calls(parts.calls)
     opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
-    return RoleEstimate(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
+    return RoleEstimate(calls, to_calls(parts.input_tokens) + opinions, to_calls(parts.output_tokens))
 
 
-def _parts_again(rubric: Rubric, applies: ScenarioRules) -> int:
-    """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
-    all but a number without a threshold may fail something."""
-    held = applies.thresholds.get(rubric.metric)
+def _second_opinion_parts(rubric: Rubric, rules: ScenarioRules) -> int:
+    """Return how much of a verdict is assumed to be asked about again. Clean verdicts of labels and goals are
+    drawn by lot, and all but a number without a threshold may fail something."""
+    threshold = rules.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
-    may_fail = not rubric.scale or (held is not None and held.bar is not None)
+    may_fail = not rubric.scale or (threshold is not None and threshold.bar is not None)
     return is_drawn * GATING + may_fail * SAMPLING_INTERVAL
 
 
@@ -456,22 +466,26 @@ def _notes(
 def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
     names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
-        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+        yield f"calls of {', '.join(names)} to a model are not counted"
     if all(scenario.tools for scenario in scenarios):
         return
     for spec in chosen.selected:
         if spec.needs == "tools":
-            yield f"the judge's upper number: {spec.name} is asked if agents call tools that nobody declared"
+            yield f"the judge's upper number: {spec.name} is judged if agents call tools no scenario declares"
 
 
 def _budget_notes(rows: Sequence[ForecastRow], plan: Plan) -> Iterator[str]:
-    yield from _beyond(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
-    for role, own in plan.suite.budget.roles.items():
+    yield from _over_budget(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
+    for role, allowance in plan.suite.budget.roles.items():
         asked = [row for row in rows if row.role == role]
-        yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
+        yield from _over_budget(
+            asked, allowance, f"budget.by_role.{role}", "this role takes", "its calls would end"
+        )
 
 
-def _beyond(rows: Sequence[ForecastRow], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+def _over_budget(
+    rows: Sequence[ForecastRow], allowed: Allowance, key: str, who: str, then: str
+) -> Iterator[str]:
     rows = [row for row in rows if not row.estimated]
     least = {
         "max_calls": sum(row.calls.least for row in rows),

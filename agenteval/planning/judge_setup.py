@@ -1,4 +1,4 @@
-"""Which metrics a run judges, and with what: the configuration's metrics become scorers."""
+"""The metrics that a run judges, and their scorers: names in the configuration become objects."""
 
 from __future__ import annotations
 
@@ -25,54 +25,59 @@ if TYPE_CHECKING:
     from agenteval.scoring.judges.custom import AnyCustomMetric
     from agenteval.scoring.judges.judge_inputs import JudgeInputs, PolicyOf
 
-# The scorers are imported where they are needed: a run of checks in code needs none of them, and they
-# cost as much CPU as the rest of such a run's own modules.
+# The scorers are imported inside functions: a run of checks in code needs none of them, and importing
+# them costs as much CPU as all other modules of such a run.
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What can be judged (``known``, built in and custom), and what is to be (``asked``); ``prompts``: in
-    which words."""
+    """The metrics of a configuration."""
 
     available: Mapping[str, MetricSpec]
+    """All metrics, built in and custom, by name."""
     selected: tuple[MetricSpec, ...]
+    """The metrics to judge."""
     custom: Mapping[str, AnyCustomMetric] = field(default_factory=dict)
+    """The custom metrics by name."""
     prompts: Prompts = SHIPPED_PROMPTS
+    """The prompts, with the project's overrides."""
 
     def rubric(self, name: str) -> Rubric:
-        """Of a metric that is judged by one."""
+        """Return the rubric of a metric that is judged by one."""
         custom = self.custom.get(name)
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
     def is_rubric(self, name: str) -> bool:
-        """Whether judging it asks a model for sure: a class of the author's may do without."""
+        """Check whether judging the metric always asks a model; a class of the author's may not."""
         return isinstance(self.custom.get(name), Rubric) or name not in self.custom
 
 
 def load_metrics(config: Config) -> Metrics:
-    """Load prompts and custom metrics, and choose. Raises ``AuthorError`` for what is wrong with either, for
-    unknown names and wrong bounds."""
+    """Load prompts and custom metrics, and select the metrics to judge. Raise ``AuthorError`` if either is
+    invalid, or for unknown names and wrong bounds."""
     place = config.place("custom_metrics")
     prompts = load_project_prompts(config)
-    customs = _customs(config, prompts)
+    customs = _load_customs(config, prompts)
     by_name = {spec.name: custom for spec, custom in customs}
-    known = metrics.build_metric_table((spec for spec, _ in customs), place_of=lambda _: place)
-    asked = metrics.select_metrics(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
-    problems = metrics.threshold_problems(
-        config.thresholds, known, lambda name: config.place(f"thresholds.{name}")
+    available = metrics.build_metric_table((spec for spec, _ in customs), place_of=lambda _: place)
+    selected = metrics.select_metrics(
+        config.metrics, available, place_of=lambda at: config.place(f"metrics.{at}")
     )
-    problems += _unknown_labels(config, known)
+    problems = metrics.threshold_problems(
+        config.thresholds, available, lambda name: config.place(f"thresholds.{name}")
+    )
+    problems += _unknown_labels(config, available)
     if problems:
         raise AuthorError(*problems)
-    return Metrics(known, asked, by_name, prompts)
+    return Metrics(available, selected, by_name, prompts)
 
 
 def load_project_prompts(config: Config) -> Prompts:
-    """The prompts that are shipped, and the project's own in their place. Raises ``AuthorError``."""
+    """Load the shipped prompts with the project's overrides. Raise ``AuthorError`` if one is invalid."""
     return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
 
 
-def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
+def _load_customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
     if not config.custom_metrics:
         return []
     from agenteval.scoring.judges.custom import load_custom_metrics, spec_of_custom
@@ -87,18 +92,18 @@ def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCust
 
 
 def labels_of(known: Iterable[MetricSpec]) -> set[str]:
-    """The labels that metrics and detectors can give."""
+    """Return the labels that metrics and detectors can give."""
     labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
     return labels | {label for spec in known for label in spec.labels}
 
 
 def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
-    """A severity for a label that nothing can give would be read by nobody."""
+    """Return a problem for each severity of a label that nothing can give: it would have no effect."""
     labels = labels_of(known.values())
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [
         Problem(
-            f"severities: no label is named '{label}'",
+            f"severities: there is no label '{label}'",
             did_you_mean(label, labels),
             config.place(f"severities.{label}"),
         )
@@ -108,26 +113,28 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
 
 
 def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
-    """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
-    judged there, or that the configuration does not choose."""
+    """Return what is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot
+    be judged there, or that the configuration does not select."""
     known = suite.specs
     problems = metrics.threshold_problems(
         scenario.thresholds, known, lambda name: parse_place(scenario.where(f"thresholds.{name}"))
     )
     for name, entry in scenario.thresholds.items():
         spec = known.get(name)
-        if entry is not None and spec and (found := _cannot_hold(spec, scenario, suite)):
+        if entry is not None and spec and (found := _explain_unusable_threshold(spec, scenario, suite)):
             problems.append(Problem(*found, parse_place(scenario.where(f"thresholds.{name}"))))
     return problems
 
 
-def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tuple[str, str] | None:
-    """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
-    no mistake of the file."""
+def _explain_unusable_threshold(
+    spec: MetricSpec, scenario: Scenario, suite: SuitePolicy
+) -> tuple[str, str] | None:
+    """Return why a threshold of a scenario has no effect, with the remedy; None if it has one. What the
+    command line leaves out is no mistake of the file."""
     if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
-        lacks = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
-        return what, f"give {lacks}, or remove the threshold"
+        missing = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
+        return what, f"give {missing}, or remove the threshold"
     if spec.name not in suite.judged and not suite.by_flag:
         what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
         return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
@@ -144,9 +151,9 @@ def make_judges(
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """The judges of a run. ``rules_for``: what applies to a scenario; ``secrets``: what the agent must never
-    say, with what stands for it. ``model`` may be ``None`` only where
-    nothing but classes of the author's is asked for."""
+    """Make the judges of a run. ``rules_for``: returns the rules for a scenario; ``secrets``: texts that the
+    agent must never say, each with its placeholder. ``model`` may be None only if nothing but classes of the
+    author's is judged."""
     if not chosen.selected and not criteria:
         return ()
     from agenteval.scoring.detectors.scorer import DetectorScorer
@@ -165,7 +172,7 @@ def make_judges(
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         return _findings(DetectorScorer(asking, policy_of(scenario)).run_detectors(scenario, trajectory))
 
-    together: list[Judge] = []
+    sharing_judges: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.selected:
         custom = chosen.custom.get(spec.name)
@@ -174,12 +181,12 @@ def make_judges(
             continue
         assert inputs is not None
         rubric = chosen.rubric(spec.name)
-        own = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
-        judge = judges.get(rubric.form, Judge)(rubric, own)
-        (together if suite.shares_calls and rubric.shared else scorers).append(judge)
-    if together:
+        rubric_inputs = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
+        judge = judges.get(rubric.form, Judge)(rubric, rubric_inputs)
+        (sharing_judges if suite.shares_calls and rubric.shared else scorers).append(judge)
+    if sharing_judges:
         assert inputs is not None
-        scorers.append(SharedScores(together, inputs))
+        scorers.append(SharedScores(sharing_judges, inputs))
     if criteria:
         assert inputs is not None
         rubric = chosen.rubric(CRITERIA)
@@ -223,7 +230,7 @@ def _findings(items: Iterable[object]) -> Iterator[Finding]:
 
 
 def hash_prompts(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
-    """A hash of each prompt that the run may send."""
+    """Return a hash of each prompt that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     shared = "answer_shared"

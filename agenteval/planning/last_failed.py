@@ -1,4 +1,5 @@
-"""``--last-failed`` and ``--failed-in``: what did not pass in the latest run, or in one that is named."""
+"""``--last-failed`` and ``--failed-in``: the scenarios that did not pass in the latest run, or in a named
+one."""
 
 from __future__ import annotations
 
@@ -19,30 +20,29 @@ _REMEDY = "run without --last-failed or --failed-in"
 
 
 class FailedScenarios(NamedTuple):
-    """The scenarios and agents of the run ``run`` that failed or were not decided."""
+    """The scenarios and agents of a run that failed or were not decided."""
 
     run_id: str
     pairings: frozenset[Pairing]
 
     def find_removed(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Scenarios that there are no more: deleted, or renamed."""
+        """Return the scenarios that no longer exist: deleted, or renamed."""
         return tuple(sorted({scenario for scenario, _ in self.pairings}.difference(known)))
 
     def nothing_selected_error(self, gone: Collection[str]) -> NothingSelectedError:
-        """None of it is selected."""
+        """Return the error for a selection that contains none of them."""
         if gone and all(scenario in gone for scenario, _ in self.pairings):
-            what = (
-                f"no scenario that failed in the run {self.run_id} exists any more: {list_first_names(gone)}"
-            )
-            return NothingSelectedError(Problem(what, f"it was renamed or deleted; {_REMEDY}"))
-        missing = f"; no longer there: {list_first_names(gone)}" if gone else ""
+            names = list_first_names(gone)
+            what = f"the scenarios that failed in the run {self.run_id} no longer exist: {names}"
+            return NothingSelectedError(Problem(what, f"they were renamed or deleted; {_REMEDY}"))
+        missing = f"; no longer existing: {list_first_names(gone)}" if gone else ""
         return NothingSelectedError(
-            Problem(f"nothing that is selected failed in the run {self.run_id}{missing}", _REMEDY)
+            Problem(f"no selected scenario failed in the run {self.run_id}{missing}", _REMEDY)
         )
 
 
 def list_first_names(scenarios: Collection[str]) -> str:
-    """The first few, and how many more there are."""
+    """Format the first few names, and how many more there are."""
     more = len(scenarios) - _NAMED
     return ", ".join(list(scenarios)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -54,9 +54,10 @@ def describe_removed(gone: Collection[str]) -> str:
 
 
 def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
-    """Of the latest run below ``root``, or that of the ``name``; what never ran did not pass. Raises
-    ``AuthorError`` where there is no such run, and ``NothingSelectedError`` where all passed."""
-    folder = runs.find_run(name, root) if name else _latest(root)
+    """Return what did not pass in the latest run below ``root``, or in that of the ``name``; what never ran
+    did not pass. Raise ``AuthorError`` if there is no such run, and ``NothingSelectedError`` if all passed.
+    """
+    folder = runs.find_run(name, root) if name else _find_latest_run(root)
     run = report.build_report(runs.load_run(folder))
     decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
@@ -66,20 +67,21 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     what = f"nothing failed {which}"
     if decision.verdict is not Verdict.PASSED:
         rule = next(gate.name for gate in decision.gates if gate.verdict is decision.verdict)
-        what = f"no single scenario failed {which}, but '{rule}', over all scenarios"
+        what = f"no single scenario failed {which}; '{rule}' did not pass, which counts all scenarios"
     raise NothingSelectedError(Problem(what, _REMEDY))
 
 
-def _latest(root: Path) -> Path:
-    """Runs alone: a scoring of recorded conversations says nothing of the agent as it is now."""
+def _find_latest_run(root: Path) -> Path:
+    """Return the latest run. Runs of ``score`` are skipped: recorded conversations do not show the agent as
+    it is now."""
     for folder in reversed(runs.find_run_folders(root)):
-        if _was_asked_for(folder / runs.JOURNAL_FILE):
+        if _is_run_journal(folder / runs.JOURNAL_FILE):
             return folder
     what = f"--last-failed: there is no earlier run in {root / '.agenteval' / 'runs'}"
     raise AuthorError(Problem(what, "start with agenteval run"))
 
 
-def _was_asked_for(journal: Path) -> bool:
+def _is_run_journal(journal: Path) -> bool:
     try:
         with journal.open("rb") as file:
             return bool(json.loads(file.readline()).get("request"))

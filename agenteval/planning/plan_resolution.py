@@ -1,5 +1,5 @@
-"""The third step of a run: what applies is decided here, once and nowhere else. What the suite asks and the
-scenarios that are run become the ``Plan``, which everything after reads."""
+"""The third step of a run: it decides which rules apply, once and nowhere else. The policy of the suite and
+the selected scenarios become the ``Plan``, which all later steps read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Suite
 
-NOT_SELECTED = "applies to nothing that was selected"
-_WHERE_REPLACED = 0.05
-"""The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
+NOT_SELECTED = "applies to no selected scenario"
+_DEFAULT_FAULT_TOLERANCE = 0.05
+"""The share of samples that may be errored if errored epochs are replaced and the author sets no
+``fault_tolerance``."""
 
 
 def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
-    """What applies to each sample that is played."""
+    """Return the plan: the rules for each sample that is played."""
     policy, config, request = suite.settings.policy, suite.settings.config, suite.request
     missed = without_concern(policy.gates, selected.scenarios, selected.unselected_scenarios)
     visibility = request.visibility
@@ -48,7 +49,7 @@ def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
 def known_visibility(
     agents: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
 ) -> dict[str, KnownVisibility]:
-    """What the configuration says of how the tool calls of the agents are seen. ``scenarios``: the whole
+    """Return what the configuration says about how the agents' tool calls are seen. ``scenarios``: the whole
     suite, whose tools an agent may call."""
     tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
     found = {name: _known_visibility(agent, tools) for name, agent in agents.items()}
@@ -59,24 +60,24 @@ def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibil
     if declared := declared_visibility(agent.calls):
         return declared
     if agent.mcp:
-        return None  # the world is its way to its tools, whatever its replies report
+        return None  # its calls are seen by agenteval's MCP server, whatever its replies report
     adapter = AGENTS.get(agent.kind)
     return adapter.visibility(adapter.parse_options(agent), tools)
 
 
 def suite_policy(
     config: Config,
-    known: Iterable[MetricSpec] = (),
-    asked: Iterable[MetricSpec] = (),
+    available: Iterable[MetricSpec] = (),
+    judged: Iterable[MetricSpec] = (),
     *,
     no_judge: bool = False,
 ) -> SuitePolicy:
-    """What the suite says. ``known``: all metrics; ``asked``: those that are judged."""
+    """Build the policy of the suite. ``available``: all metrics; ``judged``: those to judge."""
     return SuitePolicy(
         profile=config.profile,
         seed=config.seed,
-        metrics=tuple(known),
-        judged=tuple(spec.name for spec in asked),
+        metrics=tuple(available),
+        judged=tuple(spec.name for spec in judged),
         by_flag=config.is_by_flag("metrics"),
         no_judge=no_judge,
         code_only=config.code_only,
@@ -105,7 +106,7 @@ def suite_policy(
         max_turns=config.max_turns,
         prompts=config.prompts,
         policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
-        places={key: config.where(key) for key in _reported(config)},
+        places={key: config.where(key) for key in _reported_keys(config)},
     )
 
 
@@ -120,9 +121,9 @@ def make_plan(
     secrets: Mapping[str, tuple[str, ...]] | None = None,
     visibility: Mapping[str, KnownVisibility] | None = None,
 ) -> Plan:
-    """The plan of a run. ``samples``: all of them, or the first ones where ``ranges`` has their scenario:
-    there a gate decides how many epochs there are. ``visibility``: by agent, what is known of how
-    its calls are seen. ``unapplied``: what does not hold for it, with the reason."""
+    """Build the plan of a run. ``samples``: all of them, or only the first ones of a scenario in ``ranges``,
+    whose number of epochs a gate decides. ``visibility``: by agent, what is known about how its calls are
+    seen. ``unapplied``: the rules that do not apply to the run, with the reason."""
     epochs: dict[tuple[str, str], int] = {}
     known: dict[str, Scenario] = {}
     for sample in samples:
@@ -138,7 +139,7 @@ def make_plan(
         rule_sets.setdefault(text, rules)
         scenarios.setdefault(scenario, {})[agent] = numbers.setdefault(text, len(numbers))
     return Plan(
-        suite=_where_replaced(suite, config) if ranges else suite,
+        suite=_with_fault_tolerance(suite, config) if ranges else suite,
         unapplied=dict(unapplied or {}),
         needs_model=tuple(needs_model),
         secrets=dict(secrets or {}),
@@ -149,10 +150,10 @@ def make_plan(
     )
 
 
-def _where_replaced(suite: SuitePolicy, config: Config) -> SuitePolicy:
-    """Of a run that replaces lost epochs, how many samples may be lost."""
+def _with_fault_tolerance(suite: SuitePolicy, config: Config) -> SuitePolicy:
+    """Set how many samples may be errored in a run that replaces errored epochs."""
     key = "fault_tolerance"
-    share = _WHERE_REPLACED if config.fault_tolerance is None else config.fault_tolerance
+    share = _DEFAULT_FAULT_TOLERANCE if config.fault_tolerance is None else config.fault_tolerance
     where = suite.where(key)
     by = f"{where} of epochs: {{max}}" if where == "default" else where
     return suite.model_copy(update={key: share, "places": {**suite.places, key: by}})
@@ -161,109 +162,109 @@ def _where_replaced(suite: SuitePolicy, config: Config) -> SuitePolicy:
 def rules_for(
     scenario: Scenario, suite: SuitePolicy, agent: str | None = None, *, epochs: Epochs = 1
 ) -> ScenarioRules:
-    """What applies to a scenario with an agent (``None``: with some agent). A threshold of the scenario is in
-    the place of the suite's on the same metric, and ``null`` removes that. Whether a metric can be judged
-    there at all is another question: ``metrics.may_apply_to_scenario``."""
+    """Return the rules that apply to a scenario with an agent (None: with any agent). A threshold of the
+    scenario replaces the suite's on the same metric, and ``null`` removes it. Whether a metric can be judged
+    there at all is decided by ``metrics.may_apply_to_scenario``."""
     policy = has_policy(scenario, suite, agent)
-    sure = {
+    sure_to_apply = {
         spec.name: metrics.applies_to_scenario(spec, scenario, policy=policy)
         for spec in suite.metrics
         if spec.name in suite.thresholds or spec.name in suite.judged
     }
-    held = {
-        name: threshold.model_copy(update={"is_sure": sure.get(name, False)})
+    thresholds = {
+        name: threshold.model_copy(update={"is_sure": sure_to_apply.get(name, False)})
         for name, threshold in suite.thresholds.items()
     }
     for name, entry in scenario.thresholds.items():
         if entry is None:
-            held.pop(name, None)
+            thresholds.pop(name, None)
         else:
             where = scenario.where(f"thresholds.{name}")
-            held[name] = Threshold(rule=expand_threshold(entry), where=where)
+            thresholds[name] = Threshold(rule=expand_threshold(entry), where=where)
     return ScenarioRules(
         epochs=epochs,
         max_turns=scenario.max_turns or suite.max_turns,
-        unjudged=tuple(name for name in suite.judged if not sure.get(name)),
-        thresholds=held,
+        unjudged=tuple(name for name in suite.judged if not sure_to_apply.get(name)),
+        thresholds=thresholds,
     )
 
 
 class ScenarioRulesCache:
-    """What applies to one conversation after the other; ``None``: what the suite says of all. Mostly they are
-    of a few kinds, each of which is one value."""
+    """Returns the rules for one conversation after another; None if those of the suite apply. Most
+    conversations share a few rule sets, each of which is one value."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._known: dict[str, ScenarioRules | None] = {}
 
     def __call__(self, scenario: Scenario, agent: str) -> ScenarioRules | None:
-        applies = rules_for(scenario, self._plan.suite, agent)
-        return self._known.setdefault(repr(applies), None if applies == self._plan.default else applies)
+        rules = rules_for(scenario, self._plan.suite, agent)
+        return self._known.setdefault(repr(rules), None if rules == self._plan.default else rules)
 
 
 def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
-    """Whether the agent of that name (``None``: some agent) has a policy."""
-    own = bool(suite.policies) if agent is None else agent in suite.policies
-    return own or bool(scenario.policy.strip())
+    """Check whether the agent of that name (None: any agent) has a policy."""
+    agent_has_policy = bool(suite.policies) if agent is None else agent in suite.policies
+    return agent_has_policy or bool(scenario.policy.strip())
 
 
 def redact_plan(plan: Plan, public: Config) -> Plan:
-    """The plan as it may be written down: without what variables put into texts. ``public``: the
-    configuration so."""
+    """Return the plan as it may be written down: without the values of variables in texts. ``public``: the
+    redacted configuration."""
     shown = {role: model for role in ROLES if (model := public.models.model_for(role))}
     return plan.with_suite(models=shown, now=public.now, detectors=public.detectors, prompts=public.prompts)
 
 
 def _shares_calls(config: Config) -> bool:
-    """Scripted judges answer by metric, one at a time."""
+    """Check whether judges share calls. Scripted judges answer by metric, one at a time."""
     judge = config.models.model_for("judge")
     return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
 
 
-def _reported(config: Config) -> Iterator[str]:
-    """The keys whose place a report names."""
+def _reported_keys(config: Config) -> Iterator[str]:
+    """Yield the keys whose place a report names."""
     yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
     for name, rule in config.gates.configured_gates.items():
         yield f"gates.{name}"
         yield from (f"gates.{name}.{key}" for key in (rule if isinstance(rule, Mapping) else ()))
     yield from (f"budget.{name}" for name in config.budget.limits)
-    for role, own in config.budget.roles.items():
-        yield from (f"budget.by_role.{role}.{name}" for name in own.limits)
+    for role, allowance in config.budget.roles.items():
+        yield from (f"budget.by_role.{role}.{name}" for name in allowance.limits)
 
 
 # ── thresholds that hold for nothing that is run ─────────────────────────────────────────────────
 
 
 def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Whether some threshold may hold for a scenario."""
-    return any(_may_hold(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
+    """Check whether any threshold may apply to a scenario."""
+    return any(_may_apply(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
 
 
 def find_unapplied_thresholds(
     suite: SuitePolicy, selected: Sequence[Scenario], others: Iterable[Scenario] | None
 ) -> dict[str, str]:
-    """By key, the thresholds of the suite that are sure to hold for none of the scenarios that are selected,
-    and may for one of the ``others`` (``None``: which are not known)."""
+    """Return, by key, the thresholds of the suite that cannot apply to any selected scenario, but may apply
+    to one of the ``others`` (None: these are unknown)."""
     missed = find_unused_thresholds(suite, selected)
     if others is not None:
         ids = {scenario.id for scenario in selected}
         rest = [scenario for scenario in others if scenario.id not in ids]
-        missed = [name for name in missed if any(_may_hold(name, each, suite) for each in rest)]
+        missed = [name for name in missed if any(_may_apply(name, each, suite) for each in rest)]
     return {f"thresholds.{name}": NOT_SELECTED for name in missed}
 
 
 def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) -> list[str]:
-    """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
+    """Return the metrics with a threshold of the suite that cannot apply to any of the scenarios."""
     return [
         name
         for name in suite.thresholds
-        if not any(_may_hold(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
+        if not any(_may_apply(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
     ]
 
 
-def _may_hold(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
-    judged there."""
+def _may_apply(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
+    """Check whether a threshold on a metric may apply to a scenario: the scenario does not remove it, and the
+    metric can be judged there."""
     spec = suite.specs.get(name)
     if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
         return False

@@ -1,4 +1,4 @@
-"""What can be known to be wrong before anything is called: of scenarios, tools, metrics and models."""
+"""Finds mistakes in scenarios, tools, metrics and models before anything is called."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini)
 
 
 def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
-    """What is wrong with a scenario in this suite."""
-    applies = has_threshold(scenario, suite)
-    fails = suite.fail_on is not None
+    """Yield what is wrong with a scenario in this suite."""
+    has_thresholds = has_threshold(scenario, suite)
+    has_fail_on = suite.fail_on is not None
     policy = has_policy(scenario, suite)
     judged = [suite.specs[name] for name in suite.judged]
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
-    judges = (labels and fails) or _goal_gates(scenario, suite)
-    if is_vacuous_scenario(scenario, thresholds_apply=applies, judges_gate=judges):
-        why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
+    judges = (labels and has_fail_on) or _goal_gates(scenario, suite)
+    if is_vacuous_scenario(scenario, thresholds_apply=has_thresholds, judges_gate=judges):
+        why = "" if has_fail_on or not labels else "; with fail_on_severity: none, no label fails anything"
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Whether the scenario fails if its goal is completed in none of its conversations."""
+    """Check whether the scenario fails if its goal is completed in none of its conversations."""
     worst = severity_of(NEVER_COMPLETED, suite.severities)
     is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
     return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:
-    """Whether it can be played and checked without a model: its turns are written, and something beside
-    criteria is asked of them."""
+    """Check whether a scenario can be played and checked without a model: its turns are written, and it
+    expects something other than criteria."""
     if not scenario.is_scripted:
         return False
     if scenario.case is not None or scenario.checks == "none":
@@ -63,7 +63,7 @@ def is_decided_by_code(scenario: Scenario) -> bool:
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
-    """Tools in Python that cannot be loaded."""
+    """Yield problems of tools in Python that cannot be loaded."""
     for scenario in scenarios:
         try:
             mocks.check(scenario)
@@ -72,7 +72,7 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
 
 
 def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
-    """Checks in Python that cannot be loaded or called."""
+    """Yield problems of checks in Python that cannot be loaded or called."""
     for scenario in scenarios:
         yield from find_target_problems(scenario)
 
@@ -80,7 +80,7 @@ def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
 def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
-            what = f"tool '{name}' does not say how it answers"
+            what = f"tool '{name}' has no answer"
             remedy = "add returns:, error:, sequence: or python:"
             yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
@@ -88,18 +88,19 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
 def checks_of_unseen_calls(
     samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
 ) -> Iterable[Problem]:
-    """Checks that nothing could decide: the author says that the agent's calls are not seen."""
+    """Yield problems of checks that cannot be decided, because the author declares that the agent's calls are
+    not seen."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
     for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
             for path in _checks_of_calls(scenario):
                 what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
-                remedy = "remove the check, or write calls: all if agenteval is the agent's only way to tools"
+                remedy = "remove the check, or write calls: all if the agent has all its tools from agenteval"
                 yield Problem(what, remedy, parse_place(scenario.where(path)))
 
 
 def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
-    """The paths of what is asked of an agent's calls."""
+    """Yield the paths of expectations about an agent's calls."""
     for path, expect in scenario.expectations:
         if expect.tool_calls:
             yield f"{path}.tool_calls"
@@ -113,8 +114,8 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
 def foreign_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[Problem]:
-    """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
-    answer. An agent of which nothing is known may have any."""
+    """Yield problems of mocks for tools that none of the scenario's agents has, and for those that cannot be
+    mocked. An agent whose tools are unknown may have any."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
@@ -133,8 +134,9 @@ def foreign_tools(
 def misspelt_mocks(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[str]:
-    """Mocks that are nearly called like a tool of the agent's which is not mocked, where it may have others
-    that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
+    """Warn about mocks whose name is close to that of a tool of the agent that is not mocked, if the agent
+    may have further tools that only a run shows. It is a warning because one of these may be meant; if all
+    tools are known, it is an error."""
     from difflib import get_close_matches
 
     for scenario, agents in agents_by_scenario(samples):
@@ -142,14 +144,15 @@ def misspelt_mocks(
         for name in scenario.tools if "" in names else ():
             near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
             if near and name not in names:
-                what = f"scenario '{scenario.id}' mocks '{name}', which is none of the tools that are known"
+                what = f"scenario '{scenario.id}' mocks '{name}', which is not a known tool"
                 yield f"{what} ({scenario.where(f'tools.{name}')}): did you mean '{near[0]}'?"
 
 
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
-    """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
+    """Yield, by agent, a sentence about its tools that scenarios do not mock, and what happens to a call of
+    one."""
     missing: dict[str, dict[str, int]] = {}
     for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
@@ -160,19 +163,21 @@ def unmocked_tools(
                     counts[tool.name] = counts.get(tool.name, 0) + 1
     for agent, counts in missing.items():
         if counts:
-            told = ", ".join(f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items())
-            yield agent, f"not mocked: {told}; {_UNMOCKED[unmocked]}"
+            tools_with_counts = ", ".join(
+                f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items()
+            )
+            yield agent, f"not mocked: {tools_with_counts}; {_UNMOCKED[unmocked]}"
 
 
 _UNMOCKED = {
-    "error": "a call of one ends its sample as a mistake in the scenario",
-    "empty": "a call of one gives {} (unmocked_tools: empty)",
-    "passthrough": "a call of one runs the real tool (unmocked_tools: passthrough)",
+    "error": "a call ends its sample as a mistake in the scenario",
+    "empty": "a call returns {} (unmocked_tools: empty)",
+    "passthrough": "a call runs the real tool (unmocked_tools: passthrough)",
 }
 
 
 def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
-    """Each scenario, with the agents that play it."""
+    """Return each scenario with the agents that play it."""
     agents: dict[str, dict[str, None]] = {}
     for sample in samples:
         agents.setdefault(sample.scenario.id, {})[sample.key.agent] = None
@@ -181,13 +186,14 @@ def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Se
 
 
 def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
-    """The scenarios of the samples, each once."""
+    """Return the scenarios of the samples, each once."""
     return tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
-    """Forbidden calls of a tool that is none of the scenario's and nearly called like one: such a rule would
-    hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""
+    """Warn about forbidden calls of a tool that the scenario does not have but whose name is close to one of
+    its own: the rule would hold whatever the agent does. It is a warning because tools that the scenario does
+    not mock may be forbidden."""
     from difflib import get_close_matches
 
     for path, expect in scenario.expectations:
@@ -202,7 +208,7 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
-    """Expected calls that cannot be made as they are expected, whatever the agent does."""
+    """Warn about expected calls that cannot be made as expected, whatever the agent does."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
@@ -214,7 +220,8 @@ def impossible_expectations(
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Lists of test cases that ask for nothing. A warning: an author may mean that no tool may be called."""
+    """Warn about lists of test cases that check nothing. It is a warning because an author may mean that no
+    tool may be called."""
     for scenario in scenarios:
         for name in scenario.case.empty_lists if scenario.case else ():
             remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
@@ -224,15 +231,15 @@ def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
 
 
 def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
-    is asked for passes it. A warning: its twin may be in another suite."""
+    """Warn about a suite in which goals are to be refused and none is to be reached: an agent that refuses
+    everything passes it. It is a warning because the twin may be in another suite."""
     goals = [scenario for scenario in scenarios if scenario.goal.strip()]
     refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
     if refused and len(refused) == len(goals):
         names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
         more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
         yield (
-            f"the goal of {names}{more} is to be refused, but no scenario has one to be reached: an"
+            f"the goal of {names}{more} must be refused, but no scenario has a goal to reach: an"
             " agent that refuses everything would pass; add a twin whose goal the policy allows"
             f" ({refused[0].where('goal_outcome')})"
         )
@@ -243,12 +250,12 @@ ATTACKS = (
     *("con man", "con artist", "impersonat*", "pretends to be", "social engineer*", "jailbreak*"),
     *("prompt injection", "red team*", "thief", "blackmail*"),
 )
-"""Words of a profile or a tag by which a user is taken for an attacker (``contains``)."""
+"""Words of a profile or a tag that identify a user as an attacker (``contains``)."""
 
 
 def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Users that attack, by their profile or tags, and of whom it is not said whether their goal is to be
-    refused: an agent that gives in would have reached it. A warning: the words prove nothing."""
+    """Warn about users that attack, by their profile or tags, if the scenario does not say that their goal is
+    to be refused: an agent that gives in would reach it. It is a warning because the words prove nothing."""
     for scenario in scenarios:
         if not scenario.goal.strip() or "goal_outcome" in scenario.model_fields_set:
             continue
@@ -256,8 +263,8 @@ def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
         word = next((word for word in ATTACKS if any(contains(text, word) for text in texts)), None)
         if word is not None:
             yield (
-                f"scenario '{scenario.id}' ({scenario.where('goal')}) has an attacker for its user"
-                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: say goal_outcome:"
+                f"the user of scenario '{scenario.id}' ({scenario.where('goal')}) is an attacker"
+                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: set goal_outcome:"
                 " refused, or goal_outcome: reached if the goal is harmless"
             )
 
@@ -269,16 +276,18 @@ def detector_problems(config: Config) -> Iterable[Problem]:
     for at, name in enumerate(config.detectors or ()):
         place = config.place(f"detectors.{at}")
         if name in REMOVED_DETECTORS:
-            what = f"the detector '{name}' is gone: judges read what an answer says of amounts and statuses"
-            yield Problem(what, "remove it from detectors, and have faithfulness judged", place)
+            what = (
+                f"the detector '{name}' was removed: judges check what answers say about amounts and statuses"
+            )
+            yield Problem(what, "remove it from detectors, and judge faithfulness", place)
         elif name not in DETECTORS:
-            yield Problem(f"no detector is named '{name}'", did_you_mean(name, DETECTORS), place)
+            yield Problem(f"there is no detector '{name}'", did_you_mean(name, DETECTORS), place)
 
 
 def model_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Scenarios that need a model where none is set, with the remedies."""
+    """Yield problems of scenarios that need a model although none is set, with remedies."""
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
@@ -289,7 +298,7 @@ def model_problems(
     judged = [spec.name for spec in chosen.selected if chosen.is_rubric(spec.name)]
     if judged:
         names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
-        what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
+        what = f"{_scenarios_need(len(scenarios))} a model to be judged ({names}), and none is set"
         remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
         yield Problem(what, remedy, parse_place(config.source) if config.source else None)
         return
@@ -303,7 +312,7 @@ def model_problems(
 def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Models whose price is unknown, where the budget is in money."""
+    """Yield problems of models whose price is unknown although the budget is in money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
     simulated = any(not scenario.is_scripted for scenario in scenarios)
     if simulated:
@@ -311,29 +320,29 @@ def price_problems(
     if not no_judge:
         judged = chosen.selected or simulated or any(s.all_criteria for s in scenarios)
         roles += ["judge", "dedup"] if judged else ["dedup"]
-    told: dict[str, str] = {}  # by model, the key that needs its price
+    keys_by_model: dict[str, str] = {}  # by model, the key of the budget
     for role in roles:
         if (model := config.models.model_for(role)) and (key := cost_limit_key(config, role)):
-            told.setdefault(model.model, key)
-    for name, key in told.items():
+            keys_by_model.setdefault(model.model, key)
+    for name, key in keys_by_model.items():
         if price_of(name, config.prices) is None:
             what = f"{key} needs the price of {name}, which is unknown"
             yield Problem(what, how_to_price(name), config.place(key))
 
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
-    """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
+    """Return the agents whose calls a budget in money does not bound, unless they report their cost."""
     if not cost_limit_key(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)
 
 
 def cost_limit_key(config: Config, role: str) -> str:
-    """The key of the budget in money that bounds a role; empty if none does."""
+    """Return the key of the budget in money that bounds a role; empty if none does."""
     if config.budget.max_cost is not None:
         return "budget.max_cost"
     return f"budget.by_role.{role}.max_cost" if config.budget.allowance_for(role).max_cost is not None else ""
 
 
-def _scenarios(number: int) -> str:
+def _scenarios_need(number: int) -> str:
     return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

@@ -1,4 +1,4 @@
-"""What the command line asks of a run, as values."""
+"""The request of the command line for a run, as values."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ from agenteval.files import path_arguments
 
 @dataclass(frozen=True)
 class JudgeChoice:
-    """Who judges, and what."""
+    """The options that choose the judge's model and the metrics."""
 
     model: str | None = None
-    """Instead of ``models.default``."""
+    """The model in place of ``models.default``."""
     no_judge: bool = False
     metric: tuple[str, ...] = ()
     """The only metrics to judge; empty: those of the configuration."""
 
     @property
     def flags(self) -> dict[str, Any]:
-        """The configuration keys that this sets."""
+        """The configuration keys that these options set."""
         keys: dict[str, Any] = {"models": {"default": self.model}} if self.model else {}
         return {**keys, "metrics": list(self.metric)} if self.metric else keys
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asked for. ``flags`` are configuration keys that further options set;
-    ``pairings``: of what is selected, the scenarios and agents that are run (``None``: all); ``resume``: the
-    run to go on with; ``given``: the names of all options that were given."""
+    """What the command line asked for."""
 
     paths: tuple[str, ...] = ()
     config: str | None = None
@@ -46,6 +44,7 @@ class Request:
     filters: Filters = field(default_factory=Filters)
     judging: JudgeChoice = field(default_factory=JudgeChoice)
     flags: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration keys that further options set."""
     epochs: int | None = None
     fail_fast: bool = False
     baseline: str | None = None
@@ -53,18 +52,21 @@ class Request:
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
-    """The run whose failures are meant; ``None``: the latest."""
+    """The run whose failures are selected; None: the latest, if ``last_failed``."""
     pairings: frozenset[Pairing] | None = None
+    """The scenarios and agents that are run, of those selected; None: all."""
     resume: str | None = None
+    """The run to resume."""
     visibility: Mapping[str, KnownVisibility] | None = None
-    """What the run that is gone on with knew at its start of how calls are seen."""
+    """What the resumed run knew at its start about how calls are seen."""
     options_given: tuple[str, ...] = ()
+    """The names of all options that were given."""
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
 
     @property
     def is_partial(self) -> bool:
-        """Whether it asks for a part of the suite alone."""
-        everything = Filters(agent=self.filters.agent)  # with one of the agents
+        """True if only a part of the suite is requested."""
+        everything = Filters(agent=self.filters.agent)  # choosing an agent leaves the suite complete
         return bool(self.paths or self.selects_failed or self.pairings or self.filters != everything)
 
     @property
@@ -72,7 +74,7 @@ class Request:
         return self.last_failed or self.failed_in is not None
 
     def to_json(self, config: Config) -> dict[str, Any]:
-        """As JSON, with paths that hold from anywhere: all that ``restore_request`` needs."""
+        """Return the request as JSON, with absolute paths: all that ``restore_request`` needs."""
         return {
             "cwd": self.cwd,
             "paths": [path_arguments.absolute_path_argument(path, self.cwd) for path in self.paths],
@@ -92,29 +94,29 @@ class Request:
 
 
 def restore_request(run: RunStarted) -> Request:
-    """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
-    kept = run.request
-    replay = Path(kept["replay"]) if kept["replay"] else None
+    """Return the request of an earlier run. Its recording is not continued: it lacks what was never asked."""
+    stored = run.request
+    replay = Path(stored["replay"]) if stored["replay"] else None
     pairings = (
         frozenset((scenario, agent) for scenario, agents in run.plan.scenarios.items() for agent in agents)
-        if kept["last_failed"]
+        if stored["last_failed"]
         else None
     )
     return Request(
-        paths=tuple(kept["paths"]),
-        config=kept["config"],
-        profile=kept.get("profile"),
-        filters=Filters(**{name: _tupled(value) for name, value in kept["filters"].items()}),
-        judging=JudgeChoice(**{name: _tupled(value) for name, value in kept["judging"].items()}),
-        flags=kept["flags"],
-        epochs=kept["epochs"],
-        fail_fast=kept["fail_fast"],
-        baseline=kept["baseline"],
+        paths=tuple(stored["paths"]),
+        config=stored["config"],
+        profile=stored.get("profile"),
+        filters=Filters(**{name: _list_to_tuple(value) for name, value in stored["filters"].items()}),
+        judging=JudgeChoice(**{name: _list_to_tuple(value) for name, value in stored["judging"].items()}),
+        flags=stored["flags"],
+        epochs=stored["epochs"],
+        fail_fast=stored["fail_fast"],
+        baseline=stored["baseline"],
         recording=RecordingOptions(replay=replay),
-        last_failed=kept["last_failed"],
+        last_failed=stored["last_failed"],
         pairings=pairings,
     )
 
 
-def _tupled(value: Any) -> Any:
+def _list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value

@@ -1,5 +1,5 @@
-"""The files that a run is based on: so that no report takes the place of one, and (each by its hash) that a
-run is not continued with another agent than it began with."""
+"""The files that a run is based on. They are known so that no report overwrites one, and (each by its hash)
+so that a run is not resumed with another agent than it began with."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from agenteval.files.redaction import MASK
 from agenteval.verdict.resumption import RESULT_NEUTRAL_KEYS, VARIABLES_SUFFIX
 
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
-_OWN = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[1]
 
 
 def file_hashes(
     config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
 ) -> dict[str, str]:
-    """By name: of each file its SHA-256, of a model's file its size and time; and, by ``KEY: ${…}``, of a key
-    of the configuration that holds variables the SHA-256 of what they made of it (secrets, and where servers
-    are, left out). To be asked for when everything is loaded: the author's modules are those imported."""
+    """Return, by name, the SHA-256 of each file (of a model's file size and time), and, by ``KEY: ${…}``, the
+    SHA-256 of the value of each configuration key with variables (without secrets and server addresses). Call
+    it when everything is loaded: the author's modules are the imported ones."""
     root = Path(config.root)
-    found = {_shown(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
+    found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):
-        found[_shown(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
-    return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
+        found[_display_name(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
+    return dict(sorted(found.items())) | dict(_variable_hashes(config, public, secrets))
 
 
 def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool:
-    """Whether a file is, byte for byte, the one that a run read: ``root`` is that of its configuration,
-    ``sources`` what ``file_hashes`` said then."""
+    """Check whether a file is, byte for byte, the one that a run read. ``root``: the folder of the run's
+    configuration; ``sources``: what ``file_hashes`` returned then."""
     found = path.resolve()
-    return sources.get(_shown(found, Path(root))) == _hash(found.read_bytes())
+    return sources.get(_display_name(found, Path(root))) == _hash(found.read_bytes())
 
 
 def find_secrets_in_files(
     secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]
 ) -> frozenset[str]:
-    """Those secrets that the author wrote into a scenario or another file of the run, such as the agent's
-    module: there they are the same in every environment. The configuration is where a secret is named."""
+    """Return the secrets that the author wrote into a scenario or another file of the run, such as the
+    agent's module: there they are the same in every environment. The configuration does not count, because it
+    only names secrets."""
     if not secrets:
         return frozenset()
     root = Path(config.root)
@@ -55,8 +56,7 @@ def find_secrets_in_files(
 
 
 def list_input_files(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
-    """The configuration, the scenarios, and all else that lies in files and is known of. Modules count where
-    they were imported."""
+    """Yield the configuration, the scenarios, and all other known files. Only imported modules count."""
     root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name
@@ -75,17 +75,17 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     yield from _existing(Path(tool.base) / _file_of(tool.python or "") for tool in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
     yield from _existing(Path(base) / _file_of(target) for base, target in checks)
-    yield from _modules(root.resolve())
+    yield from _author_modules(root.resolve())
 
 
 def _named_files(config: Config) -> Iterator[str | None]:
-    """What the configuration may name a file by, from its folder."""
+    """Yield the texts in the configuration that may name a file relative to its folder."""
     yield from (agent.policy for agent in config.all_agents)
     yield from config.custom_metrics
     yield from config.prompts.values()
     yield config.accepted
     yield from _models(config, "scripted")
-    targets = (*_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
+    targets = (*_option_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
     yield from (_file_of(target) or target for target in targets)
 
 
@@ -94,37 +94,38 @@ def _may_be_path(name: str | None) -> TypeGuard[str]:
 
 
 def _file_of(target: str) -> str:
-    """``agent.py`` of ``agent.py:agent``."""
+    """Return ``agent.py`` for ``agent.py:agent``."""
     return target.rpartition(":")[0]
 
 
-def _texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Any option of an agent may name code (``agent.py:agent``; ``[node, bot.js]``)."""
-    for value in (value for own in options for value in own.values()):
+def _option_texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the texts in agents' options, any of which may name code (``agent.py:agent``; ``[node,
+    bot.js]``)."""
+    for value in (value for adapter_options in options for value in adapter_options.values()):
         listed = value if isinstance(value, list | tuple) else [value]
         yield from (text for text in listed if isinstance(text, str))
 
 
-def _modules(root: Path) -> Iterator[Path]:
-    """The author's own: those below the configuration's folder that are no library."""
+def _author_modules(root: Path) -> Iterator[Path]:
+    """Yield the author's own modules: those below the configuration's folder that are not libraries."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     beneath = os.path.join(root, "")
     for name in named:
         if not name or not name.endswith(".py"):
             continue
-        found = _resolved(name)
+        found = _resolve_module_path(name)
         if not found.startswith(beneath):
             continue
         path = Path(found)
-        is_library = path.is_relative_to(_OWN) or _LIBRARIES & set(path.relative_to(root).parts)
+        is_library = path.is_relative_to(_PACKAGE) or _LIBRARIES & set(path.relative_to(root).parts)
         if not is_library and path.is_file():
             yield path
 
 
 @cache
-def _resolved(name: str) -> str:
-    """Where a module was imported from; there are a thousand, in some fifty folders, and they are asked for
-    more than once."""
+def _resolve_module_path(name: str) -> str:
+    """Return the real path of a module. There are a thousand modules in some fifty folders, and they are
+    resolved more than once."""
     if os.path.islink(name):
         return os.path.realpath(name)
     folder, file = os.path.split(name)
@@ -146,23 +147,24 @@ def _model_files(config: Config, root: Path) -> Iterator[Path]:
     yield from _existing(root / name for name in _models(config, "local"))
 
 
-def _variables(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _variable_hashes(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
     filled, written = (
         each.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for each in (config, public)
     )
     for key, value in filled.items():
         if value != written[key]:
-            text = json.dumps(_without_places(value, written[key]), ensure_ascii=False, sort_keys=True)
+            text = json.dumps(_without_addresses(value, written[key]), ensure_ascii=False, sort_keys=True)
             for secret in secrets:
                 text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
             yield f"{key}{VARIABLES_SUFFIX}", _hash(text.encode("utf-8", "surrogatepass"))
 
 
-def _without_places(value: Any, written: Any) -> Any:
-    """Where a server is may differ from run to run; that it is another should be written."""
+def _without_addresses(value: Any, written: Any) -> Any:
+    """Drop the addresses of servers. They may differ from run to run; a change that matters should be visible
+    in the text."""
     if isinstance(value, Mapping) and isinstance(written, Mapping):
         keys = [key for key in value if key not in ("endpoint", "base_url")]
-        return {key: _without_places(value[key], written.get(key)) for key in keys}
+        return {key: _without_addresses(value[key], written.get(key)) for key in keys}
     return value
 
 
@@ -170,6 +172,6 @@ def _hash(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_name(path: Path, root: Path) -> str:
     resolved = root.resolve()
     return (path.relative_to(resolved) if path.is_relative_to(resolved) else path).as_posix()

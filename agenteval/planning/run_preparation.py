@@ -1,4 +1,4 @@
-"""A run is prepared: load, select, resolve, wire. What each step makes is the input of the next ones."""
+"""Prepares a run: load, select, resolve, wire. The result of each step is the input of the next ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.planning.wiring import WiredRun, wire
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """All that a run needs, and what it was made of."""
+    """All that a run needs, and what it was made from."""
 
     suite: Suite
     selected: SelectedSamples
@@ -29,7 +29,7 @@ class PreparedRun:
 
 
 def prepare(request: Request, known: Registries) -> PreparedRun:
-    """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong. ``known``: what
+    """Load and check everything; call nothing. Raise ``AuthorError`` with all that is wrong. ``known``: what
     a configuration may name."""
     suite = load_suite(request, known)
     selected = select(suite)

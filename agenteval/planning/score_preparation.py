@@ -1,4 +1,4 @@
-"""What ``agenteval score`` finds out before anything is scored, in the steps of a run: load, find the files
+"""The preparation of ``agenteval score``, in the steps of a run: load, find the files
 (``find_score_sources``), resolve, wire."""
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
-    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
-    that is judged anew."""
+    """What the command line asked for."""
 
     files: tuple[str, ...] = ()
     config: str | None = None
@@ -74,9 +72,12 @@ class ScoreRequest:
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     no_calls_in: tuple[str, ...] = ()
+    """The names of log entries that hold no calls."""
     max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
+    """True to judge although no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
+    """What is known about the run that is judged again."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class RecordedSuite:
     request: ScoreRequest
     expected_scenarios: ExpectedScenarios
     dropped_thresholds: bool = False
-    """Whether thresholds were set that nothing can be held against."""
+    """True if thresholds were set but cannot be evaluated, because nothing is judged."""
 
     @property
     def config(self) -> Config:
@@ -95,34 +96,34 @@ class RecordedSuite:
 
 
 def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
-    """Configuration and expectations. Raises ``AuthorError``."""
+    """Load configuration and expectations. Raise ``AuthorError`` if they are invalid."""
     loaded = load_config(Request(config=request.config, judging=request.judging), known)
     judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
     metrics = judge_setup.load_metrics(loaded.config)
-    scenarios = _scenarios(request)
-    bounds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
-    unbounded = not judged and not request.judging.no_judge
-    if unbounded:
+    scenarios = _load_expected_scenarios(request)
+    has_thresholds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    drops_thresholds = not judged and not request.judging.no_judge
+    if drops_thresholds:
         metrics = replace(metrics, selected=())
-        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
-        # switches judges off leaves the bounds undecided, as in a run.
+        # Nothing is judged, so that thresholds on judgements cannot be evaluated; a warning says so. With
+        # --no-judge they stay and are undecided, as in a run.
         loaded = loaded.without_thresholds()
     policy = suite_policy(loaded.config, metrics.available.values(), metrics.selected, no_judge=not judged)
     policy = policy.model_copy(update={"max_rates": dict(request.max_rates)})
     settings = make_settings(loaded, metrics, policy, request.recording)
-    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), bounds and unbounded)
+    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), has_thresholds and drops_thresholds)
 
 
 @dataclass(frozen=True)
 class WiredScore:
-    """With what recorded conversations are scored."""
+    """The objects that score recorded conversations."""
 
     resources: Resources
     judges: tuple[Scorer, ...]
 
 
 def wire_score(suite: RecordedSuite) -> WiredScore:
-    """Names become objects; nothing is called yet. Raises ``AuthorError``."""
+    """Turn names into objects; nothing is called yet. Raise ``AuthorError`` with all that is wrong."""
     settings, scenarios = suite.settings, suite.expected_scenarios.scenarios
     no_judge = settings.policy.no_judge
     resources = make_resources(settings)
@@ -134,36 +135,36 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
     if problems:
         raise AuthorError(*problems)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
-    judges = () if no_judge else _judges(settings, resources, has_criteria=has_criteria)
+    judges = () if no_judge else _make_judges(settings, resources, has_criteria=has_criteria)
     resources.no_judge = not judges
-    resources.model("dedup")  # what is wrong with it is reported before anything is asked
+    resources.model("dedup")  # reports a broken model before anything is asked
     return WiredScore(resources, judges)
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
-    """A model costs money with each turn of each conversation: that it is set for runs is not enough. Who
-    names the configuration (``-c``) means what it says."""
+    """Check whether judging was requested. A model costs money with each turn of each conversation, so that a
+    model set for runs is not enough; but naming the configuration (``-c``) is."""
     named = request.must_judge or request.judging.model or request.judging.metric
     is_meant = request.config is not None and config.models.model_for("judge") is not None
     from_environment = any(key.startswith("models") for key in config.origins)
     return bool(named) or config.models.judge is not None or is_meant or from_environment
 
 
-def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+def _load_expected_scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
     if not request.scenarios:
         return ()
     files = scenario_loader.find_files_under(request.scenarios, Path.cwd())
     return scenario_loader.load_scenario_files(files, rules=RULES, root=Path.cwd())
 
 
-def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
+def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
     chosen, policy = settings.metrics, settings.policy
     model = resources.model("judge")
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.selected)
     if model is None and needed:
         remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
         raise AuthorError(Problem("judges were requested, but no model is set", remedy))
-    # A journal may bring criteria of its own.
+    # A journal may have criteria of its own.
     return judge_setup.make_judges(
         chosen,
         model,
@@ -174,7 +175,7 @@ def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> 
     )
 
 
-def _without_bounds(recorded: RecordedConversation) -> RecordedConversation:
+def _without_thresholds(recorded: RecordedConversation) -> RecordedConversation:
     if not recorded.scenario.thresholds:
         return recorded
     return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
@@ -188,49 +189,51 @@ def find_score_sources(
     warn: Callable[[str], None],
     warn_waiting: Callable[[str], None],
 ) -> list[Source]:
-    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
-    left out, ``warn_waiting`` (on another thread) what is waited for. Raises ``AuthorError``."""
+    """Return the sources, each once: files, folders, ids of runs, pipes, and ``-`` for standard input.
+    ``warn`` is called with what is left out, ``warn_waiting`` (on another thread) with what is waited for.
+    Raise ``AuthorError`` if a source does not exist."""
     found: list[Source] = []
     streams: set[str] = set()
     for name in request.files:
         if name != "-" and not is_stream(Path(name)):
-            run = _run_named(name, root)
+            run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            warn(f"{name} is named twice: it was read once")  # the first took all there was
+            warn(f"{name} is named twice: it was read once")  # the first read left nothing
         else:
             streams.add(real)
-            found.append(_spooled(name, stack, warn_waiting))
+            found.append(_spool(name, stack, warn_waiting))
     sources = deduplicate_sources(found, warn)
     check_journals(sources)
     return sources
 
 
 def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
-    """The files that a score is made from."""
+    """Yield the files that a score is made from."""
     yield from (source.path for source in sources)
     request = suite.request
     if "-" in request.files:
-        yield Path("/dev/stdin")  # leads to the file that a shell put there
+        yield Path("/dev/stdin")  # resolves to the file that the shell redirects from
     if request.scenarios:
         yield from scenario_loader.find_files_under(request.scenarios, Path.cwd())
     yield from list_input_files(suite.config, ())
 
 
-def _spooled(name: str, stack: ExitStack, tell: Callable[[str], None]) -> Source:
+def _spool(name: str, stack: ExitStack, warn_waiting: Callable[[str], None]) -> Source:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
-    with _warn_while_waiting("standard input" if name == "-" else name, tell):
+    with _warn_while_waiting("standard input" if name == "-" else name, warn_waiting):
         return spool_stream(sys.stdin.buffer, folder) if name == "-" else spool_path(Path(name), folder, name)
 
 
-_PATIENCE_S = 2.0
+_WARN_AFTER_S = 2.0
 
 
 @contextmanager
-def _warn_while_waiting(stream: str, tell: Callable[[str], None]) -> Iterator[None]:
-    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
-    what = f"waiting for {stream}: it is scored when its writer has closed it"
-    timer = threading.Timer(_PATIENCE_S, tell, [what])
+def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
+    """Warn if nobody writes to a pipe for a while: like every reader of pipes, agenteval waits for it without
+    end."""
+    what = f"waiting for {stream}: it is scored once its writer closes it"
+    timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
     timer.start()
     try:
@@ -239,8 +242,8 @@ def _warn_while_waiting(stream: str, tell: Callable[[str], None]) -> Iterator[No
         timer.cancel()
 
 
-def _run_named(name: str, root: Path) -> Path | None:
-    """The journal of the run whose id this is, if it is one."""
+def _find_journal_of_run(name: str, root: Path) -> Path | None:
+    """Return the journal of the run with this id, or None if there is no such run."""
     if os.path.exists(name) or "/" in name or os.sep in name:
         return None
     known = {folder.name for folder in runs.find_run_folders(root)}
@@ -250,12 +253,12 @@ def _run_named(name: str, root: Path) -> Path | None:
 
 
 def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
-    """What applies, with what the sources tell: which gates can be satisfied; how the calls of agents are
-    seen (of those in a journal of ours what that run found out, of all others what the configuration says);
-    and what stands for the secrets of agents, of the configuration and in journals of ours."""
+    """Return the plan, with what the sources add: which gates can be satisfied; how the calls of agents are
+    seen (for an agenteval journal as its run found out, for all other sources as the configuration says); and
+    the placeholders for secrets of agents, in the configuration and in agenteval journals."""
     settings, journals = suite.settings, [source for source in sources if is_journal(source)]
     gates = settings.policy.gates
-    # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
+    # Gates that can never be satisfied would leave every score inconclusive. If none is left, every
     # conversation has to pass.
     left_out = unapplied(gates, repeats=suite.request.paths.scenario is not None or bool(journals))
     agent = settings.config.agent
@@ -283,7 +286,7 @@ def _readable_lines(source: Source) -> Iterator[bytes]:
 
 
 def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: ImportWarnings) -> Reader:
-    """Raises ``AuthorError`` for a path of an option that no record has."""
+    """Make the reader of the sources. Raise ``AuthorError`` if no record has the path of an option."""
     request, config, expected = suite.request, suite.config, suite.expected_scenarios
     require_paths(sources, request.paths.options)
     policy = policy_of(config.agent, config.root) if config.agent else ""
@@ -301,16 +304,17 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
-    the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
-    agent, own = (
+    """Return the policy of a run's agent. A journal may come from anybody, so that it must not open files of
+    this machine: only a file that ``config`` names, too, or whose bytes are those that the run read. Raise
+    ``AuthorError`` otherwise."""
+    agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
         for each in (run.config, config)
     )
     if agent is None:
         return ""
-    if own and own.policy == agent.policy:
-        return policy_of(own, config.root)
+    if configured and configured.policy == agent.policy:
+        return policy_of(configured, config.root)
     file = policy_file(agent, run.config.root)
     if file and not is_unchanged_file(file, run.config.root, run.sources):
         what = (
@@ -323,35 +327,36 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
 def read_conversations(
     suite: RecordedSuite, reader: Reader, wired: WiredScore
 ) -> Iterator[RecordedConversation]:
-    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    """Return all conversations, if at least one can be read. Raise ``AuthorError`` as
+    ``_from_first_readable`` does."""
     conversations = _from_first_readable(reader, suite.request)
-    bounded = wired.judges or suite.request.judging.no_judge
-    return conversations if bounded else map(_without_bounds, conversations)
+    keeps_thresholds = wired.judges or suite.request.judging.no_judge
+    return conversations if keeps_thresholds else map(_without_thresholds, conversations)
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[RecordedConversation]:
-    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
-    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    """Return all conversations, if at least one can be read. Raise ``AuthorError`` with the first problems if
+    none can, and ``NothingSelectedError`` if there are none."""
     conversations = iter(reader)
-    lost: list[RecordedConversation] = []
+    unreadable: list[RecordedConversation] = []
     for recorded in conversations:
         if recorded.is_readable:
-            return chain(lost, [recorded], conversations)
-        lost.append(recorded)
-    if lost:
-        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
-        if len(lost) > _MOST_PROBLEMS:
-            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+            return chain(unreadable, [recorded], conversations)
+        unreadable.append(recorded)
+    if unreadable:
+        problems = [_to_problem(each) for each in unreadable[:_MOST_PROBLEMS]]
+        if len(unreadable) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(unreadable) - _MOST_PROBLEMS:,} more lines like these"))
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)
         raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
     names = ", ".join(request.files)
-    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+    raise NothingSelectedError(Problem(f"{names}: no conversation was found", "each line must hold one"))
 
 
-def _problem(lost: RecordedConversation) -> Problem:
-    path, _, line = lost.where.rpartition(":")
-    stop = lost.trajectory.stop
-    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+def _to_problem(unreadable: RecordedConversation) -> Problem:
+    path, _, line = unreadable.where.rpartition(":")
+    stop = unreadable.trajectory.stop
+    detail = stop.detail.removeprefix(f"{unreadable.where}: ") if stop else ""
     return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))

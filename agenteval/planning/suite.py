@@ -1,4 +1,4 @@
-"""The first step of a run: files and options become a ``Suite``, every mistake at its place."""
+"""The first step of a run: files and options become a ``Suite``; mistakes are reported at their place."""
 
 from __future__ import annotations
 
@@ -29,59 +29,65 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the configuration and the command line say, whatever the conversations are."""
+    """The configuration and the options of the command line, whatever the conversations are."""
 
     config: Config
     public: Config
     """The configuration as it may be written down: without secrets."""
     secrets: tuple[str, ...]
-    """Those that the configuration names."""
+    """The secrets that the configuration names."""
     metrics: Metrics
     policy: SuitePolicy
     recording: RecordingOptions
     replayed_recording: Cassette | None
-    """The recording that answers in the place of agents and models."""
+    """The recording that answers in place of agents and models."""
     marked_secrets: MarkedSecrets
     """The secrets that the author marked."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """All that was loaded. ``request``: with what the profile selects."""
+    """All that was loaded."""
 
     settings: Settings
     request: Request
+    """The request, including what the profile selects."""
     scenarios: tuple[Scenario, ...]
-    """Of all files that were asked for."""
+    """The scenarios of all requested files."""
     selected_scenarios: tuple[Scenario, ...]
-    """What the filters leave of them."""
+    """The scenarios that the filters leave."""
 
 
 def load_suite(request: Request, known: Registries) -> Suite:
-    """Load configuration, metrics and scenarios. Raises ``AuthorError`` with all that is wrong with them, and
-    ``NothingSelectedError`` where no scenario is left. ``known``: what a configuration may name."""
+    """Load configuration, metrics and scenarios. Raise ``AuthorError`` with all that is wrong with them, and
+    ``NothingSelectedError`` if no scenario is left. ``known``: what a configuration may name."""
     loaded = load_config(request, known)
-    config, asked = loaded.config, with_profile(request, loaded.config)
-    no_judge = asked.judging.no_judge
+    config, full_request = loaded.config, with_profile(request, loaded.config)
+    no_judge = full_request.judging.no_judge
     metrics = judge_setup.load_metrics(config)
     policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
-        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, policy))
+        found = load_scenarios(full_request, config, lambda each: preflight.scenario_problems(each, policy))
     except scenario_loader.PartlyReadError as error:
-        lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
-        raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
-    return Suite(make_settings(loaded, metrics, policy, asked.recording), asked, found.loaded, found.selected)
+        model_problems = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
+        raise AuthorError(*dict.fromkeys((*error.problems, *model_problems))) from None
+    return Suite(
+        make_settings(loaded, metrics, policy, full_request.recording),
+        full_request,
+        found.loaded,
+        found.selected,
+    )
 
 
 def make_settings(
     loaded: config_file.LoadedConfig, metrics: Metrics, policy: SuitePolicy, recording: RecordingOptions
 ) -> Settings:
-    """Raises ``AuthorError`` for a recording that cannot be played."""
-    played = None
+    """Build the settings. Raise ``AuthorError`` if a recording cannot be replayed."""
+    cassette = None
     if recording.replay:
         from agenteval.adapters.traffic.cassettes import read_cassette
 
-        played = read_cassette(recording.replay)
+        cassette = read_cassette(recording.replay)
     return Settings(
         config=loaded.config,
         public=loaded.public,
@@ -89,13 +95,14 @@ def make_settings(
         metrics=metrics,
         policy=policy,
         recording=recording,
-        replayed_recording=played,
-        marked_secrets=find_marked_secrets(loaded.config, played),
+        replayed_recording=cassette,
+        marked_secrets=find_marked_secrets(loaded.config, cassette),
     )
 
 
 def load_config(request: Request, known: Registries) -> config_file.LoadedConfig:
-    """The configuration, with what the command line says over it. Raises ``AuthorError``."""
+    """Load the configuration, overridden by the options of the command line. Raise ``AuthorError`` if it is
+    invalid."""
     return config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
         known,
@@ -106,7 +113,7 @@ def load_config(request: Request, known: Registries) -> config_file.LoadedConfig
 
 
 def with_profile(request: Request, config: Config) -> Request:
-    """What the profile selects holds where the command line says nothing of it."""
+    """Add the selection of the profile, unless the command line makes its own."""
     chosen, filters = config.selection, request.filters
     return replace(
         request,
@@ -124,39 +131,41 @@ def with_profile(request: Request, config: Config) -> Request:
 
 
 class FoundScenarios(NamedTuple):
-    """``loaded``: of all files that were asked for; ``selected``: what the filters leave of it."""
+    """Scenarios in files."""
 
     loaded: tuple[Scenario, ...]
+    """The scenarios of all requested files."""
     selected: tuple[Scenario, ...]
+    """The scenarios that the filters leave."""
 
 
 def load_scenarios(
     request: Request, config: Config, check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check
 ) -> FoundScenarios:
-    """Raises ``AuthorError`` with what is wrong with the files and by ``check``, and ``NothingSelectedError``
-    where none is left."""
-    asked = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
-    if not asked.files:
-        raise NothingSelectedError(_no_file(config))
+    """Load and select scenarios. Raise ``AuthorError`` with what is wrong with the files and by ``check``,
+    and ``NothingSelectedError`` if none is left."""
+    paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
+    if not paths.files:
+        raise NothingSelectedError(_no_scenario_problem(config))
     loaded = scenario_loader.load_scenario_files(
-        asked.files, rules=RULES, root=Path(config.root), check=check
+        paths.files, rules=RULES, root=Path(config.root), check=check
     )
-    return FoundScenarios(loaded, selection.select(asked.select_scenarios(loaded), request.filters))
+    return FoundScenarios(loaded, selection.select(paths.select_scenarios(loaded), request.filters))
 
 
-def _no_file(config: Config) -> Problem:
+def _no_scenario_problem(config: Config) -> Problem:
     patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
     left = " not excluded by `exclude`" if config.exclude else ""
     why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
     remedy = "name files or folders, or set include: in the configuration"
     if not config.source:
-        remedy = "agenteval init writes a first one; agenteval score FILE checks conversations that you have"
+        remedy = "agenteval init writes a first one; agenteval score FILE checks recorded conversations"
     place = config.place("include") if config.where("include") != "default" else None
     return Problem(f"no scenario was found: {why}", remedy, place)
 
 
 def empty_patterns(config: Config) -> Iterator[str]:
-    """A warning for each pattern of ``include`` that matches no file."""
+    """Yield a warning for each pattern of ``include`` that matches no file."""
     where = config.where("include")
     if where != "default":
         for pattern in scenario_loader.unmatched_files(Path(config.root), config.include, config.exclude):
@@ -164,8 +173,8 @@ def empty_patterns(config: Config) -> Iterator[str]:
 
 
 def load_included_scenarios(config: Config) -> Sequence[Scenario] | None:
-    """The scenarios that the configuration includes, whatever was asked for. ``None``: mistakes in files that
-    nobody asked for; what they hold is unknown."""
+    """Return the scenarios that the configuration includes, whatever was requested; None if these files have
+    mistakes, because their content is then unknown."""
     root = Path(config.root)
     try:
         return scenario_loader.load_scenario_files(

@@ -1,4 +1,4 @@
-"""What the tools of an agent say that they do (hints of MCP) becomes a mark where the author wrote none."""
+"""Marks tools by the hints that an agent's tools give (hints of MCP), unless the author marked them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from agenteval.planning.preflight import agents_by_scenario
 def apply_tool_hints(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> tuple[Sample, ...]:
-    """The samples, their scenarios' tools marked as those of the agents that play them hint. Where two of the
-    agents do not say the same of a tool, it stays without a mark."""
+    """Return the samples with their scenarios' tools marked as the tools of the agents hint. If two agents
+    hint differently at a tool, it stays unmarked."""
     marked = {
-        scenario.id: _marked(scenario, [agents_have[name] for name in agents if name in agents_have])
+        scenario.id: _with_hints(scenario, [agents_have[name] for name in agents if name in agents_have])
         for scenario, agents in agents_by_scenario(samples)
     }
     return tuple(
@@ -27,13 +27,15 @@ def apply_tool_hints(
     )
 
 
-def _marked(scenario: Scenario, agents: Iterable[Sequence[AgentTool]]) -> Scenario:
-    found: dict[str, list[dict[str, bool]]] = {}
-    for own in agents:
-        for tool in own:
+def _with_hints(scenario: Scenario, agents: Iterable[Sequence[AgentTool]]) -> Scenario:
+    marks_by_tool: dict[str, list[dict[str, bool]]] = {}
+    for agent_tools in agents:
+        for tool in agent_tools:
             if tool.hints and (marks := marks_from_hints(tool.hints)):
-                found.setdefault(tool.name, []).append(marks)
-    hinted = {name: each[0] for name, each in found.items() if all(marks == each[0] for marks in each)}
+                marks_by_tool.setdefault(tool.name, []).append(marks)
+    hinted = {
+        name: each[0] for name, each in marks_by_tool.items() if all(marks == each[0] for marks in each)
+    }
     tools = {name: _with_mark(tool, hinted.get(name)) for name, tool in scenario.tools.items()}
     if all(tools[name] is tool for name, tool in scenario.tools.items()):
         return scenario

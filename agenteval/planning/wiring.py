@@ -56,21 +56,22 @@ if TYPE_CHECKING:
 
 
 def _marked_texts(config: Config) -> Iterator[str]:
-    """What the author marked, whose other forms (in a URL, in base64) are masked as those of any secret."""
+    """Yield the secrets that the author marked. Their other forms (in a URL, in base64) are masked as well,
+    as those of any secret."""
     for agent in config.all_agents:
         yield from (secret for secret in agent.secrets if MASK not in secret)
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
-    """Every text that nothing may show: ``found`` in the configuration, and the models' keys."""
+    """Return every text that must not be shown: ``found`` in the configuration, and the models' keys."""
     from agenteval.adapters.models.endpoints import keys_of
 
     return tuple(dict.fromkeys((*found, *keys_of(config.models.all, os.environ))))
 
 
 class Resources:
-    """What the parts of one run share: connections and models (made when first asked for), the secrets
-    that no text may show, and where notices go."""
+    """What the parts of one run share: connections and models (made on first use), the secrets that must not
+    be shown, and the destination of notices."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Resources:
         *,
         no_judge: bool = False,
         recording: RecordingOptions | None = None,
-        played: Cassette | None = None,
+        cassette: Cassette | None = None,
         marked: MarkedSecrets | None = None,
         declared_tools: Collection[str] = (),
     ) -> None:
@@ -87,7 +88,7 @@ class Resources:
         self.declared_tools = declared_tools
         """The tools that any scenario of the suite declares."""
         self.config_secrets = tuple(secrets)
-        """Those of the secrets that the configuration names."""
+        """The secrets that the configuration names."""
         known = (*all_secrets(config, secrets), *environment_secrets(), *_marked_texts(config))
         self.secrets = tuple(dict.fromkeys(known))
         register_secrets(self.secrets)
@@ -97,18 +98,18 @@ class Resources:
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agent_descriptions: dict[str, str] = {}
-        """By agent, what is done with it, in words; for those whose adapter says so."""
+        """By agent, what its adapter does with it, in words; empty if the adapter does not describe it."""
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
-        """By agent, its tools; of those that are known."""
+        """By agent, its tools; only for agents whose tools are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
-        self._llm: ModelResources | None = None
+        self._model_resources: ModelResources | None = None
         self._limits: RateLimits | None = None
         self.traffic = Traffic(
             config,
             recording,
-            cassette=played,
+            cassette=cassette,
             marked=marked,
             secrets=self.secrets,
             notify=self.tell,
@@ -120,7 +121,7 @@ class Resources:
         register_marked_secrets((*self.marked.all, *self.marked.all.values()), also=True)
 
     def attach(self, emit: Emit, control: RunControl) -> None:
-        """The run begins: where notices go, and how a budget stops it."""
+        """Begin the run: set the destination of notices, and how a budget stops the run."""
         self.emit = emit
         self.traffic.begin()
         if self.traffic.ledger is None:
@@ -154,19 +155,19 @@ class Resources:
             self._early_warnings.append(text)
 
     def take_warnings(self) -> tuple[str, ...]:
-        """Return the warnings since the last time, of before a run."""
+        """Return the warnings from before the run that were not taken yet."""
         warnings, self._early_warnings = self._early_warnings, []
         return tuple(warnings)
 
     def limits(self) -> RateLimits:
-        """How fast servers are asked: models and agents at one address heed the same."""
+        """Return the rate limits of servers. Models and agents at one address share them."""
         from agenteval.adapters.transport.limits import RateLimits
 
         self._limits = self._limits or RateLimits()
         return self._limits
 
     def jitter(self) -> Callable[[], float]:
-        """Of waits for retries; the same in each run with the same seed."""
+        """Return the source of random waits before retries, the same in each run with the same seed."""
         return Random(self.config.seed).random
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
@@ -181,16 +182,16 @@ class Resources:
         return self._transport
 
     def mcp(self) -> McpServers:
-        """Where agents with ``mcp`` find their tools."""
+        """Return the servers where agents with ``mcp`` find their tools."""
         from agenteval.adapters.agents.mcp_agents import McpServers
 
         self._mcp = self._mcp or McpServers()
         return self._mcp
 
     def model(self, role: ModelRole) -> ChatModel | None:
-        """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
-        says nothing of grouping: code can do that alone. Raises ``AuthorError`` for one that cannot be made.
-        """
+        """Return the model of a role. Return None if none is set, if judging is switched off, or if the
+        scripted model has no rules for grouping, which code can do alone. Raise ``AuthorError`` if the model
+        cannot be made."""
         with locate_errors(self.config.place(self.config.models.key_of(role))):
             return self._model(role)
 
@@ -213,13 +214,13 @@ class Resources:
         from agenteval.adapters.models.capabilities import Capabilities
         from agenteval.adapters.models.pool import ModelPool
 
-        if self._llm is None:
+        if self._model_resources is None:
             pool = ModelPool(self.config.concurrency)
-            self._llm = ModelResources(pool, Capabilities(), self.tell, self.limits())
+            self._model_resources = ModelResources(pool, Capabilities(), self.tell, self.limits())
         return make_model(
             chosen,
             role=role,
-            shared=self._llm,
+            shared=self._model_resources,
             environ=os.environ,
             root=Path(self.config.root),
             jitter=self.jitter(),
@@ -236,7 +237,7 @@ class Resources:
 
 
 def _key_of(agent: AgentConfig, config: Config) -> str:
-    """Where the configuration names an agent."""
+    """Return the key of the configuration that defines an agent."""
     if config.agent and config.agent.name == agent.name:
         return "agent"
     compared = (f"compare.{at}" for at, each in enumerate(config.compare) if each.name == agent.name)
@@ -245,12 +246,12 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 
 @dataclass(frozen=True)
 class WiredRun:
-    """A plan with all that it is carried out with."""
+    """A plan with all objects that carry it out."""
 
     runtime: Runtime
     resources: Resources
     samples: tuple[Sample, ...]
-    """The selected ones, their tools marked as the agents' own hint."""
+    """The selected samples, their tools marked as the agents' own hint."""
     remarks: tuple[str, ...] = ()
     """What will not be checked, although somebody may expect it."""
 
@@ -265,28 +266,28 @@ def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) 
         settings.secrets,
         no_judge=settings.policy.no_judge,
         recording=settings.recording,
-        played=settings.replayed_recording,
+        cassette=settings.replayed_recording,
         marked=settings.marked_secrets,
         declared_tools=declared_tools,
     )
 
 
 def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
-    """Names become objects; nothing is called yet. Agents, mocks and models are loaded here: raises
+    """Turn names into objects; nothing is called yet. Agents, mocks and models are loaded here. Raise
     ``AuthorError`` with all that is wrong with them."""
     declared = frozenset(name for scenario in suite.scenarios for name in scenario.tools)
     resources = make_resources(suite.settings, declared_tools=declared)
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
-    # First: what mocks import of the agents' is watched, too.
-    agents = _agents(selected.agents, resources, problems)
-    found = [*_problems(plan, suite, selected, resources, mocks), *problems]
+    # Agents come first, so that their modules are watched when mocks import them, too.
+    agents = _make_agents(selected.agents, resources, problems)
+    found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
     samples = apply_tool_hints(selected.samples, resources.agent_tools)
-    runtime = _runtime(plan, suite, selected, samples, resources, agents, mocks)
+    runtime = _make_runtime(plan, suite, selected, samples, resources, agents, mocks)
     misspelt = preflight.misspelt_mocks(samples, resources.agent_tools)
     metrics = suite.settings.metrics
     resources.traffic.start(preflight.scenarios_of(samples), judge_setup.hash_prompts(metrics, plan.suite))
@@ -294,14 +295,15 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
 
 
 def _timeout_s(selected: SelectedSamples) -> float:
-    """For what the author wrote beside the agent: as long as the most patient of the agents has."""
+    """Return the timeout of code that the author wrote in addition to the agent: the longest timeout of the
+    agents."""
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 
-def _problems(
+def _find_problems(
     plan: Plan, suite: Suite, selected: SelectedSamples, resources: Resources, mocks: MockFunctions
 ) -> Iterator[Problem]:
-    """What is wrong with mocks, checks, detectors, models and prices."""
+    """Yield what is wrong with mocks, checks, detectors, models and prices."""
     config, metrics, no_judge = suite.settings.config, suite.settings.metrics, resources.no_judge
     scenarios = selected.scenarios
     yield from preflight.mock_problems(scenarios, mocks)
@@ -311,10 +313,10 @@ def _problems(
     if resources.traffic.ledger:
         yield from preflight.price_problems(scenarios, config, metrics, no_judge=no_judge)
         resources.unpriced_agents = preflight.unpriced_agents(selected.agents, config)
-    yield from _model_mistakes(scenarios, resources)
+    yield from _model_problems(scenarios, resources)
 
 
-def _runtime(
+def _make_runtime(
     plan: Plan,
     suite: Suite,
     selected: SelectedSamples,
@@ -328,18 +330,20 @@ def _runtime(
     policies = {name: policy_of(agent, config.root) for name, agent in selected.agents.items()}
     timeout_s = _timeout_s(selected)
     return Runtime(
-        queue=_queue(samples, plan, resources),
+        queue=_make_queue(samples, plan, resources),
         agents=agents,
         make_user=lambda sample: _make_user(
             sample, plan, resources, metrics, policies.get(sample.key.agent, "")
         ),
         call_function=mocks,
-        checks={name: _checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()},
+        checks={
+            name: _make_checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()
+        },
         judges={
-            name: _judges(agent, scenarios, plan, metrics, resources)
+            name: _make_agent_judges(agent, scenarios, plan, metrics, resources)
             for name, agent in selected.agents.items()
         },
-        reviewer=_review(scenarios, plan, metrics, resources),
+        reviewer=_make_reviewer_if_simulated(scenarios, plan, metrics, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked_tools=plan.suite.unmocked_tools,
         visibility=plan.visibility,
@@ -348,8 +352,9 @@ def _runtime(
     )
 
 
-def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
-    """Of the models that may be asked, those that cannot be made: each is made before any conversation."""
+def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
+    """Yield the problems of models that cannot be made. Each model that may be asked is made before any
+    conversation."""
     plays = any(not scenario.is_scripted for scenario in scenarios)
     roles: tuple[ModelRole, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
     for role in roles:
@@ -359,10 +364,10 @@ def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iter
             yield from error.problems
 
 
-def _agents(
+def _make_agents(
     used: Mapping[str, AgentConfig], resources: Resources, problems: list[Problem]
 ) -> dict[str, AgentFactory]:
-    """What is wrong with one is added to the ``problems``."""
+    """Make the agents, and add what is wrong with one to ``problems``."""
     factories: dict[str, AgentFactory] = {}
     for name, agent in used.items():
         try:
@@ -373,11 +378,11 @@ def _agents(
 
 
 def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory:
-    """Raises ``AuthorError`` for an agent that cannot be made."""
+    """Make the factory of an agent. Raise ``AuthorError`` if that fails."""
     adapter = AGENTS.get(agent.kind)
     with locate_errors(resources.place_of(agent, "type")):
         try:
-            factory = _made(agent, adapter, resources)
+            factory = _make_factory(agent, adapter, resources)
             resources.agent_descriptions[agent.name] = str(getattr(factory, "does", ""))
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agent_tools[agent.name] = tuple(tools)
@@ -391,7 +396,7 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
             raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
 
 
-def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
+def _make_factory(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
     options = adapter.parse_options(agent)
     if not agent.mcp:
         return adapter.make(agent, options, resources)
@@ -405,8 +410,10 @@ def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> Ag
         return servers.agents(adapter.make(agent, options, resources), in_process=is_here)
 
 
-def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
-    """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
+def _make_checks(
+    agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float
+) -> tuple[Scorer, ...]:
+    """Make one agent's checks in code, which know its policy. ``timeout_s``: for checks of the author."""
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
     from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
@@ -426,14 +433,14 @@ def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: flo
     return tuple(scorers)
 
 
-def _judges(
+def _make_agent_judges(
     agent: AgentConfig,
     scenarios: Sequence[Scenario],
     plan: Plan,
     chosen: judge_setup.Metrics,
     resources: Resources,
 ) -> tuple[Scorer, ...]:
-    """One agent's judges: they know its policy."""
+    """Make one agent's judges, which know its policy."""
     if resources.no_judge:
         return ()
     policy = policy_of(agent, resources.config.root)
@@ -448,25 +455,25 @@ def _judges(
     )
 
 
-def _queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
+def _make_queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
     may_play_again = resources.traffic.may_play_again
     if plan.ranges:
         return SequentialQueue(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
     return PlannedQueue(samples, may_play_again=may_play_again)
 
 
-def _review(
+def _make_reviewer_if_simulated(
     scenarios: Sequence[Scenario], plan: Plan, chosen: judge_setup.Metrics, resources: Resources
 ) -> Reviewer | None:
-    """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
-    says so."""
+    """Make the reviewer of simulated users, or None if there are none."""
     return (
         None if all(each.is_scripted for each in scenarios) else make_user_reviewer(plan, chosen, resources)
     )
 
 
 def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resources) -> Reviewer | None:
-    """Who looks at users; ``None`` without a judge."""
+    """Make the reviewer of users, or None without a judge. A scripted judge reviews if its file has an answer
+    for that."""
     config = resources.config
     model = resources.model("judge")
     judge = config.models.model_for("judge")
@@ -499,14 +506,14 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
 def _make_user(
     sample: Sample, plan: Plan, resources: Resources, chosen: judge_setup.Metrics, policy: str
 ) -> User:
-    enter_sample(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
+    enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
         return ScenarioUser(sample, max_turns=max_turns)
     from agenteval.conversation.simulated_user import SimulatedUser
 
     model = resources.model("user")
-    assert model is not None  # preflight has asked for one
+    assert model is not None  # preflight requires one
     simulated = SimulatedUser(
         sample,
         model,
@@ -519,21 +526,22 @@ def _make_user(
 
 
 def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:
-    """By agent of these names, the text of its policy."""
+    """Return the text of the policy of each agent in ``names``."""
     used = (agent for agent in config.all_agents if agent.name in names)
     return {agent.name: policy_of(agent, config.root) for agent in used}
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:
-    """The text of ``policy``: itself, or what the file of that name (from the configuration's folder)
-    holds. Raises ``AuthorError`` for what is named like a file and is none: without its policy judges and
-    leak checks would be none either."""
+    """Return the text of ``policy``: the text itself, or the content of the file of that name (from the
+    configuration's folder). Raise ``AuthorError`` if it looks like a file name and there is no such file:
+    judges and leak checks would silently have no policy."""
     file = policy_file(agent, root)
     return read_text(file, f"policy of agent '{agent.name}'") if file else agent.policy or ""
 
 
 def policy_file(agent: AgentConfig, root: str) -> Path | None:
-    """The file that ``policy`` names, if it is not the text itself. Raises as ``policy_of``."""
+    """Return the file that ``policy`` names, or None if it is the text itself. Raise ``AuthorError`` as
+    ``policy_of`` does."""
     policy = agent.policy or ""
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy

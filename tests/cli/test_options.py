@@ -86,6 +86,6 @@ def heads(*arguments: str) -> list[str]:
 
 
 def test_commands_and_many_options_stand_in_groups() -> None:
-    assert heads() == ["Run:", "Look at what was run:", "Check the set-up:", "Options:"]
-    assert heads("run") == ["Which:", "How it is run:", "Judges:", "What is shown:", "Other:"]
+    assert heads() == ["Run:", "Inspect runs:", "Check the setup:", "Options:"]
+    assert heads("run") == ["Selection:", "Execution:", "Judges:", "Output:", "Other:"]
     assert heads("diff") == ["Arguments:", "Options:"]

@@ -217,7 +217,7 @@ def test_a_file_in_the_place_of_the_journals_folder(ready: Project) -> None:
     ready.write(".agenteval", "not a folder")
     done = ready.run()
     assert done.code == 2
-    assert "cannot make the folder of the run" in done.err
+    assert "cannot create the folder of the run" in done.err
     assert ready.call("validate").code == 0
 
 

@@ -57,7 +57,7 @@ def test_a_lost_conversation_is_no_green_one(keyless: Project) -> None:
 def test_a_selection_that_needs_a_model_selects_nothing(keyless: Project) -> None:
     done = keyless.run("--profile", "keyless", "-s", "judged")
     assert done.code == 5
-    assert "every scenario that is selected needs a model" in done.err
+    assert "every selected scenario needs a model" in done.err
 
 
 def test_two_runs_of_code_checks_are_compared(keyless: Project) -> None:

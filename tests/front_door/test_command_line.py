@@ -225,11 +225,11 @@ def test_github_writes_annotations_and_its_step_summary(project: Project) -> Non
         (("run", "nowhere.yaml"), ("nowhere.yaml",)),
         (("run", "-c", "nowhere.yaml"), ("nowhere.yaml",)),
         (("run", "--agent", "bott"), ("bott", "bot")),
-        (("rnu",), ("'rnu' is no command", "did you mean 'run'?")),
+        (("rnu",), ("'rnu' is not a command", "did you mean 'run'?")),
         (("valdiate",), ("did you mean 'validate'?",)),
-        (("tools", "srve"), ("'srve' is no command", "did you mean 'serve'?")),
-        (("history",), ("'history' is no command", "known: ", "report", "validate")),
-        (("scenarios/suite.yaml",), ("agenteval run scenarios/suite.yaml runs what is there",)),
+        (("tools", "srve"), ("'srve' is not a command", "did you mean 'serve'?")),
+        (("history",), ("'history' is not a command", "known: ", "report", "validate")),
+        (("scenarios/suite.yaml",), ("agenteval run scenarios/suite.yaml runs",)),
     ],
 )
 def test_a_usage_error_is_told_in_words_and_ends_with_2(

@@ -181,7 +181,7 @@ def test_a_threshold_of_the_suite_is_not_violated_by_a_selection(bounded, select
     assert bounded.run(*selection).code == 0
     summary = bounded.results()["summary"]
     assert not [gate for gate in summary["gates"] if gate["name"].startswith("thresholds")]
-    assert "thresholds.goal_completion (applies to nothing that was selected)" in summary["ungated"]
+    assert "thresholds.goal_completion (applies to no selected scenario)" in summary["ungated"]
 
 
 def test_a_threshold_of_the_suite_is_not_violated_by_what_failed_the_last_time(bounded):

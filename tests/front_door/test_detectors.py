@@ -262,7 +262,7 @@ def test_a_detector_that_is_gone_is_named_as_such(project: Project) -> None:
     done = project.run()
     assert done.code == 2
     assert "agenteval.yaml:" in done.err
-    assert "the detector 'contradicts_evidence' is gone" in done.err
+    assert "the detector 'contradicts_evidence' was removed" in done.err
     assert "remove it from detectors" in done.err
 
 
@@ -273,7 +273,7 @@ def test_an_unknown_detector_is_named(project: Project) -> None:
     project.scenarios("name: a\nchecks: none\nturns: [hi]\n")
     done = project.run()
     assert done.code == 2
-    assert "no detector is named 'leek'" in done.err
+    assert "there is no detector 'leek'" in done.err
     assert "leak" in done.err
 
 

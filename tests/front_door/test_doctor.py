@@ -180,7 +180,7 @@ def test_an_agent_over_http(project: Project) -> None:
     done, server = http_agent(project, chat("Hi"))
     assert done.code == 0
     told = row(done, "agent bot")
-    for words in ("ok", "answered in", "usage reported", "takes tools", "not streamed"):
+    for words in ("ok", "answered in", "usage reported", "accepts tools", "not streamed"):
         assert words in told
     assert len(server.requests) == 1
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "Hello"}]
@@ -314,7 +314,7 @@ def test_the_vocabulary_is_fetched_when_asked_for_and_never_otherwise(
     assert done.code == 3
     assert row(done, "tokens  ").startswith("FAIL")
     assert "cannot be fetched: 503" in row(done, "tokens  ")
-    assert f"there yourself: {tmp_path / 'cache'}" in row(done, "tokens  ")
+    assert f"yourself to {tmp_path / 'cache'}" in row(done, "tokens  ")
     assert not (tmp_path / "cache").exists()
 
 

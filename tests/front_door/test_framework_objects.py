@@ -499,10 +499,10 @@ def test_validate_says_what_it_will_do_with_the_object(project: Project, place: 
 
     project.scenarios(SUITE[: SUITE.index("  cancel_order")])
     done = project.call("validate")
-    assert "not mocked: cancel_order (in 1 scenario); a call of one ends its sample as a mistake" in done.out
+    assert "not mocked: cancel_order (in 1 scenario); a call ends its sample as a mistake" in done.out
     project.config("", target="")
     shop(project, SHOP, "agent.py:careful", place, "unmocked_tools: passthrough")
-    assert "a call of one runs the real tool (unmocked_tools: passthrough)" in project.call("validate").out
+    assert "a call runs the real tool (unmocked_tools: passthrough)" in project.call("validate").out
 
 
 def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Project, place: str) -> None:
@@ -529,7 +529,7 @@ def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Projec
     project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
     done = project.call("validate")
     assert done.code == 0, done.all
-    assert "mocks 'get_ordr', which is none of the tools that are known (scenarios/suite.yaml:7)" in done.err
+    assert "mocks 'get_ordr', which is not a known tool (scenarios/suite.yaml:7)" in done.err
     assert "did you mean 'get_order'?" in done.err
 
 

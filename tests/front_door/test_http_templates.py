@@ -658,7 +658,7 @@ def test_doctor_asks_such_an_agent(project: Project) -> None:
         done = project.call("doctor")
     assert done.code == 0, done.all
     assert "answered in" in done.out
-    assert "takes tools" not in done.out
+    assert "accepts tools" not in done.out
     assert server.requests[0].json == {"m": "Hello"}
 
 

@@ -76,8 +76,8 @@ def test_an_agent_that_fails_gives_its_exit_code_and_the_files_stand(project: Pr
     done = init(project)
     assert done.code == 1
     assert "agent_error: TypeError" in done.out
-    assert "The files stand." in done.out
-    assert "If that is the wrong agent: it is named at agenteval.yaml:2\n" in done.out
+    assert "The files are written." in done.out
+    assert "If that is the wrong agent, change it at agenteval.yaml:2\n" in done.out
     assert config_of(project) == {"target": "bot.py:answer"}
 
 
@@ -355,7 +355,7 @@ def test_a_service_that_says_nothing_of_itself_has_what_to_look_at(project: Proj
     with service(None, {"answer": "Hello."}) as server:
         done = init(project, "--agent", f"{server.address}/chat")
     assert done.code == 1
-    assert "look at agenteval.yaml: no description of the API was found" in done.out
+    assert "check agenteval.yaml: no description of the API was found" in done.out
     assert config_of(project)["request"] == {"message": "${message}"}
 
 
@@ -408,8 +408,8 @@ def test_a_service_that_answers_comes_before_its_functions(project: Project, pla
     assert config_of(project)["endpoint"] == f"http://localhost:{server.port}/chat"
     assert "also found: app/llm.py:answer" in done.out
     lines = (project.root / WORKFLOW).read_text("utf-8").splitlines()
-    number = next(n for n, line in enumerate(lines, 1) if "# here start the service" in line)
-    assert f"the workflow has to start the service: write how at {WORKFLOW}:{number}\n" in done.out
+    number = next(n for n, line in enumerate(lines, 1) if "# start the service" in line)
+    assert f"the workflow has to start the service: add the command at {WORKFLOW}:{number}\n" in done.out
     assert ("./serve.sh &" in lines[number - 1]) == (place == "serve.sh")
 
 
@@ -460,7 +460,7 @@ def test_what_has_models_has_chat_completions(project: Project, path: str) -> No
 def test_an_address_at_which_nothing_says_what_it_is(project: Project) -> None:
     done = init(project, "--agent", f"localhost:{closed_port()}/docs")
     assert (done.code, files_of(project)) == (2, {})
-    assert "says where it takes a message — start it, or write the URL of that route" in done.err
+    assert "describes which route takes a message — start the service, or" in done.err
 
 
 def test_calls_that_a_reply_reports_are_read(project: Project) -> None:
@@ -484,7 +484,7 @@ def test_chat_completions_need_nothing_but_the_address(project: Project) -> None
     with LocalServer(chat("Hello.")) as server:
         done = init(project, "--agent", server.url)
         assert (done.code, config_of(project)) == (0, {"endpoint": server.url}), done.all
-        assert "# here start the service" in (project.root / WORKFLOW).read_text("utf-8")
+        assert "# start the service" in (project.root / WORKFLOW).read_text("utf-8")
 
 
 def test_a_service_elsewhere_gets_a_key_from_the_environment(project: Project) -> None:
@@ -535,7 +535,7 @@ def test_how_a_node_program_is_asked_is_found_by_trying(project: Project, form: 
 def test_a_program_that_hears_nothing_of_its_users_is_not_taken_for_one_that_does(project: Project) -> None:
     project.write("bot.py", "print('Welcome!')")
     done = init(project, "--agent", f"{shlex.quote(sys.executable)} bot.py", "--ci", "none")
-    assert "what it prints does not depend on the message" in done.out
+    assert "its output does not depend on the message" in done.out
     assert "# or, if it reads and writes JSON lines" in (project.root / "agenteval.yaml").read_text("utf-8")
 
 
@@ -554,7 +554,7 @@ def test_without_a_trial_a_comment_says_how_else_a_program_is_asked(project: Pro
     done = init(project, "--no-try", "--ci", "none")
     words = ["node", "src/bot.js", "--fast"]
     assert config_of(project) == asked(words, "argument")
-    assert f"how {shlex.join(words)} is asked is a guess: see the comments in agenteval.yaml\n" in done.out
+    assert f"how {shlex.join(words)} takes a message is a guess: see the comments in" in done.out
     text = (project.root / "agenteval.yaml").read_text("utf-8")
     others = [
         yaml.safe_load(line.rpartition(": command: ")[2]) for line in text.splitlines() if "# or, if" in line
@@ -579,7 +579,7 @@ def test_what_npm_prints_is_no_answer(project: Project) -> None:
 def test_an_empty_folder_gets_an_agent_and_is_red_when_that_breaks(project: Project) -> None:
     bare = project.call("run", env={"COLUMNS": "40"})
     assert bare.code == 5
-    assert "agenteval init writes a first one; agenteval score FILE checks conversations" in bare.err
+    assert "agenteval init writes a first one; agenteval score FILE checks" in bare.err
     done = init(project)
     assert done.code == 0, done.all
     text = (project.root / "my_agent.py").read_text("utf-8")
@@ -608,9 +608,9 @@ def test_a_second_init_changes_nothing(project: Project) -> None:
     done = init(project)
     assert (done.code, files_of(project)) == (0, before)
     assert "wrote" not in done.out
-    assert "nothing to write: everything is there" in done.out
+    assert "nothing to write: all files exist" in done.out
     written = [*SCHEMAS, *(name for name in before if name != "bot.py")]
-    assert all(f"{name} exists, left as it is\n" in done.out for name in written)
+    assert all(f"{name} exists and is unchanged\n" in done.out for name in written)
 
 
 SCHEMAS = (".agenteval/config.schema.json", ".agenteval/scenario.schema.json")
@@ -648,7 +648,7 @@ def test_a_file_that_is_there_is_left_and_the_rest_is_added(project: Project, na
     done = init(project)
     files = files_of(project)
     assert (done.code, files[name]) == (0, OWN[name]), done.all
-    assert f"{name} exists, left as it is" in done.out
+    assert f"{name} exists and is unchanged" in done.out
     assert {"scenarios/first.yaml", WORKFLOW} <= set(files)
     assert ("agenteval.yaml" in files) == (name != "pyproject.toml")
 
@@ -776,11 +776,11 @@ def test_a_broken_configuration_is_shown_and_nothing_is_written(project: Project
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--ci", "jenkins"], "--ci jenkins is not known — write github, gitlab or none"),
-        (["--agent", ""], "the agent has no name"),
+        (["--ci", "jenkins"], "--ci jenkins is unknown — write github, gitlab or none"),
+        (["--agent", ""], "the agent is empty"),
         (["--agent", "node 'bot.js"], "cannot be read: No closing quotation"),
         (["--agent", "words.py"], "nothing in words.py looks like an agent — write words.py:NAME"),
-        (["words.py"], "words.py is no folder"),
+        (["words.py"], "words.py is not a folder"),
     ],
 )
 def test_wrong_use_is_refused_in_words(project: Project, arguments: list[str], message: str) -> None:
@@ -796,8 +796,8 @@ def test_an_agent_beside_a_configuration_is_not_dropped_silently(project: Projec
     project.write("other.py", ECHO)
     done = init(project, "--agent", "other.py:answer")
     assert done.code == 2
-    assert "agenteval.yaml: init overwrites no configuration: --agent other.py:answer" in done.err
-    assert "change it there to agent: {target: 'other.py:answer'}, or add one under agents\n" in done.err
+    assert "agenteval.yaml: init does not overwrite a configuration, so --agent other.py:answer" in done.err
+    assert "change the agent there to agent: {target: 'other.py:answer'}, or add one under" in done.err
     assert "no such file: 'othr.py'" in init(project, "--agent", "othr.py:answer").err
 
 
@@ -809,7 +809,7 @@ MISSPELT = {
     "no-such-program": "no such program: 'no-such-program'",
     "bot": "no such program: 'bot' — write ./bot",
     f"{shlex.quote(sys.executable)} -u shp.py": "no such file: 'shp.py' — did you mean 'shop.py'?",
-    "http://localhost:99999/chat": "http://localhost:99999/chat is no URL",
+    "http://localhost:99999/chat": "http://localhost:99999/chat is not a URL",
 }
 
 
@@ -912,7 +912,7 @@ class TestOnATerminal:
         project.write("package.json", '{"main": "bot.js"}')
         project.write("bot.js", "")
         code, screen = self.answered(project, "1\n4\nn\nn\n")
-        assert "  1  I do not know: try them" in screen
+        assert "  1  I do not know: try each" in screen
         assert (code, config_of(project)) == (0, asked(["node", "bot.js"], "input")), screen
 
     def test_the_keys_of_an_api_that_nothing_describes_are_asked(self, project: Project) -> None:
@@ -926,14 +926,14 @@ class TestOnATerminal:
         project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")
         code, screen = self.answered(project, "7\nhello world\n1\nmaybe\nn\nn\n")
         assert (code, config_of(project)) == (0, {"target": "bot.py:answer"}), screen
-        assert "there is no 7 — write a number from 1 to 2" in screen
+        assert "there is no option 7 — write a number from 1 to 2" in screen
         assert "no such program: 'hello'" in screen
-        assert "'maybe' is neither — write y or n" in screen
+        assert "'maybe' is not an answer — write y or n" in screen
         assert not (project.root / ".github").exists()
 
     @pytest.mark.parametrize(
         ("typed", "last"),
-        [("7\n9\n0\n", "there is no 0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps' is neither")],
+        [("7\n9\n0\n", "there is no option 0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps' is not an answer")],
     )
     def test_after_three_answers_that_are_none_nothing_is_written(
         self, project: Project, typed: str, last: str
@@ -948,7 +948,7 @@ class TestOnATerminal:
         project.write("bot.js", "")
         code, screen = self.answered(project, "1\njson\n2\nn\nn\n")
         assert (code, config_of(project)) == (0, asked(["node", "bot.js"], "json")), screen
-        assert "'json' is none of them — write a number from 1 to 4" in screen
+        assert "'json' is not an option — write a number from 1 to 4" in screen
 
     def test_the_agent_of_a_service_that_is_off_is_asked(self, project: Project) -> None:
         project.write("app/llm.py", ECHO)
@@ -957,7 +957,7 @@ class TestOnATerminal:
         code, screen = self.answered(project, "\n1\nn\nn\n")
         assert (code, config_of(project)) == (0, {"target": "app/llm.py:answer"}), screen
         assert "no agent answers on localhost:" in screen
-        assert "the agent has no name" in screen  # Enter takes nothing
+        assert "the agent is empty" in screen  # Enter takes nothing
 
     @pytest.mark.parametrize("typed", ["", "1\n", "1\ny\n"])
     def test_the_end_of_the_answers_writes_nothing(self, project: Project, typed: str) -> None:

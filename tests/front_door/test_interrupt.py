@@ -131,7 +131,7 @@ class Run:
 def assert_one_line(err: str) -> None:
     """However often: the first line says what follows, and no other speaks of it."""
     told = [line for line in err.splitlines() if "interrupt" in line.casefold()]
-    assert told == ["interrupted: finishing what is under way (again to stop at once)"], err
+    assert told == ["interrupted: finishing what is running (again to stop at once)"], err
     assert "Traceback" not in err
     assert "\n\n" not in err
 
@@ -166,7 +166,7 @@ def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) ->
     run = Run(project, "waits")
     run.wait_for("slow", 2)
     run.send(number)
-    run.wait_for("finishing what is under way", file="err")
+    run.wait_for("finishing what is running", file="err")
     project.write("go on", "")
     ended = run.end()
     assert_whole(ended, finished=SLOW)

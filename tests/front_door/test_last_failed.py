@@ -70,8 +70,8 @@ def test_where_all_that_failed_is_gone_nothing_is_run(ran: Project) -> None:
     ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed").replace("id: lost", "id: found"))
     done = ran.call("run", "--last-failed")
     assert (done.code, done.out) == (5, "")
-    assert "no scenario that failed in the run 2" in done.err
-    assert "exists any more: fails, lost" in done.err
+    assert "the scenarios that failed in the run 2" in done.err
+    assert "no longer exist: fails, lost" in done.err
     assert asked(ran) == []
 
 
@@ -79,9 +79,9 @@ def test_what_is_in_a_file_that_was_not_named_is_not_gone(ran: Project) -> None:
     ran.scenarios("scenarios: [{id: other, turns: [hi], checks: none}]", "scenarios/more.yaml")
     done = ran.call("run", "scenarios/more.yaml", "--last-failed")
     assert done.code == 5
-    assert "nothing that is selected failed in the run 2" in done.err
+    assert "no selected scenario failed in the run 2" in done.err
     assert "gone" not in done.err
-    assert "no longer there" not in done.err
+    assert "no longer exist" not in done.err
 
 
 def rerun_line(out: str) -> list[str]:
@@ -160,7 +160,7 @@ def test_it_goes_together_with_filters(ran: Project, arguments: list[str], expec
 def test_filters_that_leave_nothing_of_it(ran: Project) -> None:
     done = ran.call("run", "--last-failed", "-s", "passes")
     assert done.code == 5
-    assert "nothing that is selected failed in the run 2" in done.err
+    assert "no selected scenario failed in the run 2" in done.err
     assert asked(ran) == []
 
 
@@ -193,7 +193,7 @@ def test_a_gate_over_the_whole_run_fails_no_scenario(project: Project) -> None:
     assert project.call("run").code == 1
     done = project.call("run", "--last-failed")
     assert done.code == 5
-    assert "'pass_hat_k', over all scenarios" in done.err
+    assert "'pass_hat_k' did not pass, which counts all scenarios" in done.err
 
 
 def test_scored_conversations_are_no_run(ran: Project) -> None:

@@ -189,12 +189,12 @@ def test_a_conversation_without_an_answer_counts_at_every_severity(project: Proj
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        ("high", "--max-rate high: it names no rate"),
-        ("hihg=1%", "'hihg' is no severity — did you mean 'high'?"),
-        ("high=many", "'many' is no rate"),
-        ("high=-1%", "'-1%' is no rate"),
-        ("high=nan", "'nan' is no rate"),
-        ("high=", "'' is no rate"),
+        ("high", "--max-rate high: it has no rate"),
+        ("hihg=1%", "'hihg' is not a severity — did you mean 'high'?"),
+        ("high=many", "'many' is not a rate"),
+        ("high=-1%", "'-1%' is not a rate"),
+        ("high=nan", "'nan' is not a rate"),
+        ("high=", "'' is not a rate"),
         ("high=1", "1 allows a finding in every conversation"),
         ("high=150%", "150% allows a finding in every conversation"),
     ],
@@ -211,7 +211,7 @@ def test_a_rate_that_cannot_be_meant_is_one_message(project: Project, rate: str,
 def test_a_severity_is_bounded_once(project: Project) -> None:
     log(project, conversation("a"))
     done = project.call("score", "log.jsonl", "--max-rate", "high=1%", "--max-rate", "high=2%")
-    assert (done.code, "high is bounded twice" in done.err) == (2, True)
+    assert (done.code, "high has two rates" in done.err) == (2, True)
 
 
 def unplaced(name: str) -> dict[str, Any]:

@@ -214,8 +214,8 @@ asyncio.run(main())
     [
         (("serve", "-s", "nothing"), "selects none of 1 scenario"),
         (("serve", "-s", "orders", "--http", "70000"), "--http 70000: not a port"),
-        (("schemas", "http://127.0.0.1:1/mcp"), "gives no list of tools"),
-        (("schemas", "no-such-program"), "gives no list of tools"),
+        (("schemas", "http://127.0.0.1:1/mcp"), "does not list its tools"),
+        (("schemas", "no-such-program"), "does not list its tools"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, project: Project) -> None:
@@ -233,4 +233,4 @@ def test_two_scenarios_are_not_served(project: Project) -> None:
     project.scenarios(two)
     done = project.call("tools", "serve")
     assert done.code == 2
-    assert "2 scenarios are selected, and one world is served" in done.err
+    assert "2 scenarios are selected, but only one can be served" in done.err

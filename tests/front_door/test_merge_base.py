@@ -110,7 +110,7 @@ def test_a_commit_without_a_run_leaves_the_gate_undecided_with_words(repository:
     commit(repository, GOOD + "# the same\n")
     done = against(repository)
     assert done.code == 3
-    assert "is kept; play that commit with agenteval run --keep-baseline" in gate(repository)["basis"]
+    assert "is kept; run that commit with agenteval run --keep-baseline" in gate(repository)["basis"]
     assert "warning: --baseline merge-base: no run of" in done.err
     repository.config(GATES + "on_undecided: neutral\n")
     assert against(repository).code == 0
@@ -142,8 +142,8 @@ def test_a_branch_that_is_not_there_and_no_repository_at_all(repository: Project
     shutil.rmtree(repository.root / ".git")
     done = against(repository, GIT_CEILING_DIRECTORIES=str(repository.root.parent))
     assert done.code == 3
-    assert "no git repository" in done.err
-    assert "git does not say which commit" in repository.run("--keep-baseline").err
+    assert "not a git repository" in done.err
+    assert "git does not know its commit" in repository.run("--keep-baseline").err
 
 
 def test_gitlab_says_the_commit_itself(repository: Project) -> None:

@@ -226,8 +226,8 @@ def test_a_reporter_that_is_not_built(project: Project, name: str) -> None:
 
 
 NOT_BUILT = {
-    "import x": "'import' is no command",
-    "tools check": "'check' is no command",
+    "import x": "'import' is not a command",
+    "tools check": "'check' is not a command",
     "run --record-tools f": "No such option: --record-tools (Possible options: --record",
     "run --shard 1/2": "No such option: --shard",
     "report latest --open": "No such option: --open",

@@ -369,7 +369,7 @@ def test_a_selection_without_what_a_share_counts_is_not_asked_for_it(project: Pr
     project.config("gates: {tool_accuracy: 0.9}\n")
     done = project.run("-s", "plain")
     assert done.code == 0, done.all
-    assert "tool_accuracy (applies to nothing that was selected)" in done.out
+    assert "tool_accuracy (applies to no selected scenario)" in done.out
     project.scenarios(f"scenarios: [{{id: plain, turns: [hi], {CHECK}}}]\n")
     assert project.run().code == 3
     assert (

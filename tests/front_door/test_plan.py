@@ -110,7 +110,7 @@ def test_a_metric_that_is_asked_where_agents_use_tools_of_their_own(project: Pro
         own = counted(server)["judge"] - plain
     assert (least, most) == (plain, own)
     assert most == least + 2
-    assert any("tools that nobody declared" in note for note in plan(project)["notes"])
+    assert any("tools no scenario declares" in note for note in plan(project)["notes"])
 
 
 def test_agents_and_compare_multiply(project: Project) -> None:
@@ -221,7 +221,7 @@ def test_the_price_is_from_the_table_or_unknown(project: Project) -> None:
         unknown = plan(project)
         assert {row["cost"] for row in unknown["rows"]} == {None}
         shown = project.call("plan")
-        assert f"cost: unknown, without bot, {MODEL}: add prices: for them" in shown.out
+        assert f"cost: unknown, without bot, {MODEL}: set prices: for them" in shown.out
         prices = f"prices: {{{MODEL}: {{input: 2, output: 10}}, bot: {{input: 0, output: 0}}}}\n"
         setup(project, server, SCRIPTED, f"metrics: [helpfulness]\n{prices}")
         known = plan(project)

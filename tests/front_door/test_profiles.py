@@ -161,7 +161,7 @@ def test_a_resumed_run_keeps_its_profile(two: Project) -> None:
     assert two.run("--profile", "pr").code == 0
     done = two.call("run", "--resume", "latest", "--profile", "pr")
     assert done.code == 2
-    assert "--profile cannot be given with it" in done.err
+    assert "so --profile cannot be set" in done.err
     assert two.call("run", "--resume", "latest").code == 0
 
 

@@ -218,12 +218,12 @@ def test_what_is_not_taken_is_said_and_is_no_verdict(project: Project) -> None:
     assert done.code == 3
     assert "was not posted" in done.err
     done = project.call("comment", "c.md")
-    assert (done.code, done.err.strip()) == (0, "no pull request: nothing is posted")
+    assert (done.code, done.err.strip()) == (0, "this job has no pull request: nothing is posted")
     env = {**github("http://127.0.0.1:1", project), "GITHUB_TOKEN": ""}
     assert project.call("comment", "c.md", env=env).code == 2
     assert project.call("comment", "none.md").code == 2
     project.write("other.md", "# Report\n")
-    assert "is not a comment of agenteval" in project.call("comment", "other.md").err
+    assert "is not a comment file" in project.call("comment", "other.md").err
 
 
 def test_a_very_long_comment_is_cut_at_a_line(project: Project) -> None:
@@ -233,7 +233,7 @@ def test_a_very_long_comment_is_cut_at_a_line(project: Project) -> None:
         assert project.call("comment", "c.md", env=github(server.address, project)).code == 0
     (body,) = kept.kept.values()
     assert len(body) < 65_536
-    assert body.endswith("one line of many\n\n… cut: the whole report is with the job.\n")
+    assert body.endswith("one line of many\n\n… truncated: the job has the whole report.\n")
 
 
 # ── the templates, step by step ──────────────────────────────────────────────────────────────────

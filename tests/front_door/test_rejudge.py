@@ -91,7 +91,7 @@ def test_what_has_not_changed_is_not_asked_and_the_run_is_a_new_one(bench: Bench
     results = bench.project.results()
     assert results["summary"]["usage"]["judge"]["calls"] == 0
     (notice,) = (n["text"] for n in results["summary"]["notices"] if "judged again" in n["text"])
-    assert notice == f"judged again: {bench.asked_first} answers from the journal of the run, 0 asked"
+    assert notice == f"judged again: {bench.asked_first} answers from the journal of the run, 0 new"
     scores = [t["scores"] for s in results["scenarios"] for each in s["samples"] for t in each["turns"]]
     assert [score["helpfulness"]["value"] for score in scores] == [4] * TURNS
     # The new run can be judged anew in its turn.
@@ -150,8 +150,8 @@ def test_another_model_a_new_metric_and_an_old_journal_are_asked(bench: Bench) -
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--dry-run"], "--dry-run: a report is made of what was judged — add --rejudge"),
-        (["-m", "openai/x"], "-m: a report is made of what was judged"),
+        (["--dry-run"], "--dry-run: a report shows what was judged already — add --rejudge"),
+        (["-m", "openai/x"], "-m: a report shows what was judged already"),
         (["--rejudge", "--dry-run", "--report", "json"], "--dry-run writes no report"),
         (["--rejudge"], "judges were requested, but no model is set"),
     ],

@@ -381,7 +381,7 @@ GIVEN = {
 def test_what_is_run_is_taken_from_the_run(whole: Project, name: str) -> None:
     done = resumed(whole, *GIVEN[name])
     assert done.code == 2
-    assert f"--resume uses the options of the run: {name} cannot be given with it" in done.err
+    assert f"--resume uses the options of the run, so {name} cannot be set" in done.err
 
 
 def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
@@ -428,7 +428,7 @@ def test_what_was_scored_was_no_run(project: Project) -> None:
     assert scored.code == 0, scored.err
     done = resumed(project)
     assert done.code == 2
-    assert "does not say what was asked for" in done.err
+    assert "has no request" in done.err
 
 
 def test_a_run_of_another_version(cut: Project) -> None:

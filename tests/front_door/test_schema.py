@@ -69,7 +69,7 @@ def test_it_writes_both_and_says_how_files_begin(project: Project) -> None:
     assert done.out.splitlines() == [
         "wrote .agenteval/scenario.schema.json",
         "wrote .agenteval/config.schema.json",
-        "With this as its first line, an editor completes and checks a file:",
+        "With this first line, an editor completes and checks a file:",
         "  scenarios/*.yaml  # yaml-language-server: $schema=../.agenteval/scenario.schema.json",
         "  agenteval.yaml    # yaml-language-server: $schema=.agenteval/config.schema.json",
     ]
@@ -117,7 +117,7 @@ def test_out_names_another_place_or_prints(project: Project) -> None:
     both = project.call("schema", "--out", "schemas")
     assert (both.code, both.err) == (
         2,
-        "agenteval: --out takes one schema, and there are two — write agenteval schema scenario --out schemas"
+        "agenteval: --out takes one schema, but there are two — write agenteval schema scenario --out schemas"
         " or agenteval schema config --out schemas\n",
     )
 
@@ -128,7 +128,7 @@ def test_it_overwrites_nothing_else(project: Project, there: str) -> None:
     done = project.call("schema", "config", "--out", "schema.json")
     assert (done.code, path.read_text(encoding="utf-8")) == (2, there)
     assert done.err == (
-        "agenteval: schema.json is there, and is not a schema that agenteval wrote — remove it, or choose"
+        "agenteval: schema.json exists and is not a schema written by agenteval — remove it, or choose"
         " another place with --out\n"
     )
 
@@ -137,7 +137,7 @@ def test_a_kind_that_is_none(project: Project) -> None:
     done = project.call("schema", "scenarios")
     assert (done.code, done.err) == (
         2,
-        "agenteval: there is no schema of 'scenarios' — did you mean 'scenario'?\n",
+        "agenteval: there is no schema for 'scenarios' — did you mean 'scenario'?\n",
     )
 
 

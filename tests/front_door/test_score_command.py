@@ -119,7 +119,7 @@ def test_a_part_of_an_id_that_no_conversation_has_is_not_hidden_by_another(proje
     log(project, conversation("fix"), conversation("other"))
     done = score(project, "log.jsonl", "-s", "fix", "-s", "renamed")
     assert done.code == 2
-    assert "-s renamed: no conversation has that in its id" in done.out
+    assert "-s renamed: no conversation has this text in its id" in done.out
     assert verdicts(project) == {"fix": "passed"}
 
 
@@ -387,7 +387,7 @@ def test_expectations_that_meet_no_conversation_are_a_mistake(project: Project) 
     done = score(project, "log.jsonl", "--scenarios", "suite.yaml")
     assert done.code == 2, done.all
     told = " ".join(done.out.split())
-    assert "suite.yaml:1: --scenarios: none of its scenarios has the id of a conversation" in told
+    assert "suite.yaml:1: --scenarios: no scenario has the id of a conversation" in told
     assert done.out.splitlines()[-1].startswith(
         "AUTHOR ERROR: 1 mistake, listed above; 2 conversations, nothing found"
     )

@@ -379,7 +379,7 @@ def test_a_run_is_scored_under_its_gates_over_epochs(project: Project) -> None:
         ("metrics:\n  - helpfulnes\n", [], "agenteval.yaml:2:5: no metric is named 'helpfulnes'"),
         ("metrics: [coherence]\n", ["--metric", "helpfulnes"], "agenteval: --metric: no metric is named"),
         ("thresholds:\n  helpfulnes: 3\n", [], "agenteval.yaml:2:3: no metric is named 'helpfulnes'"),
-        ("detectors: [leak, leek]\n", [], "agenteval.yaml:1:19: no detector is named 'leek'"),
+        ("detectors: [leak, leek]\n", [], "agenteval.yaml:1:19: there is no detector 'leek'"),
     ],
 )
 def test_a_wrong_name_is_told_where_it_stands(

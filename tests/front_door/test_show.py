@@ -102,7 +102,7 @@ def test_next_goes_from_failure_to_failure_and_ends(ran: Project) -> None:
     done = ran.call("show", "often@2", "--next")
     assert (done.code, done.out) == (2, "")
     assert (
-        "all that comes after often@2 passed — the first that did not: agenteval show two-wishes@1"
+        "all conversations after often@2 passed — the first that did not pass: agenteval show two-wishes@1"
         in done.err
     )
 
@@ -123,9 +123,9 @@ def test_a_run_is_named_as_everywhere_and_an_id_as_reports_do(ran: Project) -> N
         (["two-wishs"], r"the run \S+ has no conversation 'two-wishs' — did you mean 'two-wishes'\?"),
         (["latest", "qqq"], r"has no conversation 'qqq' — known: fine, often, two-wishes"),
         (["often@4"], r"'often' has no epoch 4 in the run \S+ — it has 1, 2, 3"),
-        (["fine", "--agent", "bat"], r"no agent of the run \S+ is named 'bat' — did you mean 'bot'\?"),
+        (["fine", "--agent", "bat"], r"the run \S+ has no agent 'bat' — did you mean 'bot'\?"),
         (["2020", "fine"], r"no run is named '2020'"),
-        (["a", "b", "c"], r"show takes a run and a conversation, and not 3 words"),
+        (["a", "b", "c"], r"show takes a run and a conversation, not 3 words"),
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(words: list[str], told: str, ran: Project) -> None:

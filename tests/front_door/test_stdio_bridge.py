@@ -145,7 +145,7 @@ scenarios:
 - id: two
   agent: without
   tools: {get_order: {returns: mocked}}
-  turns: [{user: ORD-1, expect: {output: {contains: ["2 agenteval: ", "write mcp: true beside the agent"]}}}]
+  turns: [{user: ORD-1, expect: {output: {contains: ["2 agenteval: ", "set mcp: true for the agent"]}}}]
 """)  # fmt: skip
     done = project.run()
     assert done.code == 0, done.all
@@ -267,10 +267,10 @@ turns:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "stands in for an MCP server while agenteval run plays an agent with mcp: true"),
-        (("-s", "orders"), "takes --only and --else alone"),
+        ((), "replaces an MCP server while agenteval run plays an agent with mcp: true"),
+        (("-s", "orders"), "takes only --only and --else"),
         (("orders.yaml",), "takes no paths (orders.yaml)"),
-        (("--else",), "no command of the real server follows"),
+        (("--else",), "the command of the real server is missing"),
         (("--only", ","), "--only names no tool"),
     ],
 )

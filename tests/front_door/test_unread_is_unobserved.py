@@ -390,7 +390,7 @@ def test_a_record_of_which_most_was_not_read_is_unreadable(project: Project) -> 
 def test_a_name_that_nothing_has_is_told(project: Project) -> None:
     done = score(project, DONE, events=[DID], options=["--no-calls-in", "event"])
     assert done.code == 3
-    assert "--no-calls-in event: nothing that could not be placed has that key, role or type" in done.all
+    assert "--no-calls-in event: no entry that could not be placed has this key, role or type" in done.all
     assert "did you mean 'events'?" in " ".join(done.all.split())
 
 

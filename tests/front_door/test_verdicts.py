@@ -238,7 +238,7 @@ def test_labels_that_no_severity_makes_fail_check_nothing(
     done = project.call("validate")
     assert done.code == code, done.all
     if code:
-        assert "scenario 'a': nothing is checked; with fail_on_severity: none no label fails" in done.err
+        assert "scenario 'a': nothing is checked; with fail_on_severity: none, no label fails" in done.err
 
 
 def entry(number: int, fields: str) -> str:

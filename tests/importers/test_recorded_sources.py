@@ -88,7 +88,7 @@ def test_it_is_told_which_pipe_is_waited_for(
         poured(pipe, lines(conversation("a")))
 
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(score_preparation, "_PATIENCE_S", 0)
+    monkeypatch.setattr(score_preparation, "_WARN_AFTER_S", 0)
 
     with ExitStack() as stack:
         request = score_preparation.ScoreRequest(files=("pipe",))
@@ -97,7 +97,7 @@ def test_it_is_told_which_pipe_is_waited_for(
         )
         assert source.path.read_bytes() == lines(conversation("a"))
 
-    assert told == ["waiting for pipe: it is scored when its writer has closed it"]
+    assert told == ["waiting for pipe: it is scored once its writer closes it"]
 
 
 def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe: Path) -> None:

@@ -63,7 +63,7 @@ def _use_once() -> None:
     samples = import_module("report_samples")
     import_module("agenteval.scoring.metrics").built_in()
     import_module("agenteval.adapters.transport.connections").certificates()
-    list(import_module("agenteval.planning.run_files")._modules(Path("/nowhere")))
+    list(import_module("agenteval.planning.run_files")._author_modules(Path("/nowhere")))
     options = import_module("agenteval.reporters.options").ReportOptions()
     for told in (samples.passing(), samples.mixed("wonderbot")):
         registry = import_module("agenteval.reporters").REPORTERS

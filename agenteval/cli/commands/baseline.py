@@ -1,4 +1,4 @@
-"""``--baseline RUN``: an earlier run beside the one that begins, if the two can be compared."""
+"""``--baseline RUN``: compares the run that begins with an earlier one, if the two are comparable."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from agenteval.verdict.report import Report
 
 
 def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
-    """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
-    scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
-    is no such run, or if nothing in it can be compared; ``NoBaselineError`` if the commit has no run."""
+    """Return ``started`` with what is known about the run ``name``. ``selected``: the command line chose some
+    of the scenarios or agents, so that the baseline may have more. Raise ``AuthorError`` if there is no such
+    run, or if nothing in it is comparable; ``NoBaselineError`` if the commit has no run."""
     if is_merge_base(name):
         found = find_merge_base_run(name, root, started.plan.suite.profile)
     else:
@@ -63,8 +63,8 @@ def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: boo
 
 
 def find_baseline_successes(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
-    """By scenario that is the same in both runs, a conversation of the baseline that reached the goal. The
-    baseline is read when it is first asked for; of one that is gone nothing is known."""
+    """Return a function from a scenario that is the same in both runs to a conversation of the baseline that
+    reached the goal. The baseline is read on the first call; if it is gone, the function returns None."""
     known = frozenset(baseline.reached if baseline else ())
 
     @cache

@@ -1,9 +1,8 @@
 """Runs kept by commit: ``--keep-baseline`` keeps one, ``--baseline merge-base`` finds it.
 
-``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``): small enough to be cached or
-kept as an artefact, and no other run of that commit has to be. Runs in ``.agenteval/runs`` know their commit,
-too.
-"""
+A run is kept in ``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``). This is
+small enough to be cached or kept as an artefact, and no other run of that commit is needed. Runs in
+``.agenteval/runs`` record their commit, too."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _SHORT = 12
 
 
 class NoBaselineError(Exception):
-    """Why there is nothing to compare with, with what to do. The run goes on without: it is told, and what
-    needs a baseline is not decided."""
+    """The reason why there is no baseline, with a remedy. The run goes on without: the reason is reported,
+    and what needs a baseline stays undecided."""
 
 
 def baselines_under(root: Path) -> Path:
@@ -32,35 +31,35 @@ def baselines_under(root: Path) -> Path:
 
 
 def is_merge_base(name: str) -> bool:
-    """``merge-base``, or ``merge-base:BRANCH``."""
+    """Check whether a name is ``merge-base`` or ``merge-base:BRANCH``."""
     return name.partition(":")[0] == MERGE_BASE
 
 
 def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
-    """The kept run of the commit where this branch began. Raises ``NoBaselineError``."""
+    """Return the run of the commit where this branch began. Raise ``NoBaselineError`` if none is kept."""
     try:
         commit = merge_base(root, name.partition(":")[2], os.environ)
     except NoCommitError as error:
         raise NoBaselineError(f"--baseline {name}: {error}") from None
     home = baselines_under(root)
-    for folder in (home / _named(commit, profile), home / commit):
+    for folder in (home / _folder_name(commit, profile), home / commit):
         if (folder / JOURNAL_FILE).is_file():
             return folder
     for folder in reversed(find_run_folders(root)):
-        if read_run_commit(folder) == commit and _is_whole(folder):
+        if read_run_commit(folder) == commit and _is_complete(folder):
             return folder
     raise NoBaselineError(
-        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; play that commit with agenteval run"
+        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; run that commit with agenteval run"
         f" --keep-baseline, and keep the folder {Path('.agenteval', 'baselines').as_posix()}"
     )
 
 
-def _named(commit: str, profile: str) -> str:
+def _folder_name(commit: str, profile: str) -> str:
     return f"{commit}.{profile}" if profile else commit
 
 
-def _is_whole(folder: Path) -> bool:
-    """Of an unchanged commit, and played to its end."""
+def _is_complete(folder: Path) -> bool:
+    """Check whether a run was played to its end."""
     try:
         end = run_ending(load_run(folder))
     except AuthorError:
@@ -69,25 +68,25 @@ def _is_whole(folder: Path) -> bool:
 
 
 def save_baseline(report: Report, folder: Path, root: Path) -> None:
-    """Keeps a run as that of its commit, in the place of an earlier one, or says why not."""
+    """Keep a run as that of its commit, in place of an earlier one, or report why not."""
     run = report.run
     why = ""
     if not run.commit:
-        why = "git does not say which commit it is of"
+        why = "git does not know its commit"
     elif run.dirty:
-        why = f"files have changed since {run.commit[:_SHORT]}: it does not tell of that commit"
+        why = f"files have changed since {run.commit[:_SHORT]}, so it does not represent that commit"
     elif report.finished is None or report.finished.outcome != "complete":
-        why = "it was not played to its end"
+        why = "it did not run to its end"
     if why:
         print_err(f"agenteval: this run is not kept as a baseline: {why}")
         return
-    kept = baselines_under(root) / _named(run.commit, run.plan.suite.profile)
+    destination = baselines_under(root) / _folder_name(run.commit, run.plan.suite.profile)
     try:
-        kept.mkdir(parents=True, mode=0o700, exist_ok=True)
-        part = kept / f"{JOURNAL_FILE}.part"
-        shutil.copyfile(folder / JOURNAL_FILE, part)
-        os.replace(part, kept / JOURNAL_FILE)
+        destination.mkdir(parents=True, mode=0o700, exist_ok=True)
+        temporary = destination / f"{JOURNAL_FILE}.part"
+        shutil.copyfile(folder / JOURNAL_FILE, temporary)
+        os.replace(temporary, destination / JOURNAL_FILE)
     except OSError as error:
-        print_err(f"agenteval: this run cannot be kept as a baseline in {kept}: {error.strerror}")
+        print_err(f"agenteval: this run cannot be kept as a baseline in {destination}: {error.strerror}")
         return
-    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {kept.relative_to(root).as_posix()}")
+    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {destination.relative_to(root).as_posix()}")

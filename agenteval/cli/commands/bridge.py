@@ -1,6 +1,6 @@
 """``agenteval tools serve --stdio-bridge``: a process that an agent starts in place of an MCP server.
 
-It imports little: each conversation waits for its start."""
+It imports little, because each conversation waits for it to start."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ _NEEDS = "pip install 'agenteval-runner[mcp]'"
 def bridge(
     command: Sequence[str], *, is_bridge: bool, only: str | None, has_real: bool, has_others: bool
 ) -> int:
-    """Serve the run that this process is part of, until the input ends. ``command``: of the real server, if
-    it ``has_real``. ``has_others``: other options were given. Raises ``AuthorError``."""
+    """Serve the run that this process is part of, until the input ends. ``command``: that of the real server,
+    if ``has_real``. ``has_others``: other options were given. Raise ``AuthorError`` if options do not fit or
+    no run is found."""
     names = _names(only)
     if not is_bridge:
         raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
     if has_others:
-        what = f"{_NAME} takes --only and --else alone: the run chooses the scenario"
+        what = f"{_NAME} takes only --only and --else: the run chooses the scenario"
         raise AuthorError(Problem(what, "remove the other options"))
     if has_real and not command:
-        what = "--else: no command of the real server follows"
+        what = "--else: the command of the real server is missing"
         raise AuthorError(Problem(what, f"write {_NAME} --else -- COMMAND…"))
     if command and not has_real:
         what = f"{_NAME} takes no paths ({' '.join(command)}): the run chooses the scenario"
-        raise AuthorError(Problem(what, "a real server's command follows --else --"))
+        raise AuthorError(Problem(what, "write a real server's command after --else --"))
     url = _url()
     try:
         import anyio
@@ -54,23 +55,24 @@ def _names(only: str | None) -> tuple[str, ...]:
 
 
 def _url() -> str:
-    """The address of the conversation that this process is part of. Raises ``AuthorError``."""
+    """Return the address of the conversation that this process is part of. Raise ``AuthorError`` if there is
+    none."""
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":
-        what = f"{_NAME} cannot look for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
+        what = f"{_NAME} cannot search for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
         remedy = (
-            f"hand {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
+            f"pass {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
         )
         raise AuthorError(Problem(what, remedy))
     found = addresses.find_address()
     if found and found.url:
         return found.url
     if found:
-        what = f"{_NAME}: the agent that started it ({found.name}) finds no tools at an MCP server"
-        raise AuthorError(Problem(what, "write mcp: true beside the agent in agenteval.yaml"))
+        what = f"{_NAME}: the agent that started it ({found.name}) gets no tools from an MCP server"
+        raise AuthorError(Problem(what, "set mcp: true for the agent in agenteval.yaml"))
     what = (
-        f"{_NAME} stands in for an MCP server while agenteval run plays an agent with mcp: true;"
-        " no process above this one is such an agent"
+        f"{_NAME} replaces an MCP server while agenteval run plays an agent with mcp: true;"
+        " no parent process of this one is such an agent"
     )
-    raise AuthorError(Problem(what, "outside a run start the real server (docs/mcp.md)"))
+    raise AuthorError(Problem(what, "outside a run, start the real server (docs/mcp.md)"))

@@ -1,4 +1,4 @@
-"""``agenteval diff``: two runs, scenario by scenario; the exit code says whether anything regressed."""
+"""``agenteval diff``: compares two runs, scenario by scenario; the exit code shows whether one regressed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
 
 MOST_EARLIER = 20
-"""Runs before the baseline that are looked through for a failure that is back again."""
+"""The number of runs before the baseline that are searched for a failure that has returned."""
 
 
 def diff(
@@ -39,9 +39,9 @@ def diff(
     reports: Sequence[str] = (),
     verbose: bool = False,
 ) -> int:
-    """Returns 0 if nothing regressed, 1 if something did, 3 if that is not decided. Raises ``AuthorError``
-    where the two cannot be compared."""
-    targets = resolve_targets(Config(reporters=()), _chosen(reports))
+    """Write the comparison. Return 0 if nothing regressed, 1 if something did, 3 if that is undecided. Raise
+    ``AuthorError`` if the two runs cannot be compared."""
+    targets = resolve_targets(Config(reporters=()), _parse_reporters(reports))
     runs_compared = load_decided_run(before), load_decided_run(after)
     refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
     compared = compare(*runs_compared, margin=margin)
@@ -49,12 +49,12 @@ def diff(
     return compared.exit_code if all(written) or compared.exit_code else 3
 
 
-def _chosen(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
+def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     choices = tuple(map(parse_reporter, texts or ("terminal",)))
     for choice in choices:
         if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
             known = (name for name in REPORTERS if REPORTERS.get(name).comparison)
-            what = f"no report of a comparison is named '{choice.name}'"
+            what = f"there is no comparison report '{choice.name}'"
             raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
     return choices
 
@@ -76,7 +76,7 @@ def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> b
 
 
 def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunComparison:
-    """The comparison; where a failure is new, earlier runs are asked whether they had it."""
+    """Compare two runs. If a failure is new, search earlier runs for it."""
     baseline = apply_accept_list(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline))
     second = summary_of(after.report, after.decision)
@@ -87,13 +87,13 @@ def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunCompari
         for failure in agent.failures
         if failure.state is FailureState.NEW
     }
-    earlier = _seen_earlier(new, before.report) if new else {}
+    earlier = _find_earlier_failures(new, before.report) if new else {}
     return compare_runs(first, second, margin=margin, earlier=earlier) if earlier else compared
 
 
-def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:
-    """By fingerprint, the latest run before the baseline that met it. Runs that cannot be read (of an older
-    version, half deleted) tell nothing."""
+def _find_earlier_failures(names: set[str], baseline: Report) -> dict[str, str]:
+    """Return the latest run before the baseline that had a failure, by fingerprint. Runs that cannot be read
+    (of an older version, half deleted) are skipped."""
     found: dict[str, str] = {}
     began = baseline.run.started_at
     older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]

@@ -1,4 +1,5 @@
-"""``agenteval doctor``: one real call to each model and agent, and what works of what a run needs."""
+"""``agenteval doctor``: makes one real call to each model and agent, and shows what works of what a run
+needs."""
 
 from __future__ import annotations
 
@@ -60,21 +61,24 @@ class _Answer(BaseModel):
 
 
 class DoctorState(StrEnum):
+    """The result of one check."""
+
     OK = "ok"
     NOTE = "note"
     FAULT = "FAIL"
-    """Something does not answer."""
+    """A server does not answer."""
     MISTAKE = "fail"
-    """The author's: it would not even be asked."""
+    """A mistake of the author: nothing is even called."""
 
 
 class DoctorRow(NamedTuple):
-    """One line of the table. ``remedy`` is what to do; empty if that is nothing, or plain."""
+    """One line of the table."""
 
     what: str
     state: DoctorState
     found: str
     remedy: str = ""
+    """What to do; empty if there is nothing to do, or if it is plain."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +91,15 @@ class DoctorRequest:
 
 
 def doctor(request: DoctorRequest) -> int:
-    """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
+    """Print the table. Return 0 if all works, 2 if the configuration is wrong, 3 if something does not
+    answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
         loaded = config_file.load_config(path, REGISTRIES, environ=os.environ, flags=request.flags or {})
         rows = [
-            *_surroundings(loaded.config),
-            _tokens(request),
-            *anyio.run(_calls, loaded.config, loaded.secrets, request),
+            *_setup_rows(loaded.config),
+            _tokens_row(request),
+            *anyio.run(_call_rows, loaded.config, loaded.secrets, request),
         ]
     register_secrets(wiring.all_secrets(loaded.config, loaded.secrets))
     print_out("\n".join(_table(rows)))
@@ -116,17 +121,17 @@ def _table(rows: Iterable[DoctorRow]) -> Iterator[str]:
 # ── what needs no call ───────────────────────────────────────────────────────────────────────────
 
 
-def _surroundings(config: Config) -> Iterator[DoctorRow]:
+def _setup_rows(config: Config) -> Iterator[DoctorRow]:
     if config.source:
         yield DoctorRow("configuration", DoctorState.OK, config.source)
     else:
         yield DoctorRow(
             "configuration", DoctorState.NOTE, "no file found; defaults are used", "write agenteval.yaml"
         )
-    yield _prompts(config)
+    yield _prompts_row(config)
 
 
-def _tokens(request: DoctorRequest) -> DoctorRow:
+def _tokens_row(request: DoctorRequest) -> DoctorRow:
     what = "tokens"
     if request.fetches_vocabulary and not tokens.vocabulary_is_here():
         from agenteval.adapters.transport.vocabulary import fetch_vocabulary
@@ -134,55 +139,62 @@ def _tokens(request: DoctorRequest) -> DoctorRow:
         try:
             where = anyio.run(fetch_vocabulary)
         except AuthorError as error:
-            return _failed(what, error)
+            return _failure_row(what, error)
         except InfrastructureError as error:
-            remedy = f"put {tokens.VOCABULARY} there yourself: {tokens.vocabulary_path()}"
+            remedy = f"download {tokens.VOCABULARY} yourself to {tokens.vocabulary_path()}"
             return DoctorRow(what, DoctorState.FAULT, f"{error}; estimated until then", remedy)
         return DoctorRow(
-            what, DoctorState.OK, f"counted with tiktoken: its vocabulary was fetched to {where}"
+            what, DoctorState.OK, f"counted with tiktoken: its vocabulary was downloaded to {where}"
         )
     if tokens.vocabulary_is_here():
         return DoctorRow(what, DoctorState.OK, "counted with tiktoken if a server does not report them")
-    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is not here"
+    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is missing"
     return DoctorRow(
-        what, DoctorState.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
+        what,
+        DoctorState.NOTE,
+        found,
+        "run agenteval doctor --fetch-vocabulary, unless estimates are good enough",
     )
 
 
-def _prompts(config: Config) -> DoctorRow:
+def _prompts_row(config: Config) -> DoctorRow:
     names = (*prompts.BUILT_IN_METRICS, prompts.CRITERIA)
     try:
         hashes = prompts.SHIPPED_PROMPTS.hashes(map(prompts.SHIPPED_PROMPTS.rubric, names))
     except AuthorError as error:
         return DoctorRow("prompts", DoctorState.MISTAKE, str(error), "reinstall agenteval")
     try:
-        own = judge_setup.load_project_prompts(config).overridden
+        overridden = judge_setup.load_project_prompts(config).overridden
     except AuthorError as error:
         return DoctorRow("prompts", DoctorState.MISTAKE, str(error))
-    told = f"all {len(hashes)} are complete"
-    return DoctorRow("prompts", DoctorState.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
+    summary = f"all {len(hashes)} are complete"
+    return DoctorRow(
+        "prompts",
+        DoctorState.OK,
+        f"{summary}; overridden: {', '.join(overridden)}" if overridden else summary,
+    )
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> list[DoctorRow]:
+async def _call_rows(config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> list[DoctorRow]:
     agents = selection.agents_of(config, Filters(agent=request.agent))
     agents = {name: agent for name, agent in agents.items() if request.agent in (None, name)}
-    rows = [await _agent(agent, config, secrets, request) for agent in agents.values()]
+    rows = [await _agent_row(agent, config, secrets, request) for agent in agents.values()]
     if not agents:
         remedy = "write agent: {target: …} or {endpoint: …}"
         rows.append(DoctorRow("agent", DoctorState.NOTE, "none is configured", remedy))
-    models = _models(config)
-    rows += [await _model(chosen, roles, Path(config.root)) for chosen, roles in models]
+    models = _models_with_roles(config)
+    rows += [await _model_row(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
         remedy = "set models.default for judges and simulated users; checks in code need none"
         rows.append(DoctorRow("models", DoctorState.NOTE, "none is configured", remedy))
     return rows
 
 
-def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
-    """Each model once, with the roles that it has."""
+def _models_with_roles(config: Config) -> list[tuple[ModelConfig, list[str]]]:
+    """Return each model once, with its roles."""
     found: list[tuple[ModelConfig, list[str]]] = []
     for role in ROLES:
         chosen = config.models.model_for(role)
@@ -194,7 +206,7 @@ def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
     return found
 
 
-def _failed(what: str, error: AgentevalError) -> DoctorRow:
+def _failure_row(what: str, error: AgentevalError) -> DoctorRow:
     text, _, remedy = str(error).rpartition(" — ")
     state = DoctorState.MISTAKE if isinstance(error, AuthorError) else DoctorState.FAULT
     return DoctorRow(what, state, text or remedy, remedy if text else "")
@@ -203,7 +215,7 @@ def _failed(what: str, error: AgentevalError) -> DoctorRow:
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _agent(
+async def _agent_row(
     agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: DoctorRequest
 ) -> DoctorRow:
     what = f"agent {agent.name}"
@@ -213,16 +225,16 @@ async def _agent(
     if http:
         agent = agent.model_copy(update={"max_wait_s": min(http.max_wait_s, _WAIT_S)})
     resources = wiring.Resources(config, secrets)
-    probe = _Probe(agent, http)
+    probe = _AgentProbe(agent, http)
     try:
         return await probe.row(what, wiring.make_agent_factory(agent, resources))
     except AgentevalError as error:
-        return _failed(what, error)
+        return _failure_row(what, error)
     finally:
         await resources.aclose()
 
 
-class _Probe:
+class _AgentProbe:
     """A conversation of one message with an agent."""
 
     def __init__(self, agent: AgentConfig, http: HttpOptions | None) -> None:
@@ -245,7 +257,8 @@ class _Probe:
             await factory.aclose()
 
     async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> DoctorRow:
-        """Perhaps it does not know tools; that is not a fault where the scenarios declare none."""
+        """Ask again without tools. The agent may not accept them, which is no fault if the scenarios declare
+        none."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:
@@ -278,36 +291,36 @@ class _Probe:
         if calls:
             parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
         elif offers_tools:
-            parts.append("takes tools")
+            parts.append("accepts tools")
         if self._http:
             parts.append("streamed" if self._http.streaming else "not streamed (`streaming` is off)")
         is_empty = not (reply.text or calls or any(step.text for step in steps))
         if is_empty:
             parts.insert(0, "the answer is empty")
-            return DoctorRow(what, DoctorState.NOTE, "; ".join(parts), f"it was sent: {_GREETING}")
+            return DoctorRow(what, DoctorState.NOTE, "; ".join(parts), f"the message was: {_GREETING}")
         return DoctorRow(what, DoctorState.OK, "; ".join(parts))
 
 
 def _describe_usage(reply: AgentReply) -> str:
-    told = [reply.usage, *map(usage_in, reply.messages)]
-    if any(map(read_usage, told)):
+    reported = [reply.usage, *map(usage_in, reply.messages)]
+    if any(map(read_usage, reported)):
         return "usage reported"
-    how = "unreadable" if any(map(unread_usage, told)) else "not reported"
+    how = "unreadable" if any(map(unread_usage, reported)) else "not reported"
     return f"usage {how}, tokens are estimates"
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _model(chosen: ModelConfig, roles: list[str], root: Path) -> DoctorRow:
+async def _model_row(chosen: ModelConfig, roles: list[str], root: Path) -> DoctorRow:
     what = f"model {', '.join(roles)}"
     try:
-        return await _asked(what, chosen, root)
+        return await _call_model(what, chosen, root)
     except (AuthorError, InfrastructureError) as error:
-        return _failed(what, error)
+        return _failure_row(what, error)
 
 
-async def _asked(what: str, chosen: ModelConfig, root: Path) -> DoctorRow:
+async def _call_model(what: str, chosen: ModelConfig, root: Path) -> DoctorRow:
     from agenteval.adapters.models import ModelResources, make_model
     from agenteval.adapters.models.capabilities import Capabilities
     from agenteval.adapters.models.pool import ModelPool

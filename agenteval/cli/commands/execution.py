@@ -1,5 +1,5 @@
-"""A run that is prepared is carried out: its events reach journal and screen, a signal or a deadline ends it.
-``run`` begins one, ``resume`` continues one; of ``score`` the conversations were recorded."""
+"""Carries out a prepared run: its events reach journal and screen, a signal or a deadline ends it. ``run``
+begins a run, ``resume`` continues one; the conversations of ``score`` are recorded ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
 def make_run_started(prepared: PreparedRun) -> RunStarted:
-    """What is to be run, before any of it is."""
+    """Return the first event of a run: what is about to be run."""
     settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
@@ -70,7 +70,8 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
 
 
 def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
-    """A run begins, of which ``more`` is known. ``public``: the configuration as it may be written down."""
+    """Return the first event of a run. ``public``: the configuration without secrets; ``more``: further
+    fields of the event."""
     return RunStarted(
         run_id=run_id,
         started_at=utc_timestamp(),
@@ -83,11 +84,11 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """As the journal has it, to be compared with others."""
-    known: list[Event] = []
+    """Return the event as the journal has it, so that it can be compared with others."""
+    captured: list[Event] = []
     resources = prepared.wired.resources
-    redact_events(known.append, resources.secrets, marked=resources.marked.all)(started)
-    (masked,) = known
+    redact_events(captured.append, resources.secrets, marked=resources.marked.all)(started)
+    (masked,) = captured
     assert isinstance(masked, RunStarted)
     return masked
 
@@ -95,18 +96,18 @@ def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted
 def execute(
     prepared: PreparedRun, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
 ) -> tuple[Report, Decision]:
-    """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
-    goes on."""
+    """Run what is left. ``begin`` is the first event emitted; ``past`` are the events that the journal of a
+    resumed run already holds."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = RunControl()
     events = EventLog(past)
-    again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
-    sinks: list[Emit] = [runtime.queue, again]
-    if runtime.fail_fast:  # a run that goes on may have met its first failure
+    goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
+    sinks: list[Emit] = [runtime.queue, goal_recheck]
+    if runtime.fail_fast:  # a resumed run may already have its first failure
         sinks.append(FailFast(control))
-    over = tuple(events_to_keep(past))
+    past_events = tuple(events_to_keep(past))
     for sink in sinks:
-        for event in over:
+        for event in past_events:
             sink(event)
     pending = runtime.deadlines.pending
     secrets = resources.secrets
@@ -114,7 +115,7 @@ def execute(
     names = StableFingerprints(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (
-        closing(progress_for(sys.stderr, count, past=over, pending=pending)) as progress,
+        closing(progress_for(sys.stderr, count, past=past_events, pending=pending)) as progress,
         open_emitter(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
         reduce_garbage_collection(),
     ):
@@ -122,28 +123,28 @@ def execute(
         emit(begin)
         for text in prepared.remarks if isinstance(begin, RunStarted) else ():
             emit(Notice(level="warning", text=text))
-        playing = RunSteps(
+        steps = RunSteps(
             partial(pipeline.run_samples, runtime),
-            again,
+            goal_recheck,
             events.__iter__,
             events.events_for_grouping,
             agents=runtime.agents,
             deadline_s=prepared.plan.suite.deadlines.run_s,
         )
-        perform_run(RunSetup(suite.settings, prepared.plan, resources), playing, emit, control)
+        perform_run(RunSetup(suite.settings, prepared.plan, resources), steps, emit, control)
         emit(stamp_run_finished(control, started))
     finished = report.build_report(events.drain())
     return finished, gates.decide(finished)
 
 
-def _second_look(prepared: PreparedRun, run: Event) -> GoalRecheck:
+def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
     judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
     before = find_baseline_successes(run.baseline if isinstance(run, RunStarted) else None, root)
     return GoalRecheck(ExcusedGoalReviewer(judges.get, prepared.plan.suite.corroborate, before))
 
 
 class FanOut:
-    """One sink made of many. One that fails is switched off and told once: a broken display must not
+    """One sink made of many. A sink that fails is switched off and reported once: a broken display must not
     kill a run that costs money."""
 
     def __init__(self, sinks: Iterable[Emit]) -> None:
@@ -160,18 +161,18 @@ class FanOut:
 
 
 def new_run_id() -> str:
-    """The name of a run, its own whatever else begins in the same second."""
+    """Return a new name of a run, which is unique even if other runs begin in the same second."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
 
 
 def make_run_folder(root: Path, name: str) -> Path:
-    """The folder of the run ``name``."""
+    """Create the folder of the run ``name``. Raise ``AuthorError`` if that fails."""
     folder = root / ".agenteval" / "runs" / name
     try:
         runs.ensure_project_folder(root)
         folder.mkdir(parents=True, mode=0o700)
     except OSError as error:
-        what = f"cannot make the folder of the run, {folder}: {error.strerror}"
+        what = f"cannot create the folder of the run, {folder}: {error.strerror}"
         raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None
     return folder
 
@@ -183,7 +184,7 @@ def utc_timestamp() -> str:
 def stamp_run_finished(
     control: RunControl, started: float, unmet: dict[str, str] | None = None
 ) -> RunFinished:
-    """``started``: by the monotonic clock."""
+    """Return the last event of a run. ``started``: by the monotonic clock."""
     elapsed_s = round(time.monotonic() - started, 3)
     return RunFinished(
         finished_at=utc_timestamp(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {}
@@ -195,7 +196,7 @@ def stamp_run_finished(
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What every run has, whether its conversations are played or were recorded."""
+    """What every run has, whether its conversations are played or recorded."""
 
     settings: Settings
     plan: Plan
@@ -204,18 +205,19 @@ class RunSetup:
 
 @dataclass(frozen=True)
 class RunSteps:
-    """What goes on between the first event of a run and its last."""
+    """What happens between the first event of a run and its last."""
 
     play: Callable[[Emit, RunControl], Awaitable[None]]
-    """Plays all conversations that are left; played again, where a second look leaves a gate undecided."""
+    """Plays all conversations that are left. It is called again if the recheck of goals leaves a gate
+    undecided."""
     goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]
-    """All events by now, as a report needs them."""
+    """All events so far, as a report needs them."""
     findings: Callable[[], Iterable[Event]]
-    """Those of samples in which something was found; more, if that is simpler."""
+    """The events of samples with findings, or more if that is simpler."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     deadline_s: float | None = None
-    """After so many seconds it is ended."""
+    """The time after which the run is ended."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
     """What is wrong with the run as a whole, once all of it was played."""
 
@@ -224,38 +226,39 @@ class RunSteps:
 def open_emitter(
     resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableFingerprints
 ) -> Iterator[Emit]:
-    """Events reach all sinks, and what judges are asked a file in the ``folder``; no secret reaches any."""
+    """Yield a function that sends events to all sinks, and requests to judges to a file in the ``folder`` as
+    well. No secret reaches any of them."""
     with JudgeRequestLog(folder / JUDGE_REQUESTS_FILE) as asked:
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
-def perform_run(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Play everything, take the second look, and group the findings."""
+def perform_run(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
+    """Play everything, recheck goals, and group the findings."""
     try:
-        anyio.run(_play_and_close, setup, playing, emit, control)
+        anyio.run(_play_and_close, setup, steps, emit, control)
     except KeyboardInterrupt:
         control.stop("interrupted")
 
 
-async def _play_and_close(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
+async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
     setup.resources.attach(emit, control)
     try:
-        with handle_interrupts(control), enforce_deadline(control, playing.deadline_s):
-            await playing.play(emit, control)
-            while await playing.goal_recheck.recheck(playing.events(), emit, control):
-                await playing.play(emit, control)
-            await _find_issues(setup, playing, emit, control)
+        with handle_interrupts(control), enforce_deadline(control, steps.deadline_s):
+            await steps.play(emit, control)
+            while await steps.goal_recheck.recheck(steps.events(), emit, control):
+                await steps.play(emit, control)
+            await _find_issues(setup, steps, emit, control)
     finally:
         with anyio.CancelScope(shield=True):
-            for factory in playing.agents.values():
+            for factory in steps.agents.values():
                 await factory.aclose()
             await setup.resources.aclose()
 
 
-async def _find_issues(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.build_report(playing.findings()).scenarios
-    failures = () if control.is_stopping else tuple(playing.failures())
+async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
+    """Group the findings of the run; by code alone if it was interrupted."""
+    scenarios = report.build_report(steps.findings()).scenarios
+    failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:
         asks = not control.is_stopping
@@ -264,7 +267,7 @@ async def _find_issues(setup: RunSetup, playing: RunSteps, emit: Emit, control: 
             scenarios,
             setup.resources.model("dedup") if asks else None,
             prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(setup.settings.config, playing.agents),
+            policies=wiring.policies_of(setup.settings.config, steps.agents),
             uses_model_severity=setup.plan.suite.severity_from == "model",
         )
     if scope.cancelled_caught:

@@ -1,4 +1,4 @@
-"""How often memory is searched for cycles while a command works."""
+"""How often Python searches memory for cycles while a command works."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _OBJECTS = 50_000
 
 @contextmanager
 def reduce_garbage_collection() -> Iterator[None]:
-    """Conversations and what is said of them are values without cycles: looking for some after every few
-    hundred objects takes a tenth of a run and a fifth of a score, and finds none. What was imported stays,
-    and is not looked through at all."""
+    """Collect garbage rarely. Conversations and their scores are values without cycles: searching for cycles
+    after every few hundred objects takes a tenth of a run and a fifth of a score, and finds none. Imported
+    modules are excluded from the search."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_OBJECTS, *before[1:])

@@ -1,4 +1,5 @@
-"""Once all conversations are over: what only all of them together tell is asked of the judges again."""
+"""Second questions to the goal judge once all conversations are over, about what only all of them together
+show."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from agenteval.verdict import report
 
 
 class GoalRecheck:
-    """A sink that notes whether a goal was ruled out or withdrawn, and who then asks again."""
+    """A sink that notes whether a goal was ruled out or withdrawn, and asks the judge again if so."""
 
     def __init__(self, goals: ExcusedGoalReviewer) -> None:
         self._goals = goals
@@ -25,8 +26,8 @@ class GoalRecheck:
         self._is_needed = self._is_needed or is_goal_excused(event)
 
     async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
-        """Whether anything was asked. A run that is to end asks nothing more, and what was not asked then is
-        left for the run that goes on with it."""
+        """Ask again, and return whether anything was asked. A run that is stopping asks nothing more; the run
+        that resumes it asks the rest."""
         if control.is_stopping or not self._is_needed:
             return False
 
@@ -42,5 +43,5 @@ class GoalRecheck:
 
 
 def goal_judges(judges: Mapping[str, Sequence[Scorer]]) -> dict[str, GoalJudge]:
-    """By agent, who judges its goals, where anybody does."""
+    """Return the judge of goals by agent, for the agents that have one."""
     return {agent: judge for agent, own in judges.items() for judge in own if isinstance(judge, GoalJudge)}

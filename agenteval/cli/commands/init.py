@@ -1,4 +1,4 @@
-"""``agenteval init``: find the agent, write a configuration, a scenario and a CI workflow, and try them."""
+"""``agenteval init``: finds the agent; writes a configuration, a scenario and a CI workflow; tries them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
-"""For an answer in JSON lines, where nobody knows yet whether there will be one."""
+"""The time to wait for an answer in JSON lines while it is unknown whether the program writes any."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", templates.workflow_text),
     "gitlab": ("agenteval.gitlab-ci.yml", templates.gitlab_text),
@@ -42,31 +42,32 @@ _WORKFLOWS = {
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What the command line asked for. ``agent``: as its author wrote it; without it one is looked for."""
+    """What the command line asked for."""
 
     folder: str = "."
     agent: str | None = None
+    """The agent as its author wrote it; if None, it is searched for."""
     ci: str | None = None
     assumes_yes: bool = False
     plays: bool = True
 
 
 def init(request: InitRequest) -> int:
-    """Returns the exit code: that of the trial; 0 where there was nothing to try."""
+    """Write the files and try them. Return the exit code of the trial; 0 if there was nothing to try."""
     _require_ci(request.ci)
-    root, top, source = _project_at(request.folder)
+    root, top, source = _find_project(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
     if source and request.agent is not None:
-        raise _one_more(source, request.agent, top)
-    config = _config(source) if source else None
-    choice = _configured(config) if config else choose_agent(request.agent, root, top, questions)
+        raise _existing_config_error(source, request.agent, top)
+    config = _load_existing_config(source) if source else None
+    choice = _configured_agent(config) if config else choose_agent(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
-    files = dict(_files(root, top, choice, ci, config))
+    files = dict(_files_to_write(root, top, choice, ci, config))
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
-    if workflow and request.ci is None and not _is_agreed(workflow, questions):
+    if workflow and request.ci is None and not _may_write_workflow(workflow, questions):
         del files[workflow]
     is_tried = not all(map(os.path.lexists, files.keys() & {root / CONFIG, root / FIRST}))
-    plays = is_tried and _plays(request, questions)
+    plays = is_tried and _should_play(request, questions)
     _print_choice(choice)
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
@@ -75,24 +76,26 @@ def init(request: InitRequest) -> int:
 
 
 def _require_ci(name: str | None) -> None:
-    """Raises ``AuthorError`` for a service that there is no workflow of."""
+    """Raise ``AuthorError`` if there is no workflow for a CI service."""
     if name not in (None, "none", *_WORKFLOWS):
-        raise AuthorError(Problem(f"--ci {name} is not known", "write github, gitlab or none"))
+        raise AuthorError(Problem(f"--ci {name} is unknown", "write github, gitlab or none"))
 
 
 class _Project(NamedTuple):
-    """Its folder, that of its repository, and the configuration that is there."""
+    """A project."""
 
     root: Path
     top: Path
+    """The folder of its repository."""
     source: Path | None
+    """The existing configuration."""
 
 
-def _project_at(folder: str) -> _Project:
-    """The project that a folder is, or is within."""
-    named = _folder(folder)
-    source = _existing_config(named)
-    root = source.parent if source else named
+def _find_project(folder: str) -> _Project:
+    """Return the project that a folder is, or belongs to."""
+    requested = _folder(folder)
+    source = _existing_config(requested)
+    root = source.parent if source else requested
     top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
     return _Project(root, top, source)
 
@@ -102,67 +105,67 @@ def _print_choice(choice: AgentChoice) -> None:
         print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
 
 
-def _configured(config: Config) -> AgentChoice:
-    """The agent that the configuration has."""
-    own = config.agent.adapter_options if config.agent else {}
-    return AgentChoice({key: value for key, value in own.items() if value is not None})
+def _configured_agent(config: Config) -> AgentChoice:
+    """Return the agent of the configuration."""
+    options = config.agent.adapter_options if config.agent else {}
+    return AgentChoice({key: value for key, value in options.items() if value is not None})
 
 
-def _is_agreed(workflow: Path, questions: Questions) -> bool:
-    """Whether a workflow that nobody asked for may be written; one that is there is left as it is."""
+def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
+    """Check whether a workflow that was not requested may be written. An existing one is left as it is."""
     if os.path.lexists(workflow):
         return True
-    return questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n")
+    return questions.agree(f"Write a CI workflow, {_display_path(workflow)}? y or n")
 
 
-def _plays(request: InitRequest, questions: Questions) -> bool:
+def _should_play(request: InitRequest, questions: Questions) -> bool:
     question = "Play one conversation with the agent now? y or n"
     return request.plays and questions.agree(question, unasked=request.assumes_yes)
 
 
-def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
-    """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
-    agent."""
+def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
+    """Return the error for an agent that was named although there is a configuration. Raise ``AuthorError``
+    if there is no such agent."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
-    what = f"init overwrites no configuration: --agent {agent} would not be written"
+    what = f"init does not overwrite a configuration, so --agent {agent} would have no effect"
     return AuthorError(
-        Problem(what, f"change it there{line}, or add one under agents", Place(_shown(source)))
+        Problem(what, f"change the agent there{line}, or add one under agents", Place(_display_path(source)))
     )
 
 
-def _config(source: Path) -> Config:
-    """The configuration that is there. Raises ``AuthorError`` if it is broken."""
+def _load_existing_config(source: Path) -> Config:
+    """Load the existing configuration. Raise ``AuthorError`` if it is broken."""
     config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
-    print_out(f"{_shown(source)} exists, left as it is")
+    print_out(f"{_display_path(source)} exists and is unchanged")
     return config
 
 
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
     if os.path.lexists(folder) and not folder.is_dir():
-        raise AuthorError(Problem(f"{name} is no folder", "name one; it is made if it is not there"))
+        raise AuthorError(Problem(f"{name} is not a folder", "name one; it is created if it does not exist"))
     return folder
 
 
 def _existing_config(root: Path) -> Path | None:
-    """The configuration that ``run`` would use there, unless it is that of another repository around."""
+    """Return the configuration that ``run`` would use there, unless an outer repository has it."""
     found = config_file.find_config(root)
     between = [each for each in (root, *root.parents) if found and each.is_relative_to(found.parent)]
     return None if any((each / ".git").exists() for each in between[:-1]) else found
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     return Path(os.path.relpath(path)).as_posix()
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _files(
+def _files_to_write(
     root: Path, top: Path, choice: AgentChoice, ci: str, config: Config | None
 ) -> Iterator[tuple[Path, str]]:
-    """What has to be there: each file with its text."""
+    """Yield each file that has to exist, with its text."""
     if config is None:
         yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
@@ -197,22 +200,23 @@ def _first_text(root: Path, choice: AgentChoice, tools: Sequence[str] = ()) -> s
 
 
 def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
-    """Write a file; ``w``: over one that this command has written. Raises ``OSError``."""
+    """Write a file. ``w`` overwrites one that this command has written. Raise ``OSError`` if that fails."""
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
 def _schema_line(kind: SchemaKind, file: Path, root: Path) -> str:
-    """The first line of a YAML file, by which an editor finds its schema."""
+    """Return the first line of a YAML file, by which an editor finds its schema."""
     return f"{schema.editor_line(schema.editor_schema_path(kind, root), file)}\n"
 
 
 def _write(files: dict[Path, str], root: Path) -> set[Path]:
-    """Write what is not there; say of each file what became of it. Raises ``AuthorError``."""
+    """Write the files that do not exist, and print what was done with each. Raise ``AuthorError`` if one
+    cannot be written."""
     written = set()
     for path, text in files.items():
         if os.path.lexists(path):
-            print_out(f"{_shown(path)} exists, left as it is")
+            print_out(f"{_display_path(path)} exists and is unchanged")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,10 +224,10 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
                 ensure_project_folder(root)
             _save(path, text, "x")
         except OSError as error:
-            what = f"{_shown(path)} cannot be written: {error.strerror}"
-            raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
+            what = f"{_display_path(path)} cannot be written: {error.strerror}"
+            raise AuthorError(Problem(what, "fix this and run init again; existing files are kept")) from None
         written.add(path)
-        print_out(f"wrote {_shown(path)}")
+        print_out(f"wrote {_display_path(path)}")
     return written
 
 
@@ -231,30 +235,32 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
 
 
 def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) -> int:
-    """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
+    """Play the first scenario, or only load everything. Return the exit code of ``run`` or ``validate``."""
     root = config.parent
     if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
         _mock_tools(config, choice)
     if not (plays and (root / FIRST).is_file()):
         if choice.words and root / CONFIG in written:
-            print_out(f"how {choice.label} is asked is a guess: see the comments in {_shown(config)}")
-        return _agenteval(root, "validate")
+            print_out(
+                f"how {choice.label} takes a message is a guess: see the comments in {_display_path(config)}"
+            )
+        return _run_agenteval(root, "validate")
     if choice.words:
         _find_form(root, choice, written)
-    code = _agenteval(root, "run", FIRST)
+    code = _run_agenteval(root, "run", FIRST)
     if code in (0, 1):
-        _agenteval(root, "show")
+        _run_agenteval(root, "show")
     return code
 
 
 def _mock_tools(config: Path, choice: AgentChoice) -> None:
-    """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
+    """Mock the tools of a framework's object in the first scenario; they are known once it is loaded."""
     first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
             prepared = prepare(Request(config=str(config), paths=(str(first),)), REGISTRIES)
             anyio.run(close_agents, prepared.wired.runtime.agents.values())
-    except AgentevalError:  # the trial shows it
+    except AgentevalError:  # the trial reports it
         return
     have = [tool for tools in prepared.wired.resources.agent_tools.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
@@ -263,15 +269,15 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 
 
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
-    """Write the configuration anew with the way in which the program is asked, if trying shows it."""
+    """Write the configuration anew with the way in which the program takes a message, if trying shows it."""
     words = list(choice.words)
-    print_err(f"trying how {choice.label} is asked")
+    print_err(f"trying how {choice.label} takes a message")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
     try:
         _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
-        is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
+        is_json = _run_agenteval(root, "run", FIRST, is_shown=False) == 0
         form = "json" if is_json else detect_form(words, root)
-        unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
+        unheard = f"its output does not depend on the message; see the comments in {CONFIG}"
         print_out(f"{choice.label}: {PROGRAM_FORMS.get(form, unheard)}")
         if form:
             choice = choice._replace(keys=make_command_keys(words, form), words=())
@@ -281,8 +287,8 @@ def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
             _save(root / FIRST, _first_text(root, choice), "w")
 
 
-def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
-    """In a process of its own, which loads nothing of the author's by the name of a library (``-P``)."""
+def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
+    """Run agenteval in a new process, where no file of the author's can shadow a library (``-P``)."""
     command = [sys.executable, "-P", "-m", "agenteval", *arguments]
     stream = None if is_shown else subprocess.DEVNULL
     done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
@@ -292,24 +298,26 @@ def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
 def _print_next_steps(
     root: Path, choice: AgentChoice, code: int, written: set[Path], workflow: Path | None
 ) -> None:
-    """``workflow``: that which was written."""
-    lines = [f"look at {CONFIG}: {choice.note}"] if choice.note else []
+    """Print what to do next. ``workflow``: the file if it was written."""
+    lines = [f"check {CONFIG}: {choice.note}"] if choice.note else []
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
     if workflow and (line := _line_with(templates.SERVICE_HINT, workflow)):
-        lines.append(f"the workflow has to start the service: write how at {_shown(workflow)}:{line}")
+        lines.append(
+            f"the workflow has to start the service: add the command at {_display_path(workflow)}:{line}"
+        )
     if code and root / CONFIG in written:
         line = _line_with("agent:", root / CONFIG)
-        lines.append(f"If that is the wrong agent: it is named at {_shown(root / CONFIG)}:{line}")
+        lines.append(f"If that is the wrong agent, change it at {_display_path(root / CONFIG)}:{line}")
     if code:
-        lines.append("The files stand. What is wrong is shown above; once it is mended:")
+        lines.append("The files are written. The problem is shown above; once it is fixed:")
     elif not written:
-        lines.append("nothing to write: everything is there")
-    change = "" if root == Path.cwd() else f"cd {shlex.quote(_shown(root))} && "
+        lines.append("nothing to write: all files exist")
+    change = "" if root == Path.cwd() else f"cd {shlex.quote(_display_path(root))} && "
     print_out("\n".join([*lines, f"next: {change}agenteval run"]))
 
 
 def _line_with(text: str, path: Path) -> int:
-    """The number of the first line that begins so; 0: none."""
+    """Return the number of the first line that starts with ``text``; 0 if there is none."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(text)), 0)

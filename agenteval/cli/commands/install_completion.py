@@ -15,41 +15,44 @@ INSTALL, SHOW = "--install-completion", "--show-completion"
 _SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", "pwsh": "ps1"}
 
 
-class _Target(NamedTuple):
-    """Where a script lies, and the line of which file loads it."""
+class _CompletionTarget(NamedTuple):
+    """The place of a script, and how a shell loads it."""
 
     script: Path
     loads: str = ""
+    """The line that loads the script; empty if the shell finds it by itself."""
     loaded_in: Path = Path()
+    """The file that needs this line."""
 
 
 def complete_in_shell(arguments: Sequence[str]) -> None:
-    """What the two options do. Raises ``AuthorError``."""
+    """Carry out either option. Raise ``AuthorError`` if the shell is unknown or the script cannot be
+    installed."""
     option, *named = arguments
     if len(named) > 1:
         raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))
-    shell = _known(option, named[0]) if named else _detected(option)
+    shell = _require_known_shell(option, named[0]) if named else _detect_shell(option)
     if option == SHOW:
         print_out(_script(shell))
         return
     path = _install(shell)
-    print_out(f"completion for {shell} is installed in {path}: each new shell has it")
+    print_out(f"completion for {shell} is installed in {path}; it works in new shells")
 
 
-def _known(option: str, name: str) -> str:
+def _require_known_shell(option: str, name: str) -> str:
     if name not in _SUFFIXES:
-        raise AuthorError(Problem(f"{option}: no shell is known as '{name}'", did_you_mean(name, _SUFFIXES)))
+        raise AuthorError(Problem(f"{option}: unknown shell '{name}'", did_you_mean(name, _SUFFIXES)))
     return name
 
 
-def _detected(option: str) -> str:
+def _detect_shell(option: str) -> str:
     shell = ""
-    with suppress(ImportError, OSError):  # typer brings it along, and may cease to
+    with suppress(ImportError, OSError):  # a dependency of typer that it may drop
         from shellingham import detect_shell  # type: ignore[import-untyped]
 
         shell = detect_shell()[0]
     if shell not in _SUFFIXES:
-        what = f"'{shell}' is none that is known" if shell else "no shell started this program"
+        what = f"unknown shell '{shell}'" if shell else "no shell started this program"
         raise AuthorError(Problem(f"{option}: {what}", f"name the shell: {option} bash (or zsh, fish)"))
     return shell
 
@@ -62,7 +65,7 @@ def _script(shell: str) -> str:
 def _install(shell: str) -> Path:
     target = _targets().get(shell)
     if target is None:
-        what = f"the profile of {shell} is not written by {INSTALL}"
+        what = f"{INSTALL} does not write the profile of {shell}"
         raise AuthorError(Problem(what, f"append to it yourself: agenteval {SHOW} {shell} >> $PROFILE"))
     try:
         target.script.parent.mkdir(parents=True, exist_ok=True)
@@ -83,15 +86,15 @@ def _add_line(line: str, path: Path) -> None:
             file.write(f"{'' if before.endswith(chr(10)) or not before else chr(10)}{line}\n")
 
 
-def _targets() -> dict[str, _Target]:
+def _targets() -> dict[str, _CompletionTarget]:
     home = Path.home()
     fish = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish"
     zshrc = Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
     bash = home / ".bash_completions" / "agenteval.sh"
     return {
-        "bash": _Target(bash, f"source '{bash}'", home / ".bashrc"),
-        "zsh": _Target(
+        "bash": _CompletionTarget(bash, f"source '{bash}'", home / ".bashrc"),
+        "zsh": _CompletionTarget(
             home / ".zfunc" / "_agenteval", "fpath+=~/.zfunc; autoload -Uz compinit; compinit", zshrc
         ),
-        "fish": _Target(fish / "completions" / "agenteval.fish"),
+        "fish": _CompletionTarget(fish / "completions" / "agenteval.fish"),
     }

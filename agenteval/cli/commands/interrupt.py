@@ -1,5 +1,5 @@
-"""Ctrl-C: once, what runs is finished and reported; twice, everything stops at once. And the deadline of a
-run."""
+"""Ctrl-C: the first one lets running work finish and be reported, the second stops everything at once. And
+the deadline of a run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupt
 from agenteval.conversation.pipeline import RunControl
 
 GRACE_S = 5.0
-"""How long conversations in flight may go on after the first signal."""
+"""How long running conversations may go on after the first signal."""
 
 
-LINE = "interrupted: finishing what is under way (again to stop at once)"
+LINE = "interrupted: finishing what is running (again to stop at once)"
 
 
 @contextmanager
 def handle_interrupts(control: RunControl) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP end the run early: the first lets what runs finish, conversations for
-    ``GRACE_S`` at most, the second cancels it, the third ends the process there and then (the journal has all
-    that was done). Judges of conversations that were all played are waited for: such a run is complete.
-    Outside the main thread nothing is changed."""
+    """End the run early on SIGINT, SIGTERM and SIGHUP. The first signal lets running work finish,
+    conversations for ``GRACE_S`` at most; the second cancels it; the third ends the process at once (the
+    journal has all that was done). If all conversations were played, their judges are waited for: such a run
+    is complete. Outside the main thread nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -52,15 +52,15 @@ def handle_interrupts(control: RunControl) -> Iterator[None]:
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     with _handling(handle):
-        if is_interrupted():  # while the run was being set up
+        if is_interrupted():  # during the setup of the run
             stop()
         yield
 
 
 @contextmanager
 def finish_on_interrupt() -> Iterator[None]:
-    """What stands around the conversations of a run: the first signal lets its reports be finished, a further
-    one ends it there."""
+    """Handle signals around the conversations of a run: the first lets its reports be finished, a further one
+    ends it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -77,7 +77,7 @@ def finish_on_interrupt() -> Iterator[None]:
 def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     names = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        names.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored
+        names.append(signal.SIGHUP)  # sent when the terminal is closed; nohup ignores it
     before = {name: signal.signal(name, handle) for name in names}
     try:
         yield
@@ -88,14 +88,14 @@ def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 @contextmanager
 def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]:
-    """After ``run_s`` seconds (``None``: never) nothing more is started, and what runs is ended."""
+    """Stop everything after ``run_s`` seconds (None: never)."""
     if run_s is None:
         yield
         return
     why = f"the run took longer than deadlines.run_s: {run_s:g} s"
 
     def end() -> None:
-        print_err(f"{why}: stopping everything that runs")
+        print_err(f"{why}: stopping everything")
         control.cancel("deadline", why)
 
     timer = asyncio.get_running_loop().call_later(run_s, end)

@@ -1,4 +1,4 @@
-"""``agenteval runs``: what is kept in ``.agenteval/runs``, newest first, and what became of each."""
+"""``agenteval runs``: the runs in ``.agenteval/runs``, newest first, with the result of each."""
 
 from __future__ import annotations
 
@@ -35,43 +35,47 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
-"""So many are read, unless all are asked for: each takes a moment, the first time."""
+"""The number of runs that are read by default: reading one takes a moment, the first time."""
 
 RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
 
 class RunEntry(NamedTuple):
-    """One run. ``kind``: of ``agenteval run``, or of ``score``. ``scenarios``: how many passed, failed, were
-    not decided. ``cost``: in US dollars, if all of it is known. ``resumable``: ``run --resume`` goes on with
-    it; ``problem``: why it cannot be read."""
+    """One run in the list."""
 
     id: str
     started_at: str
     state: RunState
     kind: Literal["run", "score"] | None = None
+    """The command that made the run; None if it cannot be read."""
     verdict: str | None = None
     exit_code: int | None = None
     scenarios: dict[str, int] | None = None
+    """The number of scenarios that passed, failed or were undecided, by verdict."""
     conversations: int | None = None
     agents: tuple[str, ...] = ()
     selection: bool = False
+    """True if the run was a selection of its suite."""
     elapsed_s: float | None = None
     cost: float | None = None
+    """US dollars; None unless all of the cost is known."""
     resumable: bool = False
+    """True if ``run --resume`` can continue the run."""
     problem: str = ""
+    """The reason why the run cannot be read."""
 
 
 def list_runs(*, every: bool = False, as_json: bool = False) -> int:
-    """Returns 0, also where there is none."""
+    """Print the list of runs. Return 0, also if there is no run."""
     root = runs_root()
     folders = runs.find_run_folders(root)[::-1]
     entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
     if as_json:
-        told = [entry._asdict() for entry in entries]
-        write_report_text("json", json.dumps(told, ensure_ascii=False, indent=2), None)
+        payload = [entry._asdict() for entry in entries]
+        write_report_text("json", json.dumps(payload, ensure_ascii=False, indent=2), None)
         return 0
     options = make_report_options(ReporterChoice(name="terminal"), folder=root)
-    write_report_text("terminal", render_parts(_parts(entries, len(folders), root), options), None)
+    write_report_text("terminal", render_parts(_render(entries, len(folders), root), options), None)
     return 0
 
 
@@ -79,43 +83,46 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 
 def _entry(folder: Path) -> RunEntry:
-    """Of a complete run it is kept beside the journal: reading a large one takes seconds, and it no longer
-    changes."""
+    """Return the entry of a run. The entry of a complete run is cached next to its journal, because reading a
+    large journal takes seconds and the entry no longer changes."""
     stamp = _stamp(folder)
-    if (kept := _kept(folder, stamp)) is not None:
-        return kept
-    entry = _read(folder)
+    if (cached := _load_cached_entry(folder, stamp)) is not None:
+        return cached
+    entry = _read_entry(folder)
     if entry.state == "complete":
-        with suppress(OSError), open(folder / LISTED, "w", encoding="utf-8", opener=private_opener) as file:
+        with (
+            suppress(OSError),
+            open(folder / CACHE_FILE, "w", encoding="utf-8", opener=private_opener) as file,
+        ):
             json.dump({"stamp": stamp, "entry": entry._asdict()}, file)
     return entry
 
 
-LISTED = "listed.json"
-_FORM = 2
-"""Of what is kept: raised when an entry says something else."""
+CACHE_FILE = "listed.json"
+_CACHE_VERSION = 2
+"""The version of cached entries; raise it when the content of an entry changes."""
 
 
 def _stamp(folder: Path) -> list[Any]:
-    """By what a journal is known to be the one that was read."""
+    """Return what identifies the journal that was read."""
     try:
-        told = (folder / runs.JOURNAL_FILE).stat()
+        file_stat = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
         return []
-    return [_FORM, __version__, told.st_size, told.st_mtime_ns]
+    return [_CACHE_VERSION, __version__, file_stat.st_size, file_stat.st_mtime_ns]
 
 
-def _kept(folder: Path, stamp: list[Any]) -> RunEntry | None:
+def _load_cached_entry(folder: Path, stamp: list[Any]) -> RunEntry | None:
     try:
-        kept = json.loads((folder / LISTED).read_text(encoding="utf-8"))
-        if not stamp or kept["stamp"] != stamp:
+        cached = json.loads((folder / CACHE_FILE).read_text(encoding="utf-8"))
+        if not stamp or cached["stamp"] != stamp:
             return None
-        return RunEntry(**{**kept["entry"], "id": folder.name, "agents": tuple(kept["entry"]["agents"])})
+        return RunEntry(**{**cached["entry"], "id": folder.name, "agents": tuple(cached["entry"]["agents"])})
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _read(folder: Path) -> RunEntry:
+def _read_entry(folder: Path) -> RunEntry:
     began = runs.read_start_time(folder)
     running = is_run_locked(folder)
     try:
@@ -137,13 +144,14 @@ def _read(folder: Path) -> RunEntry:
 
 
 def _can_be_resumed(report: Report) -> bool:
-    """Whether this version would try; whether anything has changed meanwhile is for ``--resume`` to say."""
+    """Check whether this version would try to resume the run. Whether anything has changed since is checked
+    by ``--resume``."""
     return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
 
 
 def _figures(report: Report, decision: Decision) -> dict[str, Any]:
     counted = Counter(each.verdict.value for each in decision.scenarios.values())
-    spent = sum_usage(report.usage.values())
+    usage = sum_usage(report.usage.values())
     return {
         "verdict": decision.verdict_label,
         "exit_code": decision.exit_code,
@@ -152,16 +160,16 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
         "agents": tuple(dict.fromkeys(each.agent for each in report.scenarios)),
         "selection": report.run.is_selection,
         "elapsed_s": report.finished.elapsed_s if report.finished else None,
-        "cost": spent.cost if spent.is_spent else 0.0,
+        "cost": usage.cost if usage.is_spent else 0.0,
     }
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parts(entries: Sequence[RunEntry], kept: int, root: Path) -> Iterator[RenderableType]:
+def _render(entries: Sequence[RunEntry], total: int, root: Path) -> Iterator[RenderableType]:
     if not entries:
-        yield clean_text(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
+        yield clean_text(f"there is no run in {root / '.agenteval' / 'runs'}; start one with agenteval run")
         return
     rows = (
         (
@@ -177,12 +185,12 @@ def _parts(entries: Sequence[RunEntry], kept: int, root: Path) -> Iterator[Rende
     )
     titles = ("run", "began", "verdict", "scenarios", "agent", "cost", "")
     yield FittingTable(titles, rows, numbers=["cost"])
-    if kept > len(entries):
-        yield Text(f"… and {plural(kept - len(entries), 'older run')}; --all lists them", style="dim")
+    if total > len(entries):
+        yield Text(f"… and {plural(total - len(entries), 'older run')}; --all lists them", style="dim")
 
 
 def _when(started_at: str) -> str:
-    """In the time of this machine."""
+    """Format a time in the time zone of this machine."""
     try:
         return f"{datetime.fromisoformat(started_at).astimezone():%Y-%m-%d %H:%M}"
     except ValueError:
@@ -197,7 +205,7 @@ def _verdict(entry: RunEntry) -> Text:
 
 
 def _counts(entry: RunEntry) -> str:
-    """``19 of 23``: those that passed."""
+    """Format the scenarios that passed: ``19 of 23``."""
     if entry.scenarios is None or entry.verdict == REPORTED:
         return NO_VALUE
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"

@@ -1,4 +1,4 @@
-"""``agenteval list``: which scenarios there are, or would be run. Files are read, no code is loaded."""
+"""``agenteval list``: the scenarios that exist, or would be run. Files are read, but no code is loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agenteval.planning.suite import load_config, load_scenarios, with_profile
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:
-    """A line for each, in the order of the files. Raises ``AuthorError``."""
+    """Print a line for each scenario, in file order. Raise ``AuthorError`` if a file is invalid."""
     chosen = _chosen(request)
     if as_json:
         text = json.dumps([_entry(scenario) for scenario in chosen], ensure_ascii=False, indent=2)
@@ -50,8 +50,8 @@ def _chosen(request: Request) -> Sequence[Scenario]:
 
 
 def _entry(scenario: Scenario) -> dict[str, Any]:
-    """``file`` and ``line``: where it is written; ``row``: the data that it was made of. ``simulated``:
-    whether a model plays its user."""
+    """Return a scenario as JSON. ``file`` and ``line``: its place; ``row``: the data that it was made from;
+    ``simulated``: whether a model plays its user."""
     return {
         "run": selection.full_id(scenario),
         "id": scenario.id,

@@ -1,4 +1,5 @@
-"""Where reports go. Reporters give text; files, streams and the terminal's size are known here."""
+"""The destinations of reports. Reporters return text; files, streams and the terminal's size are handled
+here."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from agenteval.verdict.report import Report
 
 
 def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
-    """``--report NAME[=PATH]``, each. Raises ``AuthorError`` for a name that nobody registered, before
-    anything has been run."""
+    """Parse each ``--report NAME[=PATH]``. Raise ``AuthorError`` if no reporter is registered under a name,
+    before anything is run."""
     choices = tuple(parse_reporter(text) for text in texts)
     for choice in choices:
         REPORTERS.get(choice.name)
@@ -37,33 +38,36 @@ def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
 
 
 ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
-"""A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
+"""A reporter and its file. None stands for the screen, or for a file of the reporter's choice in the run's
+folder."""
 
 
-def resolve_targets(config: Config, asked: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
-    """Each reporter once, with its file: paths of the configuration start at its folder, those of the
-    command line at the working directory. Found before the run, since an agent may change directory.
-    Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
-    here = [(choice, Path(config.root)) for choice in config.reporters]
-    here += [(choice, Path.cwd()) for choice in asked]
+def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
+    """Return each reporter once, with its file. Paths in the configuration are relative to its folder, those
+    of the command line to the working directory. They are resolved before the run, because an agent may
+    change directory. Raise ``AuthorError`` if no report can be written to a path, before a run is paid for.
+    """
+    choices = [(choice, Path(config.root)) for choice in config.reporters]
+    choices += [(choice, Path.cwd()) for choice in requested]
     targets = [
-        (choice, base / choice.path if choice.path and choice.path != "-" else None) for choice, base in here
+        (choice, base / choice.path if choice.path and choice.path != "-" else None)
+        for choice, base in choices
     ]
     problems = []
     for choice, path in targets:
         try:
-            problems += _unwritable(choice, path) if path else []
+            problems += _path_problems(choice, path) if path else []
         except OSError as error:
             what = f"the {choice.name} report cannot be written: {error.strerror}"
             problems.append(Problem(what))
     once = tuple(dict.fromkeys(targets))
-    if problems := problems or list(_written_twice(once)):
+    if problems := problems or list(_duplicate_paths(once)):
         raise AuthorError(*problems)
     return once
 
 
-def _written_twice(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
-    """Reports that would take each other's place; a device takes any number."""
+def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
+    """Yield a problem for each two reports that would overwrite each other; a device takes any number."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
         if path is None or (path.exists() and not path.is_file()):
@@ -71,11 +75,11 @@ def _written_twice(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
         other = first.setdefault(os.path.realpath(path), choice)
         if other.name != choice.name:
             what = f"the {other.name} and the {choice.name} report would both be written to {choice.path}"
-            yield Problem(what, "give each a file of its own")
+            yield Problem(what, "give each its own file")
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
-    """Raises ``AuthorError`` for a report that would take the place of a file that is ``read``."""
+    """Raise ``AuthorError`` if a report would overwrite a file that is ``read``."""
     known = {os.path.realpath(path) for path in read}
     overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
     if overwritten:
@@ -93,7 +97,7 @@ def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Pa
 _ELSEWHERE = "write it to another file"
 
 
-def _unwritable(choice: ReporterChoice, path: Path) -> list[Problem]:
+def _path_problems(choice: ReporterChoice, path: Path) -> list[Problem]:
     if path.is_dir():
         return [Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")]
     above = next(folder for folder in path.parents if folder.exists())
@@ -116,16 +120,16 @@ def write_reports(
     detail: Detail,
     name: str = "",
 ) -> int:
-    """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
-    the exit code: where all passed, and one could not be written (told on stderr), that is not a success."""
+    """Write every report; those to files first, so that the verdict is the last thing on the screen. Return
+    the exit code: if all passed but a report could not be written (which is reported on stderr), it is not
+    that of success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
             _write((choice, path), report, decision, folder=folder, options=options)
         except OSError as error:
-            print_err(
-                f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {_why(error)}"
-            )
+            reason = _error_text(error)
+            print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     return decision.exit_code
 
@@ -133,7 +137,7 @@ def write_reports(
 _UNWRITTEN = 3
 
 
-def _why(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return error.strerror or str(error)
 
 
@@ -150,27 +154,28 @@ def _write(
 
 
 def write_report_text(name: str, text: str, path: Path | None) -> None:
-    """Write a report to its file, which is reported, or (``None``) to stdout. Raises ``OSError``."""
+    """Write a report to its file and name the file on stderr, or print it to stdout (``path`` is None). Raise
+    ``OSError`` if the file cannot be written."""
     form = REPORTERS.get(name).form
     if path is None:
         print_out(text, form, colors=_wants_color())
         return
     write_file(path, clean_output(text, form))
-    print_err(f"{name} report: {_shown(path)}")
+    print_err(f"{name} report: {_display_path(path)}")
 
 
 def make_report_options(
     choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
 ) -> ReportOptions:
-    """What the terminal, or the file that was chosen, is like. ``folder``: of the run; ``name``: what
-    commands call it, if it is not the latest."""
+    """Return the properties of the terminal, or of the chosen file. ``folder``: that of the run; ``name``:
+    the name of the run in commands, unless it is the latest."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
         verbose=detail == "verbose",
         quiet=to_screen and detail == "quiet",
         width=_width() if to_screen else 100,
         color=to_screen and _wants_color(),
-        journal=_shown(folder / "events.jsonl"),
+        journal=_display_path(folder / "events.jsonl"),
         root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
         run=name,
     )
@@ -181,7 +186,7 @@ def _width() -> int:
 
 
 _LONGER = 2
-"""Columns that a line takes more where an ellipsis is three dots."""
+"""The columns that a line needs in addition if an ellipsis is three dots."""
 
 
 def _columns() -> int:
@@ -199,17 +204,17 @@ def _wants_color() -> bool:
 
 
 def print_paged(text: str) -> None:
-    """Print what a person is to read: on a terminal that is too low for it, with a pager (``PAGER``; else
-    ``less``, if there is one)."""
+    """Print a text for a person, with a pager (``PAGER``; else ``less``, if installed) if the terminal is too
+    low for it."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
         print_out(text, colors=_wants_color())
         return
     text = clean_output(text, colors=_wants_color())
-    # As git does: colours, no clearing of the screen, no stop where it fits after all.
+    # As git does: keep colours, do not clear the screen, do not stop if the text fits.
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # the pager handles Ctrl-C
     try:
         with suppress(BrokenPipeError):
             subprocess.run(command, input=text, text=True, encoding="utf-8", errors="replace", env=env)
@@ -218,9 +223,9 @@ def print_paged(text: str) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
-    (it may hold conversations), unless the file that it replaces was open to others. What is not a file (a
-    device, a pipe) is written into."""
+    """Write to a temporary file and move it into place, so that a reader never sees half a report. Nobody
+    else may read the file (it may hold conversations), unless the file that it replaces was open to others. A
+    path that is not a regular file (a device, a pipe) is written to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:
@@ -244,7 +249,7 @@ def _append_step_summary(text: str) -> None:
         append_to_file(target, text)
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

@@ -1,4 +1,5 @@
-"""``agenteval plan``: what a run would ask and cost, and how often its gates are wrong. Calls nothing."""
+"""``agenteval plan``: predicts what a run would ask and cost, and how often its gates are wrong. It calls
+nothing."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ from agenteval.reporters.words.spending import amount
 from agenteval.verdict.gate_error_rates import describe_error_rates, gate_error_rates
 
 SCHEMA_VERSION = 1
-"""Of the JSON report."""
+"""The version of the JSON report."""
 
 
 def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
-    """Prints the forecast, and writes it as JSON where ``reports`` says so."""
+    """Print the forecast, or write it as JSON if ``reports`` asks for it."""
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
         prepared = prepare(replace(request, recording=RecordingOptions(calls_models=False)), REGISTRIES)
@@ -53,7 +54,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
 
 
 def _json_target(text: str) -> Path | None:
-    """The file of ``--report json[=PATH]``; ``None``: stdout."""
+    """Return the file of ``--report json[=PATH]``; None for stdout."""
     choice = parse_reporter(text)
     if choice.name != "json":
         what = f"--report {choice.name}: a plan can only be shown, or written as json"
@@ -77,7 +78,7 @@ def forecast_of(prepared: PreparedRun) -> Forecast:
 
 
 def plan_parts(made: Forecast) -> Iterator[RenderableType]:
-    """The table of calls, tokens and cost, and what is not in it."""
+    """Yield the table of calls, tokens and cost, and notes on what it does not include."""
     samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
     agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
@@ -99,7 +100,7 @@ def _cells(row: ForecastRow) -> tuple[Text, ...]:
 
 
 def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:
-    """How often each gate would be wrong."""
+    """Yield how often each gate would be wrong."""
     if chances:
         yield heading("\nHow often the gates are wrong")
     for sentence in chances:
@@ -111,7 +112,7 @@ def _counted(number: Range, noun: str) -> str:
 
 
 def _range(number: Range, about: str = "") -> str:
-    """``12``, ``12–20``, ``12+``; nothing is estimated about none."""
+    """Format a range: ``12``, ``12–20``, ``12+``. Zero is never marked as an estimate."""
     if not number.least and number.is_exact:
         return "0"
     if number.most is None:
@@ -131,7 +132,7 @@ def _cost(cost: tuple[float, float] | None) -> str:
 def _sum(rows: Sequence[ForecastRow]) -> str:
     low, high = (sum(row.cost[end] for row in rows if row.cost) for end in (0, 1))
     without = list(dict.fromkeys(row.name or row.role for row in rows if row.cost is None and _asks(row)))
-    left_out = f", without {', '.join(without)}: add prices: for them" if without else ""
+    left_out = f", without {', '.join(without)}: set prices: for them" if without else ""
     if not high and without:
         return f"cost: unknown{left_out}"
     return f"cost: {_cost((low, high))} USD{left_out}"
@@ -145,7 +146,8 @@ def _asks(row: ForecastRow) -> bool:
 
 
 def as_json(made: Forecast, chances: Sequence[str]) -> dict[str, Any]:
-    """``most`` is null where nobody can say; tokens and costs are estimates; calls where it is said."""
+    """Return the forecast as JSON. ``most`` is null if there is no upper bound. Tokens and costs are
+    estimates; calls are where ``estimated`` is true."""
     return {
         "schema_version": SCHEMA_VERSION,
         "scenarios": made.scenarios,

@@ -1,5 +1,5 @@
-"""``agenteval report RUN --rejudge``: a kept run judged anew. It is ``score`` over the run's journal, which
-knows what its judges were asked and said: only what changed is asked."""
+"""``agenteval report RUN --rejudge``: judges a kept run again. It is ``score`` over the run's journal, which
+has the requests to its judges and their answers, so that only what changed is asked."""
 
 from __future__ import annotations
 
@@ -58,27 +58,28 @@ def rejudge(
     reports: Sequence[ReporterChoice] = (),
     detail: Detail = "usual",
 ) -> int:
-    """Returns the exit code of the new run, in a folder of its own. ``request``: what else was asked for.
-    With ``dry`` nothing is called or written: what it would ask is reported. Raises ``AuthorError``."""
+    """Judge a run again, as a new run in a folder of its own, and return its exit code. ``request``: the
+    other options. With ``dry`` nothing is called or written, and the requests it would send are counted.
+    Raise ``AuthorError`` if the run cannot be judged."""
     if dry and reports:
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
     path = runs.find_run(name, runs_root())
     journal = path / runs.JOURNAL_FILE if path.is_dir() else path
-    kept = RejudgedAnswers(collect_answers(runs.load_run(path)))
-    recording = RecordingOptions(rejudged=kept, calls_models=not dry)
+    answers = RejudgedAnswers(collect_answers(runs.load_run(path)))
+    recording = RecordingOptions(rejudged=answers, calls_models=not dry)
     request = replace(request, files=(str(journal),), must_judge=True, recording=recording)
     if not dry:
         return score(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
-        config, parts = _forecast(request, kept)
+        config, parts = _forecast(request, answers)
     options = make_report_options(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
     write_report_text("terminal", render_parts(parts, options), None)
     return 0
 
 
-def _forecast(request: ScoreRequest, kept: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
-    """Every question of the judges is made as it would be sent, and none is."""
+def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
+    """Build every request of the judges, and send none."""
     with ExitStack() as stack:
         suite = load_score(request, REGISTRIES)
         wired = wire_score(suite)
@@ -99,18 +100,18 @@ def _forecast(request: ScoreRequest, kept: RejudgedAnswers) -> tuple[Config, lis
             max_concurrent=suite.config.concurrency,
         )
         anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), RunControl())
-    return suite.config, list(_parts(kept.counts, seen[SampleFinished], classes, plan))
+    return suite.config, list(_render(answers.counts, seen[SampleFinished], classes, plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
-    """Code costs nothing, and the author's is not called."""
+    """Return no checks: code costs nothing, and the author's code is not called."""
     return ()
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parts(
+def _render(
     tally: AnswerCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
     model = plan.suite.model("judge")
@@ -126,9 +127,9 @@ def _parts(
         )
     yield table
     calls, tokens = tally.calls.total(), tally.tokens.total()
-    said = calls * REPLY_TOKENS["judge"]
-    sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{said:,} out" if calls else "0 calls"
-    yield clean_text(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, plan)}")
+    tokens_out = calls * REPLY_TOKENS["judge"]
+    sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{tokens_out:,} out" if calls else "0 calls"
+    yield clean_text(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=tokens_out), model, plan)}")
     for note in _notes(tally, classes, plan):
         yield clean_text(f"note: {note}")
 
@@ -146,9 +147,9 @@ def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[
     if not tally.reused:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.suite.corroborate:
-        yield "verdicts that would fail or excuse something are asked again, as is a tenth of the clean ones"
+        yield "verdicts that would fail or excuse something are checked twice, and a tenth of the clean ones"
     if classes:
-        yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"
+        yield f"calls of {', '.join(classes)} to a model are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
-        yield f"{CRITERIA}: a call for each sentence"
-    yield "the grouping of issues is asked again if other faults are found"
+        yield f"{CRITERIA}: one call for each sentence"
+    yield "issues are grouped again if other faults are found"

@@ -1,4 +1,4 @@
-"""``agenteval report``: every report of a run again, from its journal, whole or broken."""
+"""``agenteval report``: the reports of a run once more, from its journal, even if the run was cut off."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agenteval.verdict.report import Report
 
 
 class LoadedRun(NamedTuple):
-    """A run as its journal has it."""
+    """A run as its journal describes it."""
 
     report: Report
     decision: Decision
@@ -30,8 +30,9 @@ class LoadedRun(NamedTuple):
 
 
 def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Write the reports (without any: the terminal's); returns the exit code that the run had, or would
-    have had when it was cut off. Raises ``AuthorError``."""
+    """Write the reports; without ``reports``, that of the terminal. Return the exit code that the run had, or
+    would have had when it was cut off. Raise ``AuthorError`` if there is no such run or a report cannot be
+    written."""
     kept = load_decided_run(name)
     targets = resolve_targets(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
     refuse_overwriting_inputs(targets, list_run_inputs(kept))
@@ -40,26 +41,28 @@ def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail 
 
 
 def list_run_inputs(kept: LoadedRun) -> Iterator[Path]:
-    """The journal, and the files that the run was made from."""
+    """Yield the journal and the files that the run was made from."""
     yield kept.folder / runs.JOURNAL_FILE
     yield from list_input_files(kept.report.run.config, kept.report.run.scenarios)
 
 
 def load_decided_run(name: str) -> LoadedRun:
-    """The run that ``name`` means, folded and decided. Raises ``AuthorError``."""
+    """Load, fold and decide the run called ``name``. Raise ``AuthorError`` if there is none."""
     path = runs.find_run(name, runs_root())
     folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
     return LoadedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
 
 
 def runs_root() -> Path:
-    """The folder whose runs are meant: the configuration's, found upward, or the working directory."""
+    """Return the folder whose runs are used: that of the configuration, which is searched upward, or the
+    working directory."""
     found = config_file.find_config(Path.cwd())
     return found.parent if found else Path.cwd()
 
 
 def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
-    """A run that was killed never grouped its findings: here code does, as it does without a model."""
+    """Group the findings of a run that was killed before it could. Code does that here, as it does without a
+    model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if marks and isinstance(marks[-1], IssuesFound):
         return events

@@ -1,4 +1,4 @@
-"""``agenteval run --resume RUN``: go on with a run that was cut off, in its folder and its journal."""
+"""``agenteval run --resume RUN``: continues a run that was cut off, in its folder and its journal."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from agenteval.verdict.resumption import finished_samples, is_complete, list_cha
 
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
-"""Options that change nothing of what is measured."""
-_ANEW = "undo the change, or start a new run"
+"""The options that do not change what is measured."""
+_UNDO_OR_RESTART = "undo the change, or start a new run"
 
 
 def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code: that of the whole run. Raises ``AuthorError``, before anything is called, where
-    the run would not measure the same any more."""
+    """Continue a run and return the exit code of the whole run. Raise ``AuthorError`` before anything is
+    called if the run would no longer measure the same."""
     _refuse_settings(request)
-    reports = [_from_here(choice) for choice in reports]
+    reports = [_with_absolute_path(choice) for choice in reports]
     folder = _folder(request.resume or "")
     with ExitStack() as ending:
         with redirect_stdout(sys.stderr), lock_run(folder):
             events = runs.load_run(folder)
-            run = _run_in(events)
-            prepared = None if is_complete(events) else _prepared(run, request, events)
+            run = _require_resumable(events)
+            prepared = None if is_complete(events) else _prepare_remaining(run, request, events)
             config = prepared.suite.settings.config if prepared else run.config
             scenarios = prepared.wired.scenarios if prepared else run.scenarios
             targets = resolve_targets(config, reports)
             refuse_overwriting_inputs(targets, list_input_files(config, scenarios))
             if prepared is None:
-                print_err(f"the run {run.run_id} is complete: only its reports are made again")
+                print_err(f"the run {run.run_id} is complete: only its reports are written again")
                 finished = reporting.build_report(events)
                 decision = gates.decide(finished)
             else:
@@ -67,15 +67,15 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
 
 
 def _refuse_settings(request: Request) -> None:
-    """What is run was settled when the run began."""
+    """Raise ``AuthorError`` for options that would change the run: they were settled when it began."""
     given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
-        what = f"--resume uses the options of the run: {', '.join(given)} cannot be given with it"
-        raise AuthorError(Problem(what, "remove it, or start a new run"))
+        what = f"--resume uses the options of the run, so {', '.join(given)} cannot be set"
+        raise AuthorError(Problem(what, "remove them, or start a new run"))
 
 
-def _from_here(choice: ReporterChoice) -> ReporterChoice:
-    """Its path as it is meant now: the run goes on in its own working directory."""
+def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
+    """Resolve a report's path now, because the run continues in its own working directory."""
     if not choice.path or choice.path == "-":
         return choice
     return choice.model_copy(update={"path": os.path.abspath(choice.path)})
@@ -89,13 +89,13 @@ def _folder(name: str) -> Path:
     return found.absolute()
 
 
-def _run_in(events: Sequence[Event]) -> RunStarted:
+def _require_resumable(events: Sequence[Event]) -> RunStarted:
     run = events[0]
     assert isinstance(run, RunStarted)
     if not run.request:
-        what = f"the run {run.run_id} does not say what was asked for"
+        what = f"the journal of the run {run.run_id} has no request"
         raise AuthorError(
-            Problem(what, "only runs that agenteval run started, in this version, can be resumed")
+            Problem(what, "only runs that agenteval run started with this version can be resumed")
         )
     begun_by = run.versions.get("agenteval")
     if begun_by != __version__:
@@ -104,8 +104,8 @@ def _run_in(events: Sequence[Event]) -> RunStarted:
     return run
 
 
-def _return_to(run: RunStarted) -> None:
-    """The agent finds its files where it found them before."""
+def _restore_working_directory(run: RunStarted) -> None:
+    """Change to the run's working directory, so that the agent finds its files where it found them before."""
     try:
         os.chdir(run.request["cwd"])
     except OSError as error:
@@ -113,16 +113,16 @@ def _return_to(run: RunStarted) -> None:
         raise AuthorError(Problem(what, "start a new run")) from None
 
 
-def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
-    """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
-    _return_to(run)
+def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
+    """Prepare the rest of the run. Raise ``AuthorError`` with what has changed since the run began."""
+    _restore_working_directory(run)
     wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted, REGISTRIES)
-    # The journal knows no secret, and here they must not make a difference.
+    # The journal has no secrets, so that they must not count as changes here.
     reasons = list_changes(run, redact_run_started(prepared, make_run_started(prepared)))
     if reasons:
-        problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
+        problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _UNDO_OR_RESTART)]
         problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]
         if len(reasons) > _MOST_REASONS:
             problems.append(Problem(f"and {len(reasons) - _MOST_REASONS} more"))
@@ -131,7 +131,7 @@ def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Pre
 
 
 def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRun:
-    """With what the part of the run that is done has shown of how calls are seen."""
+    """Add what the finished part of the run has shown about how calls are seen."""
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         if isinstance(event, CallsSeen):
@@ -141,7 +141,7 @@ def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRu
 
 
 def _announce_resume(prepared: PreparedRun, events: Sequence[Event]) -> None:
-    run = _run_in(events)
+    run = _require_resumable(events)
     done, planned = len(finished_samples(events)), len(prepared.wired.samples)
     print_err(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:

@@ -1,4 +1,4 @@
-"""``agenteval run``: run the plan, keep the journal, decide, write the reports, say the exit code."""
+"""``agenteval run``: runs the plan, keeps the journal, writes the reports and returns the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from agenteval.verdict.report import Report
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
+    """Run scenarios and return the exit code. What the author's code prints goes to stderr: stdout is for
+    results."""
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
@@ -38,7 +39,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         refuse_overwriting_inputs(targets, list_input_files(config, prepared.wired.scenarios))
         if profile := prepared.plan.suite.profile:
             print_err(f"profile {profile}")
-        started = _compared(prepared, make_run_started(prepared))
+        started = _with_baseline(prepared, make_run_started(prepared))
     with finish_on_interrupt():
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
@@ -47,9 +48,9 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _compared(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
-    none."""
+def _with_baseline(prepared: PreparedRun, started: RunStarted) -> RunStarted:
+    """Add what is known about the baseline, whose journal has no secret. Raise ``AuthorError`` if there is no
+    such run."""
     request = prepared.suite.request
     if request.baseline is None:
         return started

@@ -1,4 +1,4 @@
-"""``agenteval schema``: what editors complete and check YAML with, as local files."""
+"""``agenteval schema``: writes the schemas with which editors complete and check YAML, as local files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
 
 
 def schema(kind: str | None, out: str | None) -> int:
-    """Write the schema of a kind of file, or of each, and say how files refer to it. ``out``: another place;
-    ``-``: stdout. Raises ``AuthorError``."""
+    """Write the schema of a kind of file, or of each, and print how files refer to it. ``out``: another path;
+    ``-``: stdout. Raise ``AuthorError`` if there is no such kind or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
-        raise AuthorError(Problem(f"there is no schema of '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
+        raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
     if out is not None and len(kinds) > 1:
         remedy = " or ".join(f"agenteval schema {known} --out {out}" for known in SCHEMA_KINDS)
-        raise AuthorError(Problem("--out takes one schema, and there are two", f"write {remedy}"))
+        raise AuthorError(Problem("--out takes one schema, but there are two", f"write {remedy}"))
     if out == "-":
         print_out(editor_schema_text(kinds[0]))
         return 0
@@ -41,7 +41,7 @@ def schema(kind: str | None, out: str | None) -> int:
 
 
 def editor_schema_path(kind: SchemaKind, root: Path) -> Path:
-    """Where the schema of a kind of file is, for a project in the folder ``root``."""
+    """Return the path of a schema in the project folder ``root``."""
     return root / ".agenteval" / f"{kind}.schema.json"
 
 
@@ -50,11 +50,11 @@ def editor_schema_text(kind: SchemaKind) -> str:
 
 
 def write_schema(kind: SchemaKind, path: Path) -> None:
-    """Write the schema of a kind of file, over an earlier one. Raises ``AuthorError`` if anything else is
+    """Write the schema of a kind of file, over an earlier one. Raise ``AuthorError`` if anything else is
     there, or if it cannot be written."""
     try:
         if path.exists() and not _is_ours(read_file(path)):
-            what = f"{path} is there, and is not a schema that agenteval wrote"
+            what = f"{path} exists and is not a schema written by agenteval"
             raise AuthorError(Problem(what, "remove it, or choose another place with --out"))
         if path.parent.name == ".agenteval":
             ensure_project_folder(path.parent.parent)
@@ -72,13 +72,13 @@ def _is_ours(data: bytes) -> bool:
 
 
 def editor_line(path: Path, file: Path) -> str:
-    """The first line of a YAML ``file`` to which the schema at ``path`` applies."""
+    """Return the first line of a YAML ``file`` to which the schema at ``path`` applies."""
     relative = Path(os.path.relpath(path, file.parent)).as_posix()
     return f"# yaml-language-server: $schema={relative}"
 
 
 def _config() -> Path | None:
-    """The configuration, whatever is wrong with it: a schema helps to mend it."""
+    """Return the configuration even if it is broken: a schema helps to mend it."""
     try:
         return find_config(Path.cwd())
     except AuthorError as error:
@@ -96,7 +96,7 @@ def _report(written: dict[SchemaKind, Path], config: Path | None, root: Path) ->
         if kind in written
     }
     if lines:
-        yield "With this as its first line, an editor completes and checks a file:"
+        yield "With this first line, an editor completes and checks a file:"
     width = max(map(len, lines), default=0)
     yield from (f"  {name:{width}}  {line}" for name, line in lines.items())
 

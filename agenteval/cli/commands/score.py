@@ -74,7 +74,7 @@ _HEARTBEAT_S = 5.0
 
 @dataclass(frozen=True)
 class Scoring:
-    """Recorded conversations that are about to be scored."""
+    """Recorded conversations about to be scored."""
 
     suite: RecordedSuite
     plan: Plan
@@ -83,7 +83,8 @@ class Scoring:
 
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
+    """Score conversations and write the reports. Return the exit code, which has the meaning of ``run``'s.
+    Raise ``AuthorError`` if a file or the configuration is invalid."""
     with reduce_garbage_collection(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
             suite = load_score(request, REGISTRIES)
@@ -98,7 +99,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
                 suite, resolve_score(suite, sources), wired, make_reader(suite, sources, remarks)
             )
             conversations = read_conversations(suite, scoring.reader, wired)
-            retained = _retained(scoring, targets, detail=detail)
+            retained = _choose_retention(scoring, targets, detail=detail)
             folder = make_run_folder(Path(suite.config.root), new_run_id())
             ending.enter_context(finish_on_interrupt())
             _run(scoring, conversations, retained, folder)
@@ -107,8 +108,9 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _retained(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
-    """What the reports will show is kept until they are written; all of what was paid for."""
+def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
+    """Choose the events to keep until the reports are written: what the reports will show, and all of it if
+    judges were paid for it."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
@@ -125,37 +127,37 @@ def _run(
     settings, expected, resources = suite.settings, suite.expected_scenarios, wired.resources
     control = RunControl()
     started = time.monotonic()
-    # Whoever the agents are, one judge has judged all goals.
+    # The same judge judges the goals of all agents.
     judge = goal_judges({"": wired.judges}).get("")
-    again = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
-    # A log is the same in every environment, whichever of its words one of them masks.
+    goal_recheck = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
+    # A log is the same in every environment, even if one of them masks some of its words.
     names = StableFingerprints(resources.config_secrets)
     rescoring = Rescoring(
-        _checks_of(scoring),
+        _make_checks(scoring),
         wired.judges,
         rules_for=ScenarioRulesCache(plan),
         visibility=plan.visibility,
         max_concurrent=suite.config.concurrency,
-        reviewer=_review_of(scoring),
+        reviewer=_make_reviewer(scoring),
     )
-    playing = RunSteps(
+    steps = RunSteps(
         partial(rescore, conversations, rescoring),
-        again,
+        goal_recheck,
         retained.events,
         partial(retained.events, found=True),
-        failures=partial(_unmet, expected, reader),
+        failures=partial(_find_unmet_expectations, expected, reader),
     )
     with (
         Journal(folder / JOURNAL) as journal,
-        open_emitter(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
+        open_emitter(resources, folder, [retained, journal, goal_recheck, _Heartbeat()], names) as emit,
     ):
         prompts = judge_setup.hash_prompts(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
-        # What a stream holds is known at its end: scenarios are reported with their samples.
+        # The content of a stream is known only at its end: scenarios are reported with their samples.
         emit(stamp_run_started(public, plan, folder.name, scenarios=(), prompts=prompts))
-        perform_run(RunSetup(settings, plan, resources), playing, emit, control)
+        perform_run(RunSetup(settings, plan, resources), steps, emit, control)
         for text in (
-            *_anew(settings.recording.rejudged),
+            *_rejudged_notes(settings.recording.rejudged),
             *_remarks(scoring, complete=not control.is_stopping),
         ):
             emit(Notice(level="warning", text=text))
@@ -163,15 +165,15 @@ def _run(
             is_whole = reader.coverage.is_whole
             emit(Notice(level="info" if is_whole else "warning", text=coverage))
             if is_whole:
-                print_err(coverage)  # what is no warning stands in no remark
-        # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
-        whole = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
-        emit(stamp_run_finished(control, started, expected.unmatched if whole else {}))
+                print_err(coverage)  # reports list only warnings as remarks
+        # If conversations were selected, some expectations may be unmatched; if all are, it is a mistake.
+        is_all_read = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
+        emit(stamp_run_finished(control, started, expected.unmatched if is_all_read else {}))
 
 
-def _review_of(scoring: Scoring) -> Reviewer | None:
-    """Users are looked at where judges are asked: in conversations that failed, or that have a finding by
-    which ``--max-rate`` may."""
+def _make_reviewer(scoring: Scoring) -> Reviewer | None:
+    """Return the reviewer of users, or None without judges. It reviews conversations that failed, or that
+    have a finding by which ``--max-rate`` may fail."""
     if not scoring.wired.judges:
         return None
     plan = scoring.plan
@@ -182,7 +184,7 @@ def _review_of(scoring: Scoring) -> Reviewer | None:
     return make_user_reviewer(plan, scoring.suite.settings.metrics, scoring.wired.resources)
 
 
-def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
+def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
     from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
@@ -193,7 +195,7 @@ def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Sc
     if not wired.judges:
         always.append(UnjudgedChecks(lambda _: False, "no judge was asked"))
 
-    @lru_cache(maxsize=1)  # mostly one policy holds for all
+    @lru_cache(maxsize=1)  # usually all conversations have one policy
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:
         secrets = wired.resources.marked.for_agent(agent, plan.secrets)
         if run is None:
@@ -204,42 +206,43 @@ def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Sc
         return DetectorScorer(then, policy, secrets)
 
     def checks_of(recorded: RecordedConversation) -> Sequence[Scorer]:
-        run = _run_of(recorded)
+        run = _run_conditions(recorded)
         found = detectors(recorded.key.agent, recorded.scenario.policy, run)
         return (of_turns[run is None], *always, found)
 
     return checks_of
 
 
-def _run_of(recorded: RecordedConversation) -> tuple[str, str | None] | None:
-    """Of a run of ours: what happened to tools without a mock, and when it was. Of a log: nothing."""
+def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | None:
+    """Return, for a conversation of an agenteval run, how tools without a mock were handled and the time of
+    the run; None for a log."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
         return None
     return run.plan.suite.unmocked_tools, run.plan.suite.now
 
 
-def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
-    """Expectations that hold for nothing, and conversations that are not there, would leave everything
-    green."""
+def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
+    """Yield a failure for each expectation that applied to nothing and each text that matched no
+    conversation: otherwise everything would stay green."""
     for text in reader.unmatched_texts:
-        what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
+        what = f"-s {text}: no conversation has this text in its id — -s takes part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmatched:
-        what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
+        what = "--scenarios: no scenario has the id of a conversation, so no expectation was checked"
         what = f"{suite.source}: {what}"
-        remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
+        remedy = "use the ids of the conversations, or name the field that holds them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 
 
-def _anew(kept: RejudgedAnswers | None) -> Iterator[str]:
-    """Of a run that was judged anew: what of it was asked."""
-    if kept is None:
+def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
+    """Yield what was asked, if a run was judged again."""
+    if answers is None:
         return
-    taken, asked = kept.counts.reused.total(), kept.counts.calls
+    reused_count, asked = answers.counts.reused.total(), answers.counts.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
-    answers = plural(taken, "answer")
-    yield f"judged again: {answers} from the journal of the run, {asked.total():,} asked" + (
+    reused = plural(reused_count, "answer")
+    yield f"judged again: {reused} from the journal of the run, {asked.total():,} new" + (
         f" ({named})" if named else ""
     )
 
@@ -254,20 +257,21 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
         where = plan.suite.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.warnings.texts()
-    yield from _not_met(reader.no_calls_in) if complete and not reader.search_texts else ()
+    yield from _unused_call_free_names(reader.no_calls_in) if complete and not reader.search_texts else ()
     if complete and not reader.search_texts:
         yield from scoring.suite.expected_scenarios.unmatched_warnings()
 
 
-def _not_met(no_calls_in: CallFreeNames) -> Iterator[str]:
-    """A slip in a name would leave undecided what it was to decide."""
+def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
+    """Warn about names that matched nothing: because of a typo, what the name was to decide would stay
+    undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
-        yield f"--no-calls-in {name}: nothing that could not be placed has that key, role or type — {near}"
+        yield f"--no-calls-in {name}: no entry that could not be placed has this key, role or type — {near}"
 
 
 class _Heartbeat:
-    """A sink that says now and then how far it is: of a stream nobody knows the length."""
+    """A sink that reports progress now and then: how long a stream is cannot be known."""
 
     def __init__(self) -> None:
         self._scored = 0

@@ -30,64 +30,70 @@ from agenteval.reporters.words.rerun_commands import command_of
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """``words``: of the command line, ``[RUN] [ID[@EPOCH]]``. ``judge``: also what judges were asked and
-    said; of one ``metric``, every word."""
+    """What the command line asked for."""
 
     words: tuple[str, ...] = ()
+    """The arguments: ``[RUN] [ID[@EPOCH]]``."""
     agent: str | None = None
     following: bool = False
     every: bool = False
     judge: bool = False
+    """True to show the requests to judges and their answers, too."""
     metric: str = ""
+    """The metric whose judge is shown in full."""
     as_json: bool = False
 
 
 class ShownConversation(NamedTuple):
-    """One that was planned, and what is known of it."""
+    """A conversation that was planned, and what is known about it."""
 
     scenario_report: ScenarioReport
     key: SampleKey
     sample: SampleReport | None
 
 
-def show(asked: ShowRequest) -> int:
-    """Returns 0. Raises ``AuthorError`` for a run or a conversation that there is not."""
-    run, name, words = _found(asked.words)
-    known = [each for each in _all_of(run) if asked.agent in (None, each.scenario_report.agent)]
+def show(request: ShowRequest) -> int:
+    """Show conversations; return 0. Raise ``AuthorError`` if there is no such run or conversation."""
+    run, name, words = _parse_words(request.words)
+    known = [each for each in _conversations_of(run) if request.agent in (None, each.scenario_report.agent)]
     if not known:
-        raise AuthorError(_no_agent(asked.agent, run))
+        raise AuthorError(_no_agent(request.agent, run))
     failed = {each.key: each for each in collect_failures(run.report, run.decision) if each.key}
     failing = _failing(run, known, failed)
-    first = _chosen(name, known, failing, run)
-    if asked.following and name:
+    first = _choose(name, known, failing, run)
+    if request.following and name:
         first = _next(first, known, failing)
     chosen = (
-        [each for each in known if each.scenario_report is first.scenario_report] if asked.every else [first]
+        [each for each in known if each.scenario_report is first.scenario_report]
+        if request.every
+        else [first]
     )
-    judging = _judging(asked, run, [each.key for each in chosen])
-    if asked.as_json:
+    judging = _load_judge_exchange(request, run, [each.key for each in chosen])
+    if request.as_json:
         _write_json(chosen, run, judging)
     else:
-        after = None if asked.every else _after(first, known, failing)
+        after = None if request.every else _after(first, known, failing)
         repeats = {key: failure.repro for key, failure in failed.items()}
-        _write_pages(chosen, run, judging, repeats, _command(after, words, asked.agent, run))
+        _write_pages(chosen, run, judging, repeats, _command(after, words, request.agent, run))
     return 0
 
 
-def _judging(asked: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]) -> JudgeExchange | None:
-    """What judges were asked of the conversations; ``None``: nobody wants to know. Raises ``AuthorError`` for
-    a metric that no judge was asked about."""
-    if not (asked.judge or asked.metric):
+def _load_judge_exchange(
+    request: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]
+) -> JudgeExchange | None:
+    """Return the requests to judges about the conversations and their answers, or None if they are not shown.
+    Raise ``AuthorError`` if no judge was asked about a metric."""
+    if not (request.judge or request.metric):
         return None
-    judging = JudgeExchange(load_judge_requests(run.folder, keys), asked.metric)
+    judging = JudgeExchange(load_judge_requests(run.folder, keys), request.metric)
     _require_metric(judging)
     return judging
 
 
 def _write_json(chosen: Sequence[ShownConversation], run: LoadedRun, judging: JudgeExchange | None) -> None:
-    told = judging.selected_answers if judging else None
+    answers = judging.selected_answers if judging else None
     keys = [each.key for each in chosen]
-    write_report_text("json", conversation_json(run.report, run.decision, keys, told), None)
+    write_report_text("json", conversation_json(run.report, run.decision, keys, answers), None)
 
 
 def _write_pages(
@@ -97,8 +103,8 @@ def _write_pages(
     repeats: Mapping[SampleKey, str],
     following: str,
 ) -> None:
-    """``repeats``: the commands that run what failed again; ``following``: the one that shows what comes
-    after them."""
+    """Print the conversations. ``repeats``: the commands that run again what failed; ``following``: the
+    command that shows what comes next."""
     options = make_report_options(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
@@ -109,7 +115,7 @@ def _write_pages(
 
 
 def _require_metric(judging: JudgeExchange) -> None:
-    """Raises ``AuthorError`` for a metric that no judge was asked about."""
+    """Raise ``AuthorError`` if no judge was asked about the metric."""
     known = {each.metric for each in judging.answers or ()}
     if judging.metric and judging.answers is not None and judging.metric not in known:
         what = f"no judge was asked about '{judging.metric}' here"
@@ -119,11 +125,11 @@ def _require_metric(judging: JudgeExchange) -> None:
 # ── which run, which conversation ────────────────────────────────────────────────────────────────
 
 
-def _found(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
-    """The run, the name of a conversation (empty: none was given), and the words that named the run. One
-    word alone is a conversation of the latest run, or else a run."""
+def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
+    """Return the run, the name of a conversation (empty if none was given), and the words that named the run.
+    One word alone names a conversation of the latest run, or else a run."""
     if len(words) > 2:
-        what = f"show takes a run and a conversation, and not {len(words)} words"
+        what = f"show takes a run and a conversation, not {len(words)} words"
         raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
     if len(words) == 2:
         return load_decided_run(words[0]), words[1], (words[0],)
@@ -134,14 +140,14 @@ def _found(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
             with suppress(AuthorError):
                 return load_decided_run(words[0]), "", tuple(words)
         raise
-    if not words or _named(words[0], _all_of(latest)):
+    if not words or _find_conversations(words[0], _conversations_of(latest)):
         return latest, "".join(words), ()
     with suppress(AuthorError):
         return load_decided_run(words[0]), "", tuple(words)
     raise AuthorError(_no_conversation(words[0], latest))
 
 
-def _all_of(run: LoadedRun) -> list[ShownConversation]:
+def _conversations_of(run: LoadedRun) -> list[ShownConversation]:
     return [
         ShownConversation(scenario, *pair) for scenario in run.report.scenarios for pair in planned(scenario)
     ]
@@ -151,9 +157,9 @@ _EPOCH = re.compile(r"(.+)@(\d+)", re.DOTALL)
 _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
-def _named(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
-    """Those that ``name`` means: an id, ``FILE::ID``, or that of a variant; with ``@EPOCH`` (from 1) one of
-    its epochs. An id that reads like one of these is meant first."""
+def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
+    """Return the conversations that ``name`` means: an id, ``FILE::ID`` or a variant; with ``@EPOCH`` (from
+    1) one of its epochs. An id that looks like one of these has precedence."""
     if found := _with_id(name, known):
         return found
     of_epoch = _EPOCH.fullmatch(name)
@@ -167,9 +173,11 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
         return found
     if found := [each for each in known if each.key.variant == name and name]:
         return found
-    file, own = split_id(name)
+    file, scenario_id = split_id(name)
     if file and (
-        found := [c for c in known if c.key.scenario == own and is_in_file(c.scenario_report.scenario, file)]
+        found := [
+            c for c in known if c.key.scenario == scenario_id and is_in_file(c.scenario_report.scenario, file)
+        ]
     ):
         return found
     if variant := _VARIANT.fullmatch(name):
@@ -177,11 +185,11 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
     return []
 
 
-def _chosen(
+def _choose(
     name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: LoadedRun
 ) -> ShownConversation:
-    """What the name means; of several the first that did not pass, if any of them did not."""
-    found = _named(name, known) if name else known
+    """Return the conversation that the name means; of several, the first that did not pass, if any."""
+    found = _find_conversations(name, known) if name else known
     if not found:
         raise AuthorError(_no_conversation(name, run))
     meant = {each.key for each in found}
@@ -191,48 +199,55 @@ def _chosen(
 def _failing(
     run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
-    """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
-    by a rule over all its conversations, the first."""
+    """Return the conversations that did not pass; within each scenario, failed ones before undecided ones. If
+    a scenario failed by a rule over all its conversations, return its first."""
     found: list[ShownConversation] = []
     for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
-        own = list(group)
-        told = [each for each in own if each.key in failed]
-        if not told and scenario_decision(run.decision, own[0].scenario_report).verdict is not Verdict.PASSED:
-            told = own[:1]
-        found += sorted(told, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED)
+        conversations = list(group)
+        not_passed = [each for each in conversations if each.key in failed]
+        if (
+            not not_passed
+            and scenario_decision(run.decision, conversations[0].scenario_report).verdict
+            is not Verdict.PASSED
+        ):
+            not_passed = conversations[:1]
+        found += sorted(
+            not_passed, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED
+        )
     return found
 
 
 def _next(
-    one: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
+    current: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
 ) -> ShownConversation:
-    if found := _after(one, known, failing):
+    if found := _after(current, known, failing):
         return found
-    first = f"the first that did not: agenteval show {name_of(failing[0].key)}" if failing else ""
-    raise AuthorError(Problem(f"all that comes after {name_of(one.key)} passed", first))
+    first = f"the first that did not pass: agenteval show {name_of(failing[0].key)}" if failing else ""
+    raise AuthorError(Problem(f"all conversations after {name_of(current.key)} passed", first))
 
 
 def _after(
-    one: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
+    current: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
 ) -> ShownConversation | None:
-    """The next that did not pass; one that passed stands where the run has it."""
+    """Return the next conversation that did not pass, in the order of ``failing``, or, after one that passed,
+    in the order of the run."""
     keys = [each.key for each in failing]
-    if one.key in keys:
-        return next(iter(failing[keys.index(one.key) + 1 :]), None)
+    if current.key in keys:
+        return next(iter(failing[keys.index(current.key) + 1 :]), None)
     order = {each.key: place for place, each in enumerate(known)}
-    return next((each for each in failing if order[each.key] > order[one.key]), None)
+    return next((each for each in failing if order[each.key] > order[current.key]), None)
 
 
 def _no_agent(name: str | None, run: LoadedRun) -> Problem:
-    agents = {each.scenario_report.agent for each in _all_of(run)}
+    agents = {each.scenario_report.agent for each in _conversations_of(run)}
     if not agents:
         return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
-    what = f"no agent of the run {run.report.run.run_id} is named '{name}'"
+    what = f"the run {run.report.run.run_id} has no agent '{name}'"
     return Problem(what, did_you_mean(name or "", agents))
 
 
 def _no_conversation(name: str, run: LoadedRun) -> Problem:
-    known = _all_of(run)
+    known = _conversations_of(run)
     of_epoch = _EPOCH.fullmatch(name)
     if of_epoch and (found := _with_id(of_epoch[1], known)):
         there = sorted({each.key.epoch + 1 for each in found})
@@ -257,9 +272,11 @@ _LONGEST_HINT = 300
 # ── the commands that follow ─────────────────────────────────────────────────────────────────────
 
 
-def _command(one: ShownConversation | None, words: Sequence[str], agent: str | None, run: LoadedRun) -> str:
-    if one is None:
+def _command(
+    conversation: ShownConversation | None, words: Sequence[str], agent: str | None, run: LoadedRun
+) -> str:
+    if conversation is None:
         return ""
     several = run.report.has_several_agents
-    chosen = ["--agent", one.scenario_report.agent] if several or agent else []
-    return command_of(["agenteval", "show", *words, name_of(one.key), *chosen])
+    chosen = ["--agent", conversation.scenario_report.agent] if several or agent else []
+    return command_of(["agenteval", "show", *words, name_of(conversation.key), *chosen])

@@ -33,12 +33,12 @@ _RULE = "─" * 100
 
 
 def show_prompts(metric: str | None, config: str | None = None) -> int:
-    """Print the prompt of ``metric``, or all of them: with the project's own, where a configuration is found
-    (or named). Raises ``AuthorError`` for a name that no prompt has."""
+    """Print the prompt of ``metric``, or all of them. Overrides of the project are included if a
+    configuration is found (or named). Raise ``AuthorError`` if no prompt has that name."""
     try:
-        prompts, custom = _of_project(config)
+        prompts, custom = _load_project_prompts(config)
     except AuthorError as error:
-        # To see what is shipped nothing has to be in order; what the project adds is unknown then.
+        # Shipped prompts can be shown even if the configuration is broken; those of the project cannot.
         if config is not None or metric not in (None, *_shipped_names()):
             raise
         print_author_error(
@@ -63,11 +63,12 @@ _PARTS = {
     "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
-"""Prompts that are a part of others, and where they stand."""
+"""The prompts that are a part of others, with their place."""
 
 
-def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
-    """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
+def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
+    """Return the prompts of a configuration and its custom rubrics. Custom classes have no prompt and are not
+    imported."""
     from agenteval.files import config_file
     from agenteval.planning import judge_setup
 
@@ -87,70 +88,82 @@ def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
 def render_prompts(
     metric: str | None, prompts: Prompts = SHIPPED_PROMPTS, custom: Iterable[Rubric] = ()
 ) -> str:
-    """The prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics."""
+    """Render the prompt of ``metric``, or all of them. ``custom``: the author's own rubrics."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
-    shown: dict[str, Callable[[], str]] = {name: _of_rubric(prompts.rubric(name)) for name in built_in}
-    shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply, prompts)
-    shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply, prompts)
-    shown[USER_REVIEW] = _of_prompt(USER_REVIEW, "judge", ReviewReply, prompts)
-    shown |= {name: _of_part(name, prompts) for name in _PARTS}
-    shown |= {rubric.metric: _of_rubric(rubric) for rubric in custom}
+    shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
+    shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
+    shown["simulated_user"] = _prompt_page("simulated_user", "user", UserReply, prompts)
+    shown[USER_REVIEW] = _prompt_page(USER_REVIEW, "judge", ReviewReply, prompts)
+    shown |= {name: _part_page(name, prompts) for name in _PARTS}
+    shown |= {rubric.metric: _rubric_page(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
-        raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))
+        raise AuthorError(Problem(f"there is no prompt '{metric}'", did_you_mean(metric, shown)))
     names = list(shown) if metric is None else [metric]
     return "\n".join(shown[name]() for name in names)
 
 
 def template_of(rubric: Rubric) -> ModelRequest:
-    """What a judge sends, with ``${transcript}`` (and the placeholders of ``criteria``) in place of what
-    a conversation fills in."""
-    named = {name: _named(name) for name in find_placeholders(rubric.text)}
+    """Return a judge's request, with ``${transcript}`` (and the placeholders of ``criteria``) for the parts
+    that a conversation fills in."""
+    named = {name: _placeholder(name) for name in find_placeholders(rubric.text)}
     return build_judge_request(
-        rubric, JudgeTranscript(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
+        rubric,
+        JudgeTranscript(_placeholder("transcript")),
+        subject=Subject(metric=rubric.metric),
+        criterion=named,
     )
 
 
-def _named(name: str) -> str:
+def _placeholder(name: str) -> str:
     return f"${{{name}}}"
 
 
-def _of_rubric(rubric: Rubric) -> Callable[[], str]:
+def _rubric_page(rubric: Rubric) -> Callable[[], str]:
     def show() -> str:
         scope = "turn or conversation" if rubric.metric == CRITERIA else rubric.scope
         head = {"role": "judge", "scope": scope, "version": rubric.version, "hash": rubric.hash}
-        own = rubric.prompts.overridden_parts((rubric.metric, *judge_prompt_names(rubric.form)))
-        return _block(rubric.metric, {**head, "file": rubric.source, **_marked(own)}, template_of(rubric))
+        overridden = rubric.prompts.overridden_parts((rubric.metric, *judge_prompt_names(rubric.form)))
+        return _block(
+            rubric.metric,
+            {**head, "file": rubric.source, **_overridden_entry(overridden)},
+            template_of(rubric),
+        )
 
     return show
 
 
-def _of_prompt(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[], str]:
+def _prompt_page(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[], str]:
     def show() -> str:
         prompt = prompts.prompt(name)
-        rendered = prompt.render(**{each: _named(each) for each in prompt.placeholders})
+        rendered = prompt.render(**{each: _placeholder(each) for each in prompt.placeholders})
         head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
         request = ModelRequest(role, rendered.system, rendered.prompt, reply)
-        return _block(name, {**head, **_marked(prompts.overridden_parts((name,)))}, request)
+        return _block(name, {**head, **_overridden_entry(prompts.overridden_parts((name,)))}, request)
 
     return show
 
 
-def _of_part(name: str, prompts: Prompts) -> Callable[[], str]:
+def _part_page(name: str, prompts: Prompts) -> Callable[[], str]:
     def show() -> str:
         prompt = prompts.prompt(name)
-        text = prompt.render(**{each: _named(each) for each in prompt.placeholders}).prompt
+        text = prompt.render(**{each: _placeholder(each) for each in prompt.placeholders}).prompt
         head = {"stands": _PARTS[name], "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
         lines = (
-            f"{key}: {value}" for key, value in {**head, **_marked(prompts.overridden_parts((name,)))}.items()
+            f"{key}: {value}"
+            for key, value in {**head, **_overridden_entry(prompts.overridden_parts((name,)))}.items()
         )
         return "\n".join((_RULE, f"prompt: {name}", *lines, f"\n── part of a prompt ──\n\n{text}\n"))
 
     return show
 
 
-def _marked(own: Mapping[str, str]) -> dict[str, str]:
-    """The parts that are the project's own in place of shipped ones."""
-    return {"overridden": ", ".join(f"{path} ({file})" for path, file in own.items())} if own else {}
+def _overridden_entry(overridden: Mapping[str, str]) -> dict[str, str]:
+    """Return a header with the parts that the project overrides; empty if there are none."""
+    return (
+        {"overridden": ", ".join(f"{path} ({file})" for path, file in overridden.items())}
+        if overridden
+        else {}
+    )
 
 
 def _block(name: str, head: Mapping[str, object], request: ModelRequest) -> str:

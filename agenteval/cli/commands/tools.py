@@ -34,24 +34,27 @@ _SHOWN = 8
 
 def serve(request: Request, *, http: str | None) -> int:
     """Serve the tools of the one selected scenario until the input ends, or Ctrl-C. ``http``: ``PORT`` or
-    ``HOST:PORT``; ``None``: standard input and output. Raises ``AuthorError``."""
+    ``HOST:PORT``; None: standard input and output. Raise ``AuthorError`` if not exactly one scenario is
+    selected, or if it cannot be served."""
     require_sdk("agenteval tools serve")
-    with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
+    with redirect_stdout(
+        sys.stderr
+    ):  # the author's modules may print, and on stdio stdout carries the protocol
         config = load_config(request, REGISTRIES).config
-        scenario = _only(load_scenarios(request, config).selected)
+        scenario = _require_one(load_scenarios(request, config).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)
         mocks.check(scenario)
     if not scenario.tools:
         print_err(f"warning: {scenario.id} declares no tools")
-    served = ServedTools(scenario.tools, _World(scenario, config, mocks).call)
+    served = ServedTools(scenario.tools, _ServedWorld(scenario, config, mocks).call)
     if http is None:
         anyio.run(serve_stdio, served)
         return 0
-    host = _host(http)
+    host = _parse_host(http)
     address = host.address("/mcp")
     address.served = served
     host.start()
-    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C ends it)")
+    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C to stop)")
     try:
         host.wait()
     finally:
@@ -59,16 +62,16 @@ def serve(request: Request, *, http: str | None) -> int:
     return 0
 
 
-def _only(chosen: Sequence[Scenario]) -> Scenario:
+def _require_one(chosen: Sequence[Scenario]) -> Scenario:
     if len(chosen) == 1:
         return chosen[0]
     names = [selection.full_id(scenario) for scenario in chosen[:_SHOWN]]
     more = ", …" if len(chosen) > _SHOWN else ""
-    what = f"{len(chosen)} scenarios are selected, and one world is served: {', '.join(names)}{more}"
+    what = f"{len(chosen)} scenarios are selected, but only one can be served: {', '.join(names)}{more}"
     raise AuthorError(Problem(what, "choose one with -s ID"))
 
 
-def _host(written: str) -> McpHost:
+def _parse_host(written: str) -> McpHost:
     name, _, port = written.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise AuthorError(Problem(f"--http {written}: not a port", "write --http 8000, or --http HOST:8000"))
@@ -76,11 +79,11 @@ def _host(written: str) -> McpHost:
         return McpHost(host=name or "127.0.0.1", port=int(port))
     except OSError as error:
         what = f"--http {written}: {os.strerror(error.errno) if error.errno else error}"
-        raise AuthorError(Problem(what, "choose another port; 0 takes a free one")) from error
+        raise AuthorError(Problem(what, "choose another port; 0 uses a free one")) from error
 
 
-class _World:
-    """One sample's world. What an author's mock does wrong is reported, and is an error to the caller."""
+class _ServedWorld:
+    """The world of one sample. A mistake in an author's mock is printed, and is an error to the caller."""
 
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
@@ -99,10 +102,10 @@ class _World:
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:
-    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or what
-    starts it. Raises ``AuthorError``."""
+    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or the
+    command that starts it. Raise ``AuthorError`` if it does not list its tools."""
     require_sdk("agenteval tools schemas")
-    tools = anyio.run(_tools_of, command)
+    tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
         Path(out).write_text(clean_output(text), encoding="utf-8")
@@ -112,7 +115,7 @@ def schemas(command: Sequence[str], out: str | None) -> int:
     return 0
 
 
-async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+async def _fetch_tools(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     from mcp import Client, StdioServerParameters
 
     is_address = len(command) == 1 and command[0].startswith(("http://", "https://"))
@@ -128,8 +131,10 @@ async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
                 if not cursor:
                     return found
     except Exception as error:
-        what = f"the MCP server {' '.join(command)} gives no list of tools: {innermost(error)}"
-        raise AuthorError(Problem(what, "is it running, and is this its address or command?")) from error
+        what = f"the MCP server {' '.join(command)} does not list its tools: {innermost(error)}"
+        raise AuthorError(
+            Problem(what, "check that it is running, and that this is its address or command")
+        ) from error
 
 
 def _entry(tool: Any) -> dict[str, Any]:

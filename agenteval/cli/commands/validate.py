@@ -1,4 +1,4 @@
-"""``agenteval validate``: load and check everything, call nothing."""
+"""``agenteval validate``: loads and checks everything, and calls nothing."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from agenteval.verdict.gate_error_rates import configured_gate_error_rates, desc
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, REGISTRIES)
-        unused = tuple(_unused(prepared))
+        unused = tuple(_make_unused_agents(prepared))
         anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
         suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
         goals = (*missing_twins(suite), *attackers_without_outcome(suite))
-        have, unmocked_are = prepared.wired.resources.agent_tools, prepared.plan.suite.unmocked_tools
-        never = impossible_expectations(samples, have, unmocked_are)
+        agent_tools, unmocked_are = prepared.wired.resources.agent_tools, prepared.plan.suite.unmocked_tools
+        impossible = impossible_expectations(samples, agent_tools, unmocked_are)
         warnings = (*prepared.remarks, *prepared.wired.resources.take_warnings())
-        for text in (*warnings, *empty_lists(scenarios), *never, *goals):
+        for text in (*warnings, *empty_lists(scenarios), *impossible, *goals):
             print_err(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in scenarios}
     lines = [
         f"valid: {plural(len(scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(samples), 'sample')} to run"
     ]
-    unmocked = dict(unmocked_tools(samples, have, unmocked_are))
+    unmocked = dict(unmocked_tools(samples, agent_tools, unmocked_are))
     for name, does in prepared.wired.resources.agent_descriptions.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
-            known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(have.get(name))
+            known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(agent_tools.get(name))
             more += f"; {describe_known_visibility(known, lists_tools=lists_tools)}"
             lines.append(f"  {name}: {does}{more}")
     lines += [
@@ -59,13 +59,13 @@ def validate(request: Request) -> int:
 
 
 def _lists_tools(tools: Sequence[AgentTool] | None) -> bool:
-    """Whether an agent is known to have these tools and no others."""
+    """Check whether an agent is known to have these tools and no others."""
     return tools is not None and all(tool.name for tool in tools)
 
 
-def _unused(prepared: PreparedRun) -> Iterator[AgentFactory]:
-    """The agents of the configuration that none of the samples is of: whether they can be made is looked at
-    all the same. Raises ``AuthorError``."""
+def _make_unused_agents(prepared: PreparedRun) -> Iterator[AgentFactory]:
+    """Make the configured agents that no sample uses, to check that they can be made. Raise ``AuthorError``
+    if one cannot."""
     problems: list[Problem] = []
     for agent in prepared.suite.settings.config.all_agents:
         if agent.name in prepared.wired.runtime.agents:
@@ -79,6 +79,6 @@ def _unused(prepared: PreparedRun) -> Iterator[AgentFactory]:
 
 
 async def close_agents(started: Iterable[AgentFactory]) -> None:
-    """The agents that were started to see whether they can be."""
+    """Close agents that were made only to check that they can be."""
     for agents in started:
         await agents.aclose()

@@ -1,4 +1,4 @@
-"""The agent that a new configuration names."""
+"""The agent of a new configuration."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import Any, NamedTuple
 
 
 class AgentChoice(NamedTuple):
-    """An agent that may be written: named by its author, or found."""
+    """An agent that may be written to the configuration: named by its author, or found."""
 
     keys: dict[str, Any]
-    """Its own, in the configuration."""
+    """The agent's keys in the configuration."""
     label: str = ""
     note: str = ""
-    """What its author has to look at."""
+    """What its author has to check."""
     words: tuple[str, ...] = ()
-    """Those of a program of which nobody knows yet how it is asked."""
+    """The command of a program if it is unknown how it takes a message."""
     others: tuple[str, ...] = ()
-    """What else was found."""
+    """The labels of other agents that were found."""
     is_starter: bool = False
     is_object: bool = False
-    """One of a framework."""
+    """True if the agent is an object of a framework."""
     is_open: bool = False
-    """Nothing says which keys request and reply have."""
+    """True if nothing says which keys request and reply have."""
 
     def __str__(self) -> str:
         return self.label
 
     @property
     def shows_calls(self) -> bool:
-        """Whether its calls are seen as it is written here (docs/agents.md, "Which calls are seen")."""
+        """True if this configuration shows the agent's calls (docs/agents.md, "Which calls are seen")."""
         is_known = "endpoint" in self.keys and "messages" in self.keys.get("reply", ("messages",))
         return self.is_object or is_known or isinstance(self.keys.get("command"), list)

@@ -1,4 +1,4 @@
-"""Which agent a new configuration names: the author's word, else what is found."""
+"""Chooses the agent of a new configuration: the one that its author names, else one that is found."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 
 class Questions:
-    """Asked on a terminal, again where an answer is none. Under ``--yes``, or where nobody can answer, the
-    default is taken."""
+    """Questions on a terminal, repeated after an invalid answer. Under ``--yes``, or if nobody can answer,
+    the default is used."""
 
     def __init__(self, *, assumes_yes: bool) -> None:
         self.are_asked = not assumes_yes and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str, default: str, read: Callable[[str], T]) -> T:
-        """What ``read`` makes of the answer. Raises its ``AuthorError`` if it refused several."""
+        """Return what ``read`` makes of the answer. Raise its ``AuthorError`` after several invalid ones."""
         for _ in range(_TRIES - 1 if self.are_asked else 0):
             try:
                 return read(self._answer(question, default))
@@ -71,7 +71,7 @@ class Questions:
         return answer.strip() or default
 
     def choose(self, question: str, options: Sequence[T], read: Callable[[str], T], default: str = "1") -> T:
-        """The option whose number is the answer; any other answer as ``read`` understands it."""
+        """Return the option whose number is the answer, or what ``read`` makes of any other answer."""
         for number, option in enumerate(options, 1):
             if self.are_asked:
                 print_err(f"  {number}  {option}")
@@ -79,7 +79,7 @@ class Questions:
 
         def chosen(answer: str) -> T:
             if answer.isdigit() and answer not in numbered:
-                raise AuthorError(Problem(f"there is no {answer}", f"write {_numbers(options)}"))
+                raise AuthorError(Problem(f"there is no option {answer}", f"write {_numbers(options)}"))
             return numbered[answer] if answer in numbered else read(answer)
 
         return self.ask(question, default, chosen)
@@ -94,57 +94,58 @@ def _numbers(options: Sequence[object]) -> str:
 
 def _yes_or_no(answer: str) -> bool:
     if answer.lower() not in ("y", "yes", "n", "no"):
-        raise AuthorError(Problem(f"'{answer}' is neither", "write y or n"))
+        raise AuthorError(Problem(f"'{answer}' is not an answer", "write y or n"))
     return answer.lower().startswith("y")
 
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
-    """The agent as its author wrote it; else what is found: of a service what answers, else what its files
-    show; else one to begin with. Raises ``AuthorError``."""
+    """Return the agent that its author named. Otherwise return what is found: if the project is a service,
+    what answers; else what its files show; else a new one to begin with. Raise ``AuthorError`` if the named
+    agent does not exist, or if a service does not answer."""
 
-    def named(answer: str) -> AgentChoice:
-        return _named(answer, root, top)
+    def parse(answer: str) -> AgentChoice:
+        return _parse_agent(answer, root, top)
 
     if agent is not None:
-        return _completed(named(agent), questions)
+        return _complete_choice(parse(agent), questions)
     python = find_python_agents(root)
-    found = [_of_python(each, root, top, python.missing) for each in python.agents]
-    found += [_of_words(words)] if (words := node_program(root)) else []
+    found = [_python_choice(each, root, top, python.missing) for each in python.agents]
+    found += [_command_choice(words)] if (words := node_program(root)) else []
     default = "1"
     if server := python.server or node_server(root):
         ports = local_ports(root)
         answering = list(local_endpoints(ports))
         found = (answering + found)[:_MOST_LISTED]
         if not (answering or any(each.is_object for each in found)):
-            silent = _silent(server, ports, found)
+            silent = _no_answer_error(server, ports, found)
             if not questions.are_asked:
                 raise silent
             print_err(str(silent))
             default = ""
     if not found and default:
-        return _completed(_starter(root, questions, named), questions)
+        return _complete_choice(_ask_for_agent(root, questions, parse), questions)
     found = found[:_MOST_LISTED]
     which = f"Which is the agent? {'A number, or ' if found else ''}{_AS_WRITTEN}"
-    chosen = questions.choose(which, found, named, default)
+    chosen = questions.choose(which, found, parse, default)
     others = () if questions.are_asked else tuple(each.label for each in found if each is not chosen)
-    return _completed(chosen, questions)._replace(others=others)
+    return _complete_choice(chosen, questions)._replace(others=others)
 
 
-def _silent(server: str, ports: Sequence[int], found: Sequence[AgentChoice]) -> AuthorError:
+def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentChoice]) -> AuthorError:
     where = ", ".join(f"localhost:{port}" for port in ports)
     names = " or ".join(
         [f"http://localhost:{ports[0]}/PATH", *(str(each.keys.get("target", each)) for each in found)]
     )
     return AuthorError(
         Problem(
-            f"this project is a service ({server}), and no agent answers on {where}",
+            f"this project is a service ({server}), but no agent answers on {where}",
             f"start it and run init again, or name the agent: --agent {names}",
         )
     )
 
 
-def _named(agent: str, root: Path, top: Path) -> AgentChoice:
-    """What its author wrote. Raises ``AuthorError`` if there is no such thing."""
+def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
+    """Parse what the author wrote. Raise ``AuthorError`` if there is no such agent."""
     if _HOST_AND_PORT.fullmatch(agent):
         agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
@@ -160,7 +161,7 @@ def _named(agent: str, root: Path, top: Path) -> AgentChoice:
                     f"write {agent}:NAME, or a command: python {agent}",
                 )
             )
-        return _of_python(known[0] if known else PythonAgentCandidate(agent), root, top, python.missing)
+        return _python_choice(known[0] if known else PythonAgentCandidate(agent), root, top, python.missing)
     try:
         words = shlex.split(agent)
     except ValueError as error:
@@ -168,12 +169,13 @@ def _named(agent: str, root: Path, top: Path) -> AgentChoice:
             Problem(f"the command {agent} cannot be read: {error}", "write it as in a shell")
         ) from None
     if not words:
-        raise AuthorError(Problem("the agent has no name", f"write {_AS_WRITTEN}"))
-    return _of_words(program_of(words, root))
+        raise AuthorError(Problem("the agent is empty", f"write {_AS_WRITTEN}"))
+    return _command_choice(program_of(words, root))
 
 
 def _check_target(target: str, root: Path) -> None:
-    """Raises ``AuthorError`` where a file, or the name in it, is not there. A module may be anywhere."""
+    """Raise ``AuthorError`` if a file, or the name in it, does not exist. A module may be anywhere and is not
+    checked."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         return
@@ -184,8 +186,9 @@ def _check_target(target: str, root: Path) -> None:
         raise AuthorError(Problem(f"{file} has no '{name}' at its top level", did_you_mean(name, names)))
 
 
-def _of_python(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
-    """With the project's own environment, if agenteval's lacks what the agent needs."""
+def _python_choice(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
+    """Return the choice of a Python agent, with the project's own environment if agenteval's lacks what the
+    agent needs."""
     keys = {"target": agent.target}
     if (agent.is_object or missing) and (interpreter := find_project_interpreter(root, top)):
         keys["interpreter"] = interpreter
@@ -193,12 +196,12 @@ def _of_python(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequ
     return AgentChoice(keys, f"{agent.target}{kind}", is_object=agent.is_object)
 
 
-def _of_words(words: list[str]) -> AgentChoice:
+def _command_choice(words: list[str]) -> AgentChoice:
     return AgentChoice(make_command_keys(words, "argument"), shlex.join(words), words=tuple(words))
 
 
-def _completed(choice: AgentChoice, questions: Questions) -> AgentChoice:
-    """With its author's word for what nothing else says."""
+def _complete_choice(choice: AgentChoice, questions: Questions) -> AgentChoice:
+    """Ask the author for what cannot be found out."""
     if not questions.are_asked:
         return choice
     return _with_form(choice, questions) if choice.words else _with_paths(choice, questions)
@@ -218,22 +221,24 @@ def _with_paths(choice: AgentChoice, questions: Questions) -> AgentChoice:
 
 def _with_form(choice: AgentChoice, questions: Questions) -> AgentChoice:
     def none(answer: str) -> str:
-        raise AuthorError(Problem(f"'{answer}' is none of them", f"write {_numbers(options)}"))
+        raise AuthorError(Problem(f"'{answer}' is not an option", f"write {_numbers(options)}"))
 
-    options = ["I do not know: try them", *PROGRAM_FORMS.values()]
-    chosen = questions.choose(f"How is {choice.label} asked? A number", options, none)
+    options = ["I do not know: try each", *PROGRAM_FORMS.values()]
+    chosen = questions.choose(f"How does {choice.label} take a message? A number", options, none)
     form = ["", *PROGRAM_FORMS][options.index(chosen)]
     return choice._replace(keys=make_command_keys(list(choice.words), form), words=()) if form else choice
 
 
-def _starter(root: Path, questions: Questions, named: Callable[[str], AgentChoice]) -> AgentChoice:
-    question = f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with"
-    return questions.ask(question, "new", lambda answer: _new(root) if answer == "new" else named(answer))
+def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], AgentChoice]) -> AgentChoice:
+    question = f"No agent was found. Write {_AS_WRITTEN}, or new to start with a new one"
+    return questions.ask(
+        question, "new", lambda answer: _starter_choice(root) if answer == "new" else parse(answer)
+    )
 
 
-def _new(root: Path) -> AgentChoice:
+def _starter_choice(root: Path) -> AgentChoice:
     if os.path.lexists(root / STARTER_FILE):
-        what = f"no agent was found, and {STARTER_FILE} is there, in which nothing looks like one"
+        what = f"no agent was found, and nothing in the existing {STARTER_FILE} looks like one"
         raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))
-    label = f"{STARTER_FILE}:agent, a new one, since none was found; yours is to be named in agenteval.yaml"
+    label = f"{STARTER_FILE}:agent, a new one because none was found; name yours in agenteval.yaml"
     return AgentChoice({"target": f"{STARTER_FILE}:agent"}, label, is_starter=True)

@@ -1,4 +1,4 @@
-"""A service that is the agent: what it says of itself (``GET /openapi.json``). No message is sent to it."""
+"""A service as the agent: what its description says (``GET /openapi.json``). No message is sent to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.files.regular_files import read_file
 
 _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
-"""Where services listen while they are developed, if their projects do not say."""
+"""The ports on which services listen during development if their projects name none."""
 _OLLAMA = 11434
-"""A model that a project may name, and no agent."""
+"""The port of a model server: a project may name it, but it is no agent."""
 _FILES = (
     *("*.sh", "Procfile", "Makefile", "Dockerfile", "docker-compose*.y*ml", "README*", "*.py"),
     "package.json",
@@ -33,19 +33,20 @@ _PORT = re.compile(
 _TIMEOUT_S, _MAX_BYTES = 1.5, 5_000_000
 _KNOWN_APIS = ("/chat/completions", "/v1/responses", "/v1/messages")
 _TOPS = ("/v1", "/docs", "/openapi.json")
-"""Addresses of a service that are no agent's: it is looked for at their host."""
+"""Addresses of a service that are not its agent's: the agent is searched for at their host."""
 _ANSWERS = ("answer", "reply", "response", "output", "text", "message", "content", "result")
 _MESSAGES = TEXT_NAMES | {"content", "msg", "prompt_text"}
 _SESSIONS = SESSION_NAMES | {"session", "thread", "conversation"}
 _SOME = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
 _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 _NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
-"""What a route of chat completions says to a GET. (200 is a page, 401 and 403 are said of any address.)"""
+"""The replies of a chat completions route to a GET. (200 is a page, 401 and 403 may be returned for any
+address.)"""
 
 
 def local_ports(root: Path) -> list[int]:
-    """Where a project's service listens, as its files at the top name it; else the usual places: something
-    else may answer there."""
+    """Return the ports that the project's top-level files name; if they name none, the usual ones, where
+    something else may answer."""
     ports: dict[int, None] = {}
     for path in (each for pattern in _FILES for each in sorted(root.glob(pattern))):
         try:
@@ -57,13 +58,13 @@ def local_ports(root: Path) -> list[int]:
 
 
 def local_endpoints(ports: Iterable[int]) -> Iterator[AgentChoice]:
-    """The services on this machine whose description fits an agent, or that have chat completions."""
+    """Yield the services on this machine whose description fits an agent, or that have chat completions."""
     for port in ports:
         yield from _agents_at(f"http://localhost:{port}")
 
 
 def _agents_at(base: str) -> Iterator[AgentChoice]:
-    found = [each for each in _described(base) if not each.is_open]
+    found = [each for each in _described_routes(base) if not each.is_open]
     yield from found
     url = f"{base}/v1/chat/completions"
     if not found and (_get(url)[0] in _NEEDS_NO_CHAT or _has_models(f"{base}/v1/models")):
@@ -79,70 +80,72 @@ def _has_models(url: str) -> bool:
 
 
 def probe_endpoint(url: str) -> AgentChoice:
-    """The agent at an address: its description's, if it has one; else the plainest request and reply. Raises
-    ``AuthorError`` where the address can be no agent's."""
+    """Return the agent at an address: as its description says, if there is one; else with the plainest
+    request and reply. Raise ``AuthorError`` if the address cannot be an agent's."""
     try:
         parts = urlsplit(url)
         has_host = "${" in parts.netloc or (bool(parts.hostname) and parts.port != 0)
     except ValueError:
         has_host = False
     if not has_host:
-        raise AuthorError(Problem(f"{url} is no URL", "write http://HOST:PORT/PATH"))
+        raise AuthorError(Problem(f"{url} is not a URL", "write http://HOST:PORT/PATH"))
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    own: dict[str, Any] = {"endpoint": url}
+    keys: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
-        own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
+        keys["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
-        return AgentChoice(own, url)
+        return AgentChoice(keys, url)
     is_top = parts.path.rstrip("/") in ("", *_TOPS)
-    known = _described(base)
+    known = _described_routes(base)
     if is_top:
         known = chain(_agents_at(base), known)
     else:
         known = (each for each in known if urlsplit(each.label).path == parts.path)
     if found := next(known, None):
         label = found.label if is_top else url
-        return found._replace(keys={**own, **found.keys, "endpoint": label}, label=label)
-    if is_top and parts.path != "/":  # where an agent may take its messages
-        what = f"nothing at {base} says where it takes a message"
-        raise AuthorError(Problem(what, "start it, or write the URL of that route"))
+        return found._replace(keys={**keys, **found.keys, "endpoint": label}, label=label)
+    if is_top and parts.path != "/":  # an agent may take its messages at /
+        what = f"nothing at {base} describes which route takes a message"
+        raise AuthorError(Problem(what, "start the service, or write the URL of the route"))
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
-    return AgentChoice({**own, **plain}, url, unknown, is_open=True)
+    return AgentChoice({**keys, **plain}, url, unknown, is_open=True)
 
 
-def _described(base: str) -> Iterator[AgentChoice]:
-    """The routes of a description that take a message, those first of which everything is known."""
+def _described_routes(base: str) -> Iterator[AgentChoice]:
+    """Yield the routes of a description that take a message, completely described ones first."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
         return
     try:
         document = json.loads(body)
-        routes = (_route(base, path, item, document) for path, item in document["paths"].items())
+        routes = (_parse_route(base, path, item, document) for path, item in document["paths"].items())
         found = [route for route in routes if route is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
     yield from sorted(found, key=lambda each: (each.is_open, bool(each.note)))
 
 
-def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> AgentChoice | None:
+def _parse_route(
+    base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]
+) -> AgentChoice | None:
     post = item.get("post")
     if not post or "{" in path:
         return None
     if path.endswith(_KNOWN_APIS):
         return AgentChoice({"endpoint": base + path}, base + path)
-    takes = _schema(post.get("requestBody"), document)
-    request, unknown = _request(takes, document)
+    takes = _json_schema(post.get("requestBody"), document)
+    request, unknown = _request_template(takes, document)
     if not request:
         return None
     answers = post.get("responses", {})
-    gives = _schema(answers.get("200") or answers.get("201"), document)
-    text = _answer_in(gives, document)
+    gives = _json_schema(answers.get("200") or answers.get("201"), document)
+    text = _find_answer_path(gives, document)
     keys: dict[str, Any] = {"endpoint": base + path, "request": request, "reply": {"text": text or "reply"}}
     session = next((key for key in gives.get("properties", {}) if key in _SESSIONS and key in request), "")
     if session:
         keys["reply"]["session"] = session
-    lists = (name for name, each in gives.get("properties", {}).items() if _holds_calls(each, document))
+    lists = (name for name, each in gives.get("properties", {}).items() if _is_call_list(each, document))
     if calls := next(lists, ""):
         keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
@@ -150,10 +153,12 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
     return AgentChoice(keys, base + path, note, is_open=not text)
 
 
-def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The request, and the keys in it of which only the author knows what they are for. Empty: there is
-    nothing that takes a message."""
-    fields = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+def _request_template(
+    schema: Mapping[str, Any], document: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the request, and its keys whose purpose only the author knows. The request is empty if nothing
+    takes a message."""
+    fields = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     required = schema.get("required", [])
     request = _message_field(fields, required)
     if not request:
@@ -174,8 +179,8 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
-    """The field that takes what the user says, by its name; else the whole conversation; else the one text
-    that must be given. Empty where none fits."""
+    """Return the field that takes the user's message, by its name; else that for the whole conversation; else
+    the one required text. Empty if none fits."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):
         return {named: "${message}"}
@@ -187,39 +192,40 @@ def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[s
 
 
 def _example(field: Mapping[str, Any]) -> Any:
-    """A value that fits a field, for the author to correct."""
+    """Return a value that fits a field, for the author to correct."""
     named = (*field.get("enum", ()), *field.get("examples", ()))
     return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
 
-def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
-    """The path to the answer in a reply; empty where its description does not say."""
+def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
+    """Return the path to the answer in a reply; empty if its description does not say."""
     if schema.get("type") == "string":
         return "."
-    properties = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+    properties = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     texts = [name for name in properties if properties[name].get("type") == "string"]
     texts = [name for name in texts if name not in _SESSIONS]
     if found := next((name for name in _ANSWERS if name in texts), texts[0] if len(texts) == 1 else ""):
         return found
     for name, each in properties.items():
-        if each.get("properties") and depth and (path := _answer_in(each, document, depth - 1)):
+        if each.get("properties") and depth and (path := _find_answer_path(each, document, depth - 1)):
             return f"{name}.{path}"
     return ""
 
 
-def _holds_calls(schema: Any, document: Mapping[str, Any]) -> bool:
-    """Whether it is a list of what was called, with what came of it."""
-    items = _resolved(_resolved(schema, document).get("items") or {}, document).get("properties", {})
+def _is_call_list(schema: Any, document: Mapping[str, Any]) -> bool:
+    """Check whether a schema is a list of calls with their results."""
+    items = _resolve(_resolve(schema, document).get("items") or {}, document).get("properties", {})
     return "name" in items and not {"result", "output"}.isdisjoint(items)
 
 
-def _schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    content = _resolved(carrier or {}, document).get("content", {})
-    return _resolved(content.get("application/json", {}).get("schema", {}), document)
+def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    content = _resolve(carrier or {}, document).get("content", {})
+    return _resolve(content.get("application/json", {}).get("schema", {}), document)
 
 
-def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of the description, its reference followed; of alternatives the first that is not null."""
+def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part of the description with its reference followed. Of alternatives, return the first that is
+    not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             schema = next((each for each in alternatives if each.get("type") != "null"), {})
@@ -236,7 +242,8 @@ def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    """Status and body; 0 where nobody answers. Redirects are not followed, proxies not asked."""
+    """Return status and body; status 0 if nobody answers. Redirects are not followed and proxies are not
+    used."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:

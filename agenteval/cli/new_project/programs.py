@@ -1,4 +1,4 @@
-"""A program that is the agent: the one that a ``package.json`` names, and how one can be asked."""
+"""A program as the agent: the one that a ``package.json`` names, and how a program takes a message."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agenteval.files.regular_files import read_file
 
 PROGRAM_FORMS = {
     "json": "it reads and writes JSON lines",
-    "argument": "it gets the message as an argument, and prints its answer",
-    "input": "it reads the message from standard input, and prints its answer",
+    "argument": "it takes the message as an argument and prints its answer",
+    "input": "it reads the message from standard input and prints its answer",
 }
-"""How a program is asked. Which of them it is cannot be seen from outside."""
+"""The ways in which a program takes a message. Which one applies cannot be seen from outside."""
 
 _MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
 _SERVICES = frozenset(
@@ -29,13 +29,17 @@ _SCRIPTS = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php"
 
 
 def program_of(words: list[str], root: Path) -> list[str]:
-    """The words that start a program which is there. npm's own lines are no answer: it is kept quiet. Raises
-    ``AuthorError`` where there is no such program, or no such script as its first argument."""
+    """Return the words that start an existing program. npm is run with ``-s``, because its own lines are no
+    answer. Raise ``AuthorError`` if there is no such program, or no such script as its first argument."""
     program, *rest = words
     if find_program(program, str(root), os.environ) is None:
         if program.endswith(".py") and not (root / program).exists():
             raise missing_file_error(Path(program), root)
-        remedy = f"write ./{program}" if (root / program).is_file() else "is it installed, and spelt so?"
+        remedy = (
+            f"write ./{program}"
+            if (root / program).is_file()
+            else "check that it is installed, and its spelling"
+        )
         raise AuthorError(Problem(f"no such program: '{program}'", remedy))
     script = Path(next((each for each in rest if not each.startswith("-")), ""))
     if script.suffix in _SCRIPTS and not (root / script).exists():
@@ -51,21 +55,22 @@ def missing_file_error(path: Path, root: Path) -> AuthorError:
 
 
 def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
-    """The agent's keys in the configuration."""
+    """Return the agent's keys in the configuration."""
     if form == "json":
         return {"command": words}
     return {"command": {"run": [*words, "${message}"] if form == "argument" else words}}
 
 
 def detect_form(words: list[str], root: Path) -> str:
-    """How a program that prints its answer gets the message: what it prints depends on it. Empty: neither."""
-    without = _printed(words, "", root)
-    if _printed([*words, _MESSAGE], "", root) != without:
+    """Return how a program that prints its answer takes the message, by whether its output depends on it;
+    empty if it does not."""
+    without = _output_of(words, "", root)
+    if _output_of([*words, _MESSAGE], "", root) != without:
         return "argument"
-    return "input" if _printed(words, f"{_MESSAGE}\n", root) != without else ""
+    return "input" if _output_of(words, f"{_MESSAGE}\n", root) != without else ""
 
 
-def _printed(words: list[str], typed: str, root: Path) -> bytes:
+def _output_of(words: list[str], typed: str, root: Path) -> bytes:
     try:
         done = subprocess.run(words, cwd=root, input=typed.encode(), capture_output=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
@@ -74,14 +79,14 @@ def _printed(words: list[str], typed: str, root: Path) -> bytes:
 
 
 def node_server(root: Path) -> str:
-    """By what a Node project is a service; empty if it is none."""
+    """Describe why a Node project is a service; empty if it is none."""
     known = json_object(root / "package.json").get("dependencies")
     found = sorted(_SERVICES.intersection(known if isinstance(known, dict) else ()))
     return f"package.json depends on {found[0]}" if found else ""
 
 
 def node_program(root: Path) -> list[str]:
-    """The words that start the program of a Node project; none where there is no such project, or where it
+    """Return the words that start the program of a Node project; empty if there is no such project, or if it
     is a web service."""
     package = json_object(root / "package.json")
     if node_server(root):
@@ -98,7 +103,7 @@ def node_program(root: Path) -> list[str]:
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """What a file of the project's tools says; nothing if there is none."""
+    """Return the JSON object in a file; empty if there is none."""
     try:
         found = json.loads(read_file(path))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What looks like an agent in a project's Python files, by their syntax alone: nothing is imported or run."""
+"""Finds agents in a project's Python files, by their syntax alone: nothing is imported or run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from agenteval.cli.new_project.programs import json_object
 from agenteval.files.regular_files import read_file
 
 MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
-"""What is looked at: of a larger project its author names the agent."""
+"""Bounds of the search: in a larger project the author has to name the agent."""
 
 _LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
 OBJECTS = {
-    # By the package that is imported: the framework, and what makes an agent of it (docs/frameworks.md).
+    # By imported package: the framework, and the names that make an agent (docs/frameworks.md).
     "pydantic_ai": ("Pydantic AI", "Agent"),
     "langgraph": ("LangGraph", "create_react_agent StateGraph"),
     "langgraph_supervisor": ("LangGraph", "create_supervisor"),
@@ -49,7 +49,7 @@ _WEB_SERVERS = (
 )
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
 _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
-"""Parameters that are for what a user said, whatever their function is called."""
+"""Parameters that hold the user's message, whatever the function is called."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
 _METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
@@ -57,51 +57,59 @@ _NAMES_OF_AGENTS = frozenset((*_METHODS, "agent", "bot", "assistant", "graph", "
 
 
 class PythonAgentCandidate(NamedTuple):
-    """``target`` as the configuration takes it. The lowest ``rank`` is the likeliest."""
+    """A possible agent."""
 
     target: str
+    """The agent as the configuration names it."""
     kind: str = ""
     is_object: bool = False
     rank: tuple[bool | int | str, ...] = ()
+    """The candidate with the lowest rank is the likeliest."""
 
 
 class PythonFiles(NamedTuple):
-    """``agents``: the likeliest first. ``missing``: packages that the project imports and that agenteval's
-    own environment does not have. ``server``: by which file the project is a service; empty if it is none."""
+    """What a project's Python files show."""
 
     agents: tuple[PythonAgentCandidate, ...]
+    """The candidates, the likeliest first."""
     missing: tuple[str, ...]
+    """The packages that the project imports and that agenteval's own environment does not have."""
     server: str
+    """Why the project is a service (``app.py imports fastapi``); empty if it is none."""
 
 
 def find_python_agents(root: Path) -> PythonFiles:
-    """What looks like an agent in the Python files of a folder."""
+    """Find agents in the Python files of a folder."""
     paths = sorted(_python_files(root), key=lambda path: (len(path.parts), path))
-    own = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
-    modules = [each for path in paths if (each := _parsed(path, root, own)) is not None]
+    project_names = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
+    modules = [each for path in paths if (each := _parse_module(path, root, project_names)) is not None]
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
-    found = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
-    agents = list({each.target: each for each in (*_declared(root), *found)}.values())
-    return PythonFiles(tuple(agents), _missing(modules, own), _server(modules, own))
+    found = sorted(
+        (a for module in modules for a in _module_candidates(module, imported_from)), key=lambda a: a.rank
+    )
+    agents = list({each.target: each for each in (*_langgraph_agents(root), *found)}.values())
+    return PythonFiles(tuple(agents), _missing(modules, project_names), _server(modules, project_names))
 
 
-def _missing(modules: Iterable[_Module], own: set[str]) -> tuple[str, ...]:
-    """The packages that modules import and that agenteval's environment does not have. ``own``: the names of
-    the project's files and folders."""
+def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple[str, ...]:
+    """Return the packages that modules import and that agenteval's environment does not have.
+    ``project_names``: the names of the project's files and folders."""
     packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
-    return tuple(sorted(each for each in packages - own - sys.stdlib_module_names if not _is_here(each)))
+    return tuple(
+        sorted(each for each in packages - project_names - sys.stdlib_module_names if not _is_installed(each))
+    )
 
 
-def _server(modules: Iterable[_Module], own: set[str]) -> str:
-    """``app.py imports fastapi``: by which file the project is a service; empty if it is none."""
-    servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in own]
+def _server(modules: Iterable[_ParsedModule], project_names: set[str]) -> str:
+    """Describe why the project is a service (``app.py imports fastapi``); empty if it is none."""
+    servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in project_names]
     serving = (f"{each.path} imports {server}" for each in modules for server in servers if each.uses(server))
     return next(serving, "")
 
 
 def top_level_names(path: Path) -> set[str] | None:
-    """The names that the top level of a file binds, by its syntax; ``None`` where that does not say."""
-    tree = _tree(path)
+    """Return the names that the top level of a file binds, by its syntax; None if syntax cannot tell."""
+    tree = _parse_file(path)
     names: set[str] = set()
     todo: list[ast.AST] = [tree] if tree else []
     while todo:
@@ -118,8 +126,8 @@ def top_level_names(path: Path) -> set[str] | None:
     return None if tree is None or is_open else names
 
 
-def _declared(root: Path) -> Iterator[PythonAgentCandidate]:
-    """The graphs that a project names for LangGraph's own tools, in ``langgraph.json``."""
+def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
+    """Yield the graphs that a project declares for LangGraph's own tools, in ``langgraph.json``."""
     graphs = json_object(root / "langgraph.json").get("graphs")
     for entry in graphs.values() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
@@ -129,8 +137,8 @@ def _declared(root: Path) -> Iterator[PythonAgentCandidate]:
 
 
 def find_project_interpreter(root: Path, top: Path) -> str:
-    """The interpreter of the project's environment, from ``root``; empty if there is none, or if agenteval
-    runs in it."""
+    """Return the interpreter of the project's environment, relative to ``root``; empty if there is none, or
+    if agenteval runs in it."""
     for folder in (root, *root.parents):
         for environment in (folder / ".venv", folder / "venv"):
             for program in ("bin/python", "Scripts/python.exe"):
@@ -142,7 +150,7 @@ def find_project_interpreter(root: Path, top: Path) -> str:
     return ""
 
 
-def _is_here(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
     except (ImportError, ValueError):
@@ -152,7 +160,7 @@ def _is_here(package: str) -> bool:
 def _python_files(root: Path) -> Iterator[Path]:
     entries = count = 0
     for folder, below, files in os.walk(root):
-        below[:] = sorted(name for name in below if _is_looked_into(Path(folder, name)))
+        below[:] = sorted(name for name in below if _should_search(Path(folder, name)))
         entries += len(files) + len(below)
         for name in sorted(files):
             if name.endswith(".py") and not name.startswith(("test_", "conftest.")):
@@ -162,7 +170,7 @@ def _python_files(root: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def _is_looked_into(folder: Path) -> bool:
+def _should_search(folder: Path) -> bool:
     is_environment = (folder / "pyvenv.cfg").exists()
     return not (folder.name.startswith(".") or folder.name in _LEFT_OUT or is_environment)
 
@@ -170,30 +178,31 @@ def _is_looked_into(folder: Path) -> bool:
 # ── one file ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Module(NamedTuple):
-    """``names``: what each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
+class _ParsedModule(NamedTuple):
+    """A parsed file."""
 
     path: str
     tree: ast.Module
     names: dict[str, str]
+    """What each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
     imports: frozenset[str]
 
     def uses(self, package: str) -> bool:
-        """Whether it imports the package or a part of it."""
+        """Check whether the module imports the package or a part of it."""
         return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
 
 
-def _tree(path: Path) -> ast.Module | None:
+def _parse_file(path: Path) -> ast.Module | None:
     try:
         data = read_file(path, MAX_FILE_BYTES + 1)
-        with warnings.catch_warnings(action="ignore"):  # of the author's code, which is only looked at
+        with warnings.catch_warnings(action="ignore"):  # about the author's code, which is only parsed
             return ast.parse(data) if len(data) <= MAX_FILE_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
-    tree = _tree(path)
+def _parse_module(path: Path, root: Path, project_names: set[str]) -> _ParsedModule | None:
+    tree = _parse_file(path)
     if tree is None:
         return None
     names: dict[str, str] = {}
@@ -209,24 +218,31 @@ def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
             if isinstance(node, ast.Import) and not each.asname:
                 dotted = name = dotted.partition(".")[0]
             head = dotted.partition(".")[0]
-            # A folder of the project may be named as a framework is.
-            names[name] = f".{dotted}" if head in own else dotted
-    return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
+            # A folder of the project may have the name of a framework.
+            names[name] = f".{dotted}" if head in project_names else dotted
+    return _ParsedModule(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
 
 
-def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgentCandidate]:
-    """``imported_from``: pairs of a module's own name and what others import from it."""
-    found = [(name, kind, node) for node in module.tree.body for name, kind in _agents_in(node, module.names)]
+def _module_candidates(
+    module: _ParsedModule, imported_from: Container[tuple[str, ...]]
+) -> Iterator[PythonAgentCandidate]:
+    """Yield the candidates in a module. ``imported_from``: pairs of a module's own name and a name that
+    others import from it."""
+    found = [
+        (name, kind, node)
+        for node in module.tree.body
+        for name, kind in _statement_candidates(node, module.names)
+    ]
     used = {name for name, _, node in found for name in _names_in(node) - {name}}
     stem = Path(module.path).stem
     for name, kind, node in found:
         is_object = kind in {framework for framework, _ in OBJECTS.values()}
-        helps = name in used, not _is_named_so(name), (stem, name) in imported_from
+        helps = name in used, not _has_agent_name(name), (stem, name) in imported_from
         rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
         yield PythonAgentCandidate(f"{module.path}:{name}", kind, is_object, rank)
 
 
-def _is_named_so(name: str) -> bool:
+def _has_agent_name(name: str) -> bool:
     return any(word.lower() in _NAMES_OF_AGENTS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name))
 
 
@@ -234,22 +250,22 @@ def _names_in(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """The names that a statement of a module gives to what looks like an agent, with what each is; ``names``
-    hears of what they stand for."""
+def _statement_candidates(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the names that a statement of a module gives to what looks like an agent, each with its kind.
+    What the names stand for is added to ``names``."""
     match node:
         case ast.Assign(targets=targets, value=value):
-            return _assigned(targets, value, names)
+            return _assignment_candidates(targets, value, names)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
-            return _assigned([target], value, names)
+            return _assignment_candidates([target], value, names)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _of_function(node, names)
+            return _function_candidates(node, names)
         case ast.ClassDef():
-            return _of_class(node, names)
+            return _class_candidates(node, names)
     return iter(())
 
 
-def _assigned(
+def _assignment_candidates(
     targets: Iterable[ast.expr], value: ast.expr, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     path = _path_of(value, names)
@@ -259,23 +275,24 @@ def _assigned(
         yield from ((name, framework) for name in bound)
 
 
-def _of_function(
+def _function_candidates(
     node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """One that makes an agent of a framework, or that answers itself."""
-    made = _made_by(node, names)
+    """Yield a function that makes an agent of a framework, or that answers itself."""
+    made = _returned_agent_path(node, names)
     if made:
         names[node.name] = made
     if node.name.startswith("_"):
         return
-    if made and is_factory_name(node.name) and not _required(node.args):
+    if made and is_factory_name(node.name) and not _required_parameters(node.args):
         yield node.name, _framework_of(made)
-    elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
-        yield node.name, f"a function of {takes}"
+    elif (parameter := _message_parameter(node, 0)) and (parameter in _PLAIN or _has_agent_name(node.name)):
+        yield node.name, f"a function of {parameter}"
 
 
-def _of_class(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """One that answers itself; that of a framework's own class is an agent once it is made."""
+def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield a class that answers itself. A subclass of a framework's class is an agent once it is
+    instantiated."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
     if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
@@ -283,7 +300,8 @@ def _of_class(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, 
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
-    """What an expression was made of, as a dotted path through calls and methods; empty for other things."""
+    """Return what an expression was made from, as a dotted path through calls and methods; empty for other
+    expressions."""
     parts: list[str] = []
     while True:
         match node:
@@ -308,8 +326,8 @@ def _framework_of(path: str) -> str:
     return ""
 
 
-def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
-    """What a function returns, if an agent of a framework."""
+def _returned_agent_path(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
+    """Return the path of the framework's agent that a function returns; empty if it returns none."""
     inside = dict(names)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -321,16 +339,16 @@ def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[st
     return ""
 
 
-def _required(arguments: ast.arguments) -> list[ast.arg]:
+def _required_parameters(arguments: ast.arguments) -> list[ast.arg]:
     places = [*arguments.posonlyargs, *arguments.args]
     by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     without = [each for each, default in by_name if default is None]
     return [*places[: len(places) - len(arguments.defaults)], *without]
 
 
-def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
-    """The parameter for what the user says, if all that the function needs is known (docs/agents.md, "What it
-    gets"), and if it answers at all."""
+def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
+    """Return the parameter for the user's message if the function returns something and all its other
+    required parameters are known (docs/agents.md, "What it gets"); else empty."""
     if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
         return ""
     places = [*function.args.posonlyargs, *function.args.args][skipped:]
@@ -338,7 +356,7 @@ def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> st
     if main is None or (main.annotation and not _FITTING.search(ast.unparse(main.annotation))):
         return ""
     known = {main.arg, "ctx", "context", *HISTORY_NAMES, *SESSION_NAMES}
-    if any(each.arg not in known for each in _required(function.args)[skipped:]):
+    if any(each.arg not in known for each in _required_parameters(function.args)[skipped:]):
         return ""
     if function.returns and ast.unparse(function.returns) in _NO_ANSWER:
         return ""
@@ -347,9 +365,12 @@ def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> st
 
 
 def _talking_method(owner: ast.ClassDef) -> str:
-    """The one method that takes what the user says, of a class that is made without arguments."""
+    """Return the one method that takes the user's message, of a class that is made without arguments; else
+    empty."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    if owner.name.startswith("_") or ("__init__" in methods and _required(methods["__init__"].args)[1:]):
+    if owner.name.startswith("_") or (
+        "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]
+    ):
         return ""
     found = [name for name in ("__call__", *_METHODS) if name in methods]
-    return found[0] if len(found) == 1 and _takes(methods[found[0]], 1) else ""
+    return found[0] if len(found) == 1 and _message_parameter(methods[found[0]], 1) else ""

@@ -16,13 +16,13 @@ from agenteval.files.regular_files import read_file
 
 STARTER_FILE = "my_agent.py"
 STARTER = '''\
-"""An agent to begin with: it answers questions about orders by a tool. Put yours in its place."""
+"""A starter agent: it answers questions about orders with a tool. Replace it with yours."""
 
 import re
 
 
 async def agent(messages, ctx):
-    # Yours would ask its model here; `messages` is the conversation in OpenAI's format.
+    # Yours would call its model here; `messages` is the conversation in OpenAI's format.
     found = re.search(r"ORD-\\d+", messages[-1]["content"])
     if not found:
         return "Which order do you mean? Its number begins with ORD-."
@@ -51,7 +51,7 @@ scenarios:
   - id: first-words
 {tools}    turns:
       - user: Hello! What can you help me with?
-        # What has to come of a message is written below it, for example:
+        # Expectations are written below the message, for example:
         # expect:
 {calls}        #   output: {{contains: [order]}}
     expect:
@@ -59,7 +59,7 @@ scenarios:
 """
 _CALLS = "        #   tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}\n"
 _UNSEEN = """\
-        #   (its calls of plain functions are seen once `intercept` names them: docs/agents.md,
+        #   (its calls of plain functions are seen if `intercept` names them: docs/agents.md,
         #   "Which calls are seen")
 """
 METRICS = "metrics: []   # no judges yet: only checks in code, so no model is needed\n"
@@ -89,8 +89,8 @@ NODE = """\
       - uses: actions/setup-node@v6
         with: {node-version: "22"}
 """
-SERVICE_HINT = "# here start the service that is tested, for example:"
-_AGENTEVAL = "install agenteval-runner   # while the package index lacks it: the path of its checkout"
+SERVICE_HINT = "# start the service under test here, for example:"
+_AGENTEVAL = "install agenteval-runner   # if the package index does not have it: the path of its checkout"
 _GITLAB_NODE = """\
   before_script:
     - apt-get update && apt-get install -y --no-install-recommends nodejs npm
@@ -111,40 +111,41 @@ _VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
 
 
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
-    """The configuration. ``words``: of a program that may be asked in another way, which a comment says."""
+    """Return the configuration. ``words``: the command of a program that may take messages in another way;
+    comments show the alternatives."""
     others = [(form, make_command_keys(list(words), form)) for form in PROGRAM_FORMS] if words else []
-    notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow(each)}" for form, each in others if each != agent]
+    notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow_yaml(each)}" for form, each in others if each != agent]
     body = yaml.safe_dump(
         {"agent": dict(agent)}, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
     )
     return body + "".join(f"# {each}\n" for each in [*([note] if note else []), *notes]) + METRICS
 
 
-def _flow(value: Any) -> str:
+def _flow_yaml(value: Any) -> str:
     flow = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True, sort_keys=False)
     return flow.strip()[1:-1]
 
 
 def agent_line(agent: Mapping[str, Any]) -> str:
-    """The agent as one line of the configuration."""
-    return _flow({"agent": dict(agent)})
+    """Return the agent as one line of the configuration."""
+    return _flow_yaml({"agent": dict(agent)})
 
 
 def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
-    """The first scenario of an agent of the author's, which has these tools."""
-    lines = [f"      {_flow([name])}: {{returns: {{}}}}\n" for name in tools]
-    head = "    tools:   # they answer in place of the agent's own: write what they return\n"
+    """Return the first scenario of the author's agent, which has these tools."""
+    lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
+    head = "    tools:   # mocks of the agent's own tools: write what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
     return SCENARIO.format(tools="".join([head, *lines]) if lines else "", calls=calls)
 
 
 def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """A workflow of GitHub. ``top``: the folder of the repository."""
+    """Return a GitHub workflow. ``top``: the folder of the repository."""
     where = Path(os.path.relpath(root, top)).as_posix()
-    folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow([where])}}}}}\n"
-    steps = [*_installing(root, agent), f"{_prefix(root, agent)}agenteval run --report github"]
+    folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow_yaml([where])}}}}}\n"
+    steps = [*_install_steps(root, agent), f"{_run_prefix(root, agent)}agenteval run --report github"]
     return WORKFLOW.format(
-        branches=_flow([[_branch(top)]]),
+        branches=_flow_yaml([[_branch(top)]]),
         python=_python_version(root, top),
         folder=folder,
         env=WORKFLOW_ENV if "headers" in agent else WORKFLOW_ENV_HINT,
@@ -154,57 +155,60 @@ def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 
 
 def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """A file for GitLab to include."""
+    """Return a file for GitLab to include."""
     where = Path(os.path.relpath(root, top)).as_posix()
     change = [] if where == "." else [f"cd {shlex.quote(where)}"]
-    run = f"{_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
-    steps = [*change, *_installing(root, agent), run]
+    run = f"{_run_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
+    steps = [*change, *_install_steps(root, agent), run]
     lines = "".join(f"    {s}\n" if s[0] == "#" else f"    - {s}\n" for s in steps)
     node = _GITLAB_NODE if (root / "package.json").exists() else ""
     python = _python_version(root, top)
     return GITLAB.format(
-        python=python, node=node, steps=lines, junit=_flow([_JUNIT if where == "." else f"{where}/{_JUNIT}"])
+        python=python,
+        node=node,
+        steps=lines,
+        junit=_flow_yaml([_JUNIT if where == "." else f"{where}/{_JUNIT}"]),
     )
 
 
 def _branch(top: Path) -> str:
-    """The branch that is checked out; of a worktree its own."""
+    """Return the branch that is checked out; in a worktree, its own."""
     git = top / ".git"
     if git.is_file():
-        git = top / _text(git).removeprefix("gitdir:").strip()
-    head = _text(git / "HEAD").strip()
+        git = top / _read_or_empty(git).removeprefix("gitdir:").strip()
+    head = _read_or_empty(git / "HEAD").strip()
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else "main"
 
 
 def _python_version(root: Path, top: Path) -> str:
-    """That of the project, as it says itself, or as its environment has it."""
+    """Return the Python version that the project declares, or that its environment has."""
     for folder in (root, top):
-        if found := re.match(r"3\.\d+", _text(folder / ".python-version")):
+        if found := re.match(r"3\.\d+", _read_or_empty(folder / ".python-version")):
             return found[0]
     for folder in (root / ".venv", root / "venv", top / ".venv", top / "venv"):
-        if found := _VERSION.search(_text(folder / "pyvenv.cfg")):
+        if found := _VERSION.search(_read_or_empty(folder / "pyvenv.cfg")):
             return found[1]
     return "3.12"
 
 
-def _text(path: Path) -> str:
+def _read_or_empty(path: Path) -> str:
     try:
         return read_file(path, 1_000_000).decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-def _prefix(root: Path, agent: Mapping[str, Any]) -> str:
+def _run_prefix(root: Path, agent: Mapping[str, Any]) -> str:
     return "uv run --no-sync " if (root / "uv.lock").exists() and "interpreter" not in agent else ""
 
 
-def _installing(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
-    """Commands that install what the agent needs, by the files that are there; then agenteval."""
+def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the commands that install what the agent needs, by the files that exist; then agenteval."""
     if (root / "uv.lock").exists():
         yield "pip install uv && uv sync"
         pip = "pip" if agent.get("interpreter") else "uv pip"
     else:
-        yield from _installing_by_pip(root, agent.get("interpreter"))
+        yield from _pip_install_steps(root, agent.get("interpreter"))
         pip = "pip"
     if (root / "package.json").exists():
         yield "npm ci" if (root / "package-lock.json").exists() else "npm install"
@@ -214,8 +218,9 @@ def _installing(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
     yield f"{pip} {_AGENTEVAL}"
 
 
-def _installing_by_pip(root: Path, interpreter: str | None) -> Iterator[str]:
-    """Into the environment of the ``interpreter``, which is made first; else into that of the workflow."""
+def _pip_install_steps(root: Path, interpreter: str | None) -> Iterator[str]:
+    """Yield commands that install into the environment of the ``interpreter``, which is created first; else
+    into that of the workflow."""
     pip = "pip"
     if interpreter:
         environment = Path(interpreter).parent.parent.as_posix()
@@ -223,7 +228,7 @@ def _installing_by_pip(root: Path, interpreter: str | None) -> Iterator[str]:
         pip = f"{environment}/bin/pip"
     if (root / "requirements.txt").exists():
         yield f"{pip} install -r requirements.txt"
-    elif "[project]" in _text(root / "pyproject.toml"):
+    elif "[project]" in _read_or_empty(root / "pyproject.toml"):
         yield f"{pip} install -e ."
     elif interpreter:
-        yield f"# here install what the agent needs: {pip} install …"
+        yield f"# install what the agent needs here: {pip} install …"
