@@ -20,8 +20,8 @@ _EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: 
 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
-    """The entries of the file, in order. ``named_at``: where the configuration names it. Raises
-    ``AuthorError`` with every mistake at its place."""
+    """Return the entries of the file, in order. ``named_at`` is where the configuration names the file.
+    Raises ``AuthorError`` with every mistake at its place."""
     name = display_path(path, cwd)
     with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
         data = read_file(path, MAX_BYTES + 1)
@@ -49,7 +49,7 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
 
 
 def _is_empty(data: bytes) -> bool:
-    """A list from which the last entry was removed is a list still."""
+    """Check for a list without entries. A list from which the last entry was removed is still a list."""
     return all(not line.strip() or line.lstrip().startswith(b"#") for line in data.splitlines())
 
 

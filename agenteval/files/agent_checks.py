@@ -29,7 +29,8 @@ def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> 
 
 
 def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
-    """One name for two agents. With ``compare`` the primary agent is in it and not counted again."""
+    """Find a name that two agents share. With ``compare``, the primary agent is one of its entries and is not
+    counted again."""
     first: dict[str, Mark] = {}
     for loc, agent in iter_agents(value):
         if loc[0] == "agent" and value.get("compare"):
@@ -60,14 +61,14 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
 
 
 def _own(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
-    """The options of its adapter, where ``normalize_options`` has put them."""
+    """Return the options of an agent's adapter, where ``normalize_options`` has put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)
 
 
 def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:
-    """What to say of options that only another adapter has, by their names."""
+    """Describe options that only another adapter has."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
     return {name: f"an agent of type {kind} has no '{name}'" for name in names}
@@ -98,7 +99,7 @@ def _option_problems(
 
 
 def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
-    """Where nobody knows which adapter is meant: what none of them would take."""
+    """Find the options that no adapter takes, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
@@ -113,7 +114,7 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
 
 
 def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
-    """What to write for ``tools: visible | none``, as the key was once called."""
+    """Return the new spelling of ``tools: visible | none``, a former key."""
     if key != "tools":
         return None
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}

@@ -20,7 +20,7 @@ OPTIONS_KEY = "options"
 
 
 def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
-    """Each agent that is written down as a mapping, and where."""
+    """Yield each agent that is written as a mapping, with its location."""
     found: list[tuple[Loc, Any]] = [(("agent",), value.get("agent"))]
     found += [(("agents", name), agent) for name, agent in mapping_at(value, "agents").items()]
     found += [(("compare", index), agent) for index, agent in enumerate(list_at(value, "compare"))]
@@ -28,14 +28,14 @@ def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, An
 
 
 def map_agents(config: LocatedValue, change: Callable[[Loc, LocatedValue], LocatedValue]) -> LocatedValue:
-    """The configuration with something else in the place of each of its agents."""
+    """Return the configuration with each agent replaced."""
     for loc, _ in tuple(iter_agents(config.value)):
         config = config.replace_at(loc, change(loc, config.at(*loc)))
     return config
 
 
 def adapter_type(agent: Mapping[str, Any]) -> str:
-    """The adapter's name; empty when nothing says which, or when two do."""
+    """Return the adapter's name; empty if nothing names one, or if two are named."""
     if agent.get("type"):
         return str(agent["type"])
     given = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
@@ -48,8 +48,8 @@ def adapter_type(agent: Mapping[str, Any]) -> str:
 def normalize_options(
     config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
 ) -> LocatedValue:
-    """Each agent with the options of its adapter in one place: of those that are built in beside the common
-    keys, of other packages' under ``options``. An author may write them either way."""
+    """Collect the options of each agent's adapter in one place: beside the common keys for built-in adapters,
+    under ``options`` for those of other packages. An author may write them either way."""
     inherited = adapter_type(mapping_at(config.value, "agent"))
 
     def normalized(loc: Loc, agent: LocatedValue) -> LocatedValue:
@@ -79,7 +79,7 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
 
 
 def _written_twice(under: LocatedValue, own: Container[str], common: Container[str]) -> Iterator[Problem]:
-    """What stands under ``options`` and is also an option beside it, or belongs there."""
+    """Find keys under ``options`` that are also written outside it, or belong there."""
     for key in under.value:
         if key in own or key in common:
             remedy = "write it once" if key in own else "write it beside options"
@@ -90,8 +90,8 @@ def _written_twice(under: LocatedValue, own: Container[str], common: Container[s
 
 
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
-    the right shape is left for the model to refuse."""
+    """Name ``agents`` by their keys, and complete the entries of ``compare``, the primary agent first. Values
+    of the wrong shape are left for the model to refuse."""
     config = _named_by_keys(config, problems)
     entries = list_at(config.value, "compare")
     if not entries or not all(isinstance(each, Mapping) for each in entries):
@@ -127,8 +127,8 @@ def _whole(
 
 
 def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> LocatedValue:
-    """What an entry of ``compare`` has of the primary agent: all, or, if it stands on its own, only what no
-    agent is to say."""
+    """Return what an entry of ``compare`` inherits from the primary agent: everything, or, if it is a whole
+    agent itself, only the keys that every agent shares."""
     if primary is None:
         return empty_mapping()
     if is_whole_agent(entry, primary.value):
@@ -137,9 +137,8 @@ def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> Locate
 
 
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
-    """Whether an entry of ``compare`` stands on its own: it brings what another type needs, or it says
-    its type and what that needs. Such an entry inherits nothing, credentials least of all, but what no agent
-    is to say."""
+    """Check whether an entry of ``compare`` is an agent of its own: it has what another type needs, or names
+    its type and has what that needs. Such an entry inherits only the shared keys, and never credentials."""
     brought = [key for key in KIND_BY_KEY if entry.get(key)]
     own = adapter_type(agent)
     if any(KIND_BY_KEY[key] != own for key in brought):

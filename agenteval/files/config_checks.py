@@ -46,7 +46,7 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> 
 
 
 def _endpoint_problems(url: Any, mark: Mark) -> Found:
-    """The address itself is not shown: it may hold a secret."""
+    """Check a provider's address without showing it: it may contain a secret."""
     if isinstance(url, str) and url and not _is_http(url):
         yield Problem("not an http or https address", "write for example http://localhost:3000/…", mark.place)
 
@@ -81,7 +81,7 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
 
 
 def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
-    """Of a provider that has a model of its options."""
+    """Check the options of a provider that has a model for them."""
     try:
         options = PROVIDERS.get(provider).options
     except AuthorError as error:

@@ -63,7 +63,7 @@ class LoadedConfig(NamedTuple):
 
 
 def find_config(start: Path) -> Path | None:
-    """The nearest configuration at or above a folder. Raises ``AuthorError`` where two lie side by side."""
+    """Return the nearest configuration at or above a folder. Raises ``AuthorError`` if a folder has two."""
     here = Path(os.path.abspath(start))
     for folder in (here, *here.parents):
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
@@ -78,12 +78,13 @@ def find_config(start: Path) -> Path | None:
 
 
 def profile_names(path: Path) -> list[str]:
-    """The profiles of a configuration. Raises ``AuthorError`` for what cannot be read."""
+    """Return the names of a configuration's profiles. Raises ``AuthorError`` if the file cannot be read."""
     return list(parse_profiles(_read(path, Path.cwd())))
 
 
 def _has_section(path: Path) -> bool:
-    """Whether a ``pyproject.toml`` is ours to read. One that is broken is, if it names the section."""
+    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it names the section.
+    """
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -102,12 +103,12 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """The configuration of a file (``None``: of none), with a ``profile`` of it, ``AGENTEVAL_*`` and then
-    ``flags`` over it. Its other profiles are checked as well.
+    """Load the configuration of a file (``None``: an empty one), overlaid with a ``profile`` of it,
+    ``AGENTEVAL_*`` variables and then ``flags``. Its other profiles are checked as well.
 
-    ``known``: what it may name. ``flags`` has the shape of the file; ``None`` values count as not given.
-    ``path`` starts at ``cwd`` (the working directory). Raises ``AuthorError`` with every problem.
-    """
+    ``known`` has the names that the configuration may refer to. ``flags`` has the shape of the file; ``None``
+    values count as not given. ``path`` is relative to ``cwd`` (by default the working directory). Raises
+    ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
@@ -134,7 +135,7 @@ def load_config(
 
 
 def _where_written(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
-    """Where a configuration stands, and each of its keys."""
+    """Return the location of a configuration and of each of its keys."""
     file = Path(os.path.abspath(cwd / path)) if path else None
     return {
         "source": display_path(cwd / path, cwd) if path else "",
@@ -161,8 +162,9 @@ def _assemble(
     *,
     is_other: bool = False,
 ) -> _Assembled:
-    """``merged``: all layers, variables put in. ``problems``: those that are known. ``is_other``: it is not
-    the configuration of this run. Raises ``AuthorError`` with every problem."""
+    """Build the configuration from ``merged``: all layers, with variables expanded. ``problems`` are those
+    already found. ``is_other`` means that it is not the configuration of this run. Raises ``AuthorError``
+    with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
     register_marked_secrets(_marked_in(merged.value), also=is_other)
@@ -177,8 +179,9 @@ def _require_sound(
     known: Registries,
     environ: Mapping[str, str],
 ) -> None:
-    """Raises ``AuthorError`` with what is wrong in profiles that are not taken now: a mistake in the nightly
-    one is not to show at night. Where a variable of one is not set, that is a matter of another machine."""
+    """Raise ``AuthorError`` for mistakes in the profiles that are not selected, so that a mistake in the
+    nightly profile does not wait for the night. Variables that are not set are ignored: another machine may
+    set them."""
     problems: list[Problem] = []
     for name in profiles:
         try:
@@ -194,7 +197,7 @@ def _require_sound(
 
 
 def _not_built(value: Any) -> frozenset[Loc]:
-    """Where a variable that is not set would be a second message."""
+    """Find problems that an unset variable would otherwise report a second time."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
@@ -203,7 +206,7 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 
 
 def _by_flags(flags: Mapping[str, Any]) -> LocatedValue:
-    """What the command line sets, at the flag that does."""
+    """Return what the command line sets, located at the flag."""
     given = {key: flag for key, flag in flags.items() if flag is not None}
     return LocatedValue(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
 
@@ -225,8 +228,9 @@ _DEFAULT = ("models", "default")
 
 
 def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """A layer with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
-    model of that provider: its address, key and limits stay. They are nothing to another provider."""
+    """Replace the bare name of a model with PROVIDER/MODEL in a layer, if the file configures another model
+    of that provider. The address, key and limits of the file then still apply; they mean nothing to another
+    provider."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer
@@ -239,7 +243,7 @@ def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> Locat
 
 
 def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
-    """What is marked as a secret, as far as it is text."""
+    """Return the values marked as secrets that are texts."""
     for _, agent in iter_agents(value):
         listed = agent.get("secrets")
         for each in listed if isinstance(listed, list) else [listed]:
@@ -248,7 +252,7 @@ def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_unknown(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
-    """With those secrets as such of which a variable is not known: a replay needs none."""
+    """Add the secrets whose variable is not set: a replay does not need them."""
 
     def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
@@ -300,7 +304,8 @@ def _checked(
 
 
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
-    """Without repetition; a mistake in ``agent`` is not a second one where ``compare`` inherits it."""
+    """Drop repeated problems; a mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
+    it."""
     kept = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
@@ -318,9 +323,8 @@ def _without(problem: Problem, mask: Mask) -> Problem:
 
 
 def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
-    """The configuration with variables unexpanded, and placeholders for the secrets that are written as
-    they are. Gates are numbers and words to decide by, and no secrets: a variable there is shown with its
-    value."""
+    """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates hold
+    numbers and keywords, no secrets: a variable there is shown with its value."""
     public = _fitting(Config, mask_config(whole), unwrap_expanded(whole)) or Config()
     facts = {name: getattr(config, name) for name in Config.INTERNAL}
     public = public.model_copy(update={**facts, "gates": config.gates})
@@ -334,8 +338,8 @@ def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAd
 
 
 def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
-    """The agents of ``config``, options of the adapters that are built in as these read them. Of other
-    packages' they stay as they were written: what their models make of them may not be data."""
+    """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
+    other packages stay as written: what their models make of them may not be data."""
 
     def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
         if like.kind not in adapters.built_in:
@@ -349,7 +353,8 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """The agents of ``config``, each changed by what it is, and what the same agent is in ``real``."""
+    """Return the agents of ``config``, each changed by its own value and that of the same agent in ``real``.
+    """
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
@@ -358,8 +363,8 @@ def _changed_agents(
 
 
 def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
-    """``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a choice), that
-    stays: it is not a secret."""
+    """Validate ``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a
+    choice), the real one stays: it is not a secret."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)
@@ -370,7 +375,7 @@ def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
 
 
 def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
-    """``shown_value`` with the real value at ``loc``, as far as there is such a place."""
+    """Return ``shown_value`` with the real value at ``loc``, if that location exists."""
     if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
         key, rest = str(loc[0]), loc[1:]
         return {**shown_value, key: _patched(shown_value[key], real[key], rest)}

@@ -32,8 +32,8 @@ class Table(NamedTuple):
 
 
 def read_table(data: bytes, path: str) -> Table:
-    """The rows of a file; ``path`` is how messages name it, and its ending says what it holds. Raises
-    ``AuthorError`` with all that is wrong, each at its line."""
+    """Read the rows of a file. ``path`` is the name that messages use, and its ending tells the format.
+    Raises ``AuthorError`` with every problem at its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
         what = f"rows are read from {', '.join(_READERS)}, and this is none of them"
@@ -67,7 +67,7 @@ def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
 
 
 def csv_problem(error: csv.Error, at: int, begins: int) -> str:
-    """What is wrong with a row that begins at one line and was read up to another."""
+    """Describe what is wrong with a row that begins at one line and was read up to another."""
     text = str(error)
     if "unexpected end of data" in text:
         return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
@@ -148,7 +148,7 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
 
 
 def parse_json_at(text: str, at: Mark) -> LocatedValue:
-    """The JSON of a line or a cell, all of it at one place; its numbers keep how they were written. Raises
+    """Parse the JSON of a line or a cell, all of it located at one place; numbers keep their spelling. Raises
     ``ValueError``."""
     try:
         value = STRICT_AS_WRITTEN.decode(text.strip())

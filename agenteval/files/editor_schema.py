@@ -46,8 +46,8 @@ def _name_in(reference: Schema) -> str:
 
 
 def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
-    """The models and all that they are made of, by class name. ``reference``: an expression for texts that
-    may stand for any number, truth value or choice, since something is put in later."""
+    """Build the schemas of the models and of all models they refer to, by class name. ``reference`` is a
+    pattern for texts that may replace any number, boolean or choice because they are expanded later."""
     generator = type("_Generator", (_EditorSchema,), {"reference": reference})
     _, made = models_json_schema(
         [(model, "validation") for model in models],
@@ -109,7 +109,7 @@ class _EditorSchema(GenerateJsonSchema):
 
 
 def help_of(model: type[BaseModel]) -> dict[str, str]:
-    """The docstring beneath each field of a model, those of its parents included."""
+    """Return the docstring beneath each field of a model, including those of its base classes."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         found |= _help_in(each.__module__).get(each.__qualname__, {}) if issubclass(each, BaseModel) else {}
@@ -118,7 +118,8 @@ def help_of(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _help_in(module: str) -> dict[str, dict[str, str]]:
-    """By class, as the module's source has them. Without a source there is no help, and all else holds."""
+    """Return the field docstrings of a module by class. Without its source there is no help, and nothing else
+    changes."""
     with suppress(OSError, TypeError):
         tree = ast.parse(inspect.getsource(sys.modules[module]))
         return {
@@ -143,8 +144,8 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 
 
 def simplify_schema(schema: Schema) -> Schema:
-    """A whole schema in the form in which an editor has one message for a mistake. Before, alternatives are
-    a plain ``anyOf``."""
+    """Rewrite a schema so that an editor reports one message per mistake. Alternatives must be a plain
+    ``anyOf`` before this step."""
     definitions: Definitions = schema["definitions"]
     choices = {
         ref(name)["$ref"]: each for name, each in definitions.items() if "enum" in each.get("anyOf", [{}])[0]
@@ -154,7 +155,8 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """``choices``: definitions that stand better where they are referred to."""
+    """Simplify a part of a schema. ``choices`` are definitions that read better where they are referred to.
+    """
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -170,15 +172,16 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
 
 
 def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Those of a schema, and of each of them that is nothing else."""
+    """Return the alternatives of a schema, flattening those that are nothing but alternatives themselves."""
     for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
         below = list(_alternatives(each, choices)) if len(each) == 1 else []
         yield from below or [each]
 
 
 def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema:
-    """One of these. Those that say nothing of each other's types become one: an editor then has one message
-    for a mistake and not one for each. ``around``: keywords beside; bounds belong to the numbers."""
+    """Build a schema of alternatives. Those that do not mention each other's types are merged into one, so
+    that an editor has one message for a mistake instead of one per alternative. ``around`` holds keywords
+    next to the alternatives; bounds belong to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
@@ -202,7 +205,7 @@ def _by_shape(schemas: list[Schema]) -> Schema:
 
 
 def _apart(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
-    """Those of a shape, else one of the rest."""
+    """Select the alternatives of a shape, or else one of the rest."""
     others = _by_shape(rest)
     if len(rest) == 1:  # its type is said by the whole, and would be a second message
         others = {key: each for key, each in others.items() if key != "type"}
@@ -268,9 +271,9 @@ def _drop_null(schema: Schema) -> None:
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
-    """The name of a definition that takes a part of what ``name`` takes: it is merged over another value of
-    that kind, so nothing is missing in it. ``nulls``: null takes away what is there. Lists are replaced, and
-    are whole."""
+    """Return the name of a definition that takes a part of what ``name`` takes. Such a part is merged over
+    another value of that kind, so nothing is required in it. ``nulls`` allows null, which removes a value.
+    Lists are replaced as a whole and stay complete."""
     made = f"{name}{suffix}"
     if made not in definitions:
         definitions[made] = {}  # it may hold itself

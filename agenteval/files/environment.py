@@ -77,12 +77,11 @@ def expand_variables(
     *,
     skip: frozenset[Loc] = frozenset(),
 ) -> LocatedValue:
-    """The configuration with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is
-    not read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+    """Expand ``${VAR}`` and ``${VAR:-default}`` in the texts of the configuration, once: expanded values are
+    not expanded again. As in a shell, the default also replaces an empty variable. ``$${`` writes ``${``.
 
-    Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
-    ``$${``. ``skip``: the places where nothing is looked at.
-    """
+    Names that a request or a turn fills in (``_FILLED_LATER``) stay; in such a text ``${`` is still written
+    ``$${``. ``skip`` lists places that are left alone."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
@@ -105,7 +104,7 @@ def _expanded(value: Any, mark: Mark, path: Loc, how: _Expansion) -> Any:
 
 
 def _names_at(path: Loc) -> frozenset[str]:
-    """The names that stay, at a place in the configuration."""
+    """Return the names that stay unexpanded at a place in the configuration."""
     inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
     keys = path[inside:]
     keys = keys[1:] if keys[:1] == ("options",) else keys
@@ -152,8 +151,8 @@ def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
 
 
 def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
-    """Whether a variable in an expanded text has neither a value nor a default: it is not set, or a replay
-    does without it."""
+    """Check whether an expanded text refers to a variable with neither a value nor a default: it is not set,
+    or a replay does not need it."""
     if not isinstance(text, ExpandedText):
         return False
     found = _REFERENCE.finditer(text.unexpanded)
@@ -162,7 +161,7 @@ def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
 
 
 def referenced_variables(value: Any) -> Iterator[str]:
-    """The names that a configuration mentions in ``${…}``."""
+    """Return the names that a configuration mentions in ``${…}``."""
     for _, text in leaves(value):
         if isinstance(text, str):
             yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
@@ -171,7 +170,7 @@ def referenced_variables(value: Any) -> Iterator[str]:
 def read_variable_overrides(
     environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
 ) -> LocatedValue:
-    """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
+    """Return the keys that ``AGENTEVAL_*`` variables set, typed like YAML. An empty variable sets nothing."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
     for variable, text in sorted(environ.items()):
@@ -211,12 +210,12 @@ def _unknown_variable(variable: str) -> Problem:
 
 
 def unwrap_expanded(value: Any) -> Any:
-    """``value`` with its expanded texts as ordinary ones."""
+    """Replace expanded texts in ``value`` with ordinary ones."""
     return _replace_expanded(value, str)
 
 
 def mask_config(value: Any) -> Any:
-    """``value`` as it may be written down: variables unexpanded, literal secrets masked."""
+    """Return ``value`` in a form that may be stored: variables unexpanded, literal secrets masked."""
     return _mask(_replace_expanded(value, lambda text: text.unexpanded), "")
 
 
@@ -229,7 +228,7 @@ def _replace_expanded(value: Any, convert: Any) -> Any:
 
 
 def _mask(value: Any, place: str) -> Any:
-    """``place``: the nearest key above that is among the secret places."""
+    """Mask the secrets in a value. ``place`` is the nearest enclosing key that is a secret place."""
     if isinstance(value, dict):
         return {
             key: MASK
@@ -246,13 +245,13 @@ def _mask(value: Any, place: str) -> Any:
 
 
 def _is_secret_key(key: str | int, place: str) -> bool:
-    """Whether a key right below a secret place names a secret."""
+    """Check whether a key directly inside a secret place names a secret."""
     named = _SECRET_KEYS.get(place)
     return named is not None and isinstance(key, str) and bool(named.search(key))
 
 
 def _is_only_reference(value: Any) -> bool:
-    """Whether nothing of a secret stands there: a number, a mapping, or ``Bearer ${NAME}``."""
+    """Check that a value shows nothing of a secret: a number, a mapping, or ``Bearer ${NAME}``."""
     if not isinstance(value, str):
         return True
     return bool(re.fullmatch(r"(?:[A-Za-z]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", value.strip()))
@@ -263,8 +262,9 @@ def _masked(text: str) -> str:
 
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
-    """Every text of an expanded configuration that must not be shown: values of variables in secret
-    places or of telling names, literal secrets in headers, bodies and addresses. Longest first."""
+    """Return every text of an expanded configuration that must not be shown, longest first: values of
+    variables in secret places or with names that suggest a secret, literal secrets in headers, bodies and
+    addresses."""
     found: set[str] = set()
     for text in _secrets(value):
         words = text.split()
@@ -288,5 +288,5 @@ def _secrets(value: Any) -> Iterator[str]:
 
 
 def _secret_place(loc: Sequence[str | int]) -> str:
-    """The nearest key on the way to a place that is among the secret places."""
+    """Return the nearest key on a path that is a secret place."""
     return next((str(key) for key in reversed(loc) if key in _SECRET_PLACES), "")

@@ -39,8 +39,8 @@ _FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windo
 
 
 def event_to_json(event: Event) -> str:
-    """One line. Half a surrogate pair, which no file can hold, becomes U+FFFD: an event that cannot be
-    written would cost the journal."""
+    """Serialize an event as one line. A lone surrogate, which no file can hold, becomes U+FFFD: an event that
+    cannot be written would cost the journal."""
     try:
         # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
@@ -87,13 +87,13 @@ class EventLog:
         return map(_read_back, self._kept)
 
     def events_for_grouping(self) -> Iterator[Event]:
-        """All of them if any holds a finding, else what the run begins with: there is nothing to group."""
+        """Yield all events if any holds a finding, else only the first: there is nothing to group."""
         if self._has_findings:
             return iter(self)
         return (event for event in self._kept if isinstance(event, RunStarted))
 
     def drain(self) -> Iterator[Event]:
-        """All of them for the last time: a line is forgotten when it has been read."""
+        """Yield all events for the last time; each line is forgotten once it has been read."""
         while self._kept:
             yield _read_back(self._kept.popleft())
 
@@ -186,12 +186,12 @@ class _Syncs:
         self._wanted.set()
 
     def check(self) -> None:
-        """Raises what the disk said to the last sync."""
+        """Raise the error of the last sync, if it failed."""
         if self._error:
             raise self._error
 
     def close(self) -> None:
-        """Waits for a last sync."""
+        """Wait for the last sync."""
         self._closing.set()
         self.want()
         assert self._thread is not None
@@ -213,8 +213,8 @@ class _Syncs:
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
-    """The folder of a run is written to: by one process at a time. The lock is the system's, and ends with
-    the process, however that ends. Raises ``AuthorError`` where another process has it."""
+    """Lock the folder of a run for writing by one process at a time. The operating system holds the lock and
+    releases it when the process ends, however it ends. Raises ``AuthorError`` if another process holds it."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -233,7 +233,7 @@ def lock_run(folder: Path) -> Iterator[None]:
 
 
 def is_run_locked(folder: Path) -> bool:
-    """Whether another process writes to the folder of a run. Nothing is written to find out."""
+    """Check whether another process writes to the folder of a run, without writing anything."""
     try:
         file = (folder / LOCK_FILE).open("r+b")
     except OSError:
@@ -261,8 +261,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
-    """Raises ``AuthorError`` for a journal that another version of agenteval wrote. ``first``: its first
-    event, as it stands there."""
+    """Raise ``AuthorError`` for a journal that another version of agenteval wrote. ``first`` is its first
+    event, unparsed."""
     version = first.get("schema_version")
     if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
         return
@@ -273,8 +273,8 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
 
 
 def read_journal(path: Path) -> Iterator[Event]:
-    """The events of a journal. A torn last line (the process was killed while writing it) is left
-    out; anything else unreadable raises ``AuthorError`` with its line."""
+    """Yield the events of a journal. A torn last line (the process was killed while writing it) is skipped;
+    anything else that is unreadable raises ``AuthorError`` with its line."""
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():

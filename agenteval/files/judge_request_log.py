@@ -89,7 +89,7 @@ class JudgeRequestLog:
             self._write()
 
     def _write(self) -> None:
-        """What is there by now, in one piece."""
+        """Write the entries collected so far in one piece."""
         if self._lines:
             text = "".join(f"{line}\n" for line in self._lines)
             self._lines.clear()
@@ -139,8 +139,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
-    """What was asked about these samples, in the order of the answers; ``None`` if the run has kept nothing
-    of the kind: an older one, or one without a judge."""
+    """Return what judges were asked about these samples, in the order of the answers; ``None`` if the run
+    stored no requests: it is an older one, or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
@@ -170,7 +170,7 @@ def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _members(packed: bytes) -> Iterator[bytes]:
-    """Each member that is whole: one that a killed process left unfinished may stand between others."""
+    """Yield each complete member; one that a killed process left unfinished may stand between others."""
     at = packed.find(_MAGIC)
     while at >= 0:
         reader = zlib.decompressobj(wbits=31)

@@ -19,12 +19,12 @@ class LocatedValue(NamedTuple):
 
     @classmethod
     def from_list(cls, items: Sequence[LocatedValue], at: Mark) -> LocatedValue:
-        """A list of these, which stands at a mark."""
+        """Combine values into a list located at a mark."""
         return cls([item.value for item in items], at.with_children([item.mark for item in items]))
 
     @classmethod
     def from_mapping(cls, items: Mapping[str, LocatedValue], at: Mark) -> LocatedValue:
-        """A mapping of these, which stands at a mark."""
+        """Combine values into a mapping located at a mark."""
         values = {key: item.value for key, item in items.items()}
         return cls(values, at.with_children({key: item.mark for key, item in items.items()}))
 
@@ -35,14 +35,15 @@ class LocatedValue(NamedTuple):
         return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
 
     def at(self, *loc: str | int) -> LocatedValue:
-        """What stands there; the place is that of the nearest thing above, where it has none of its own."""
+        """Return the value at a path. If it has no place of its own, its place is that of the nearest parent.
+        """
         value = self.value
         for part in loc:
             value = value[part]
         return LocatedValue(value, self.mark.find(loc))
 
     def select_keys(self, keys: Iterable[str]) -> LocatedValue:
-        """This mapping with those of its keys that are among ``keys``."""
+        """Return this mapping with only those of its keys that are in ``keys``."""
         kept = frozenset(keys)
         marks = {key: mark for key, mark in self.mark.by_key.items() if key in kept}
         return LocatedValue(
@@ -50,11 +51,11 @@ class LocatedValue(NamedTuple):
         )
 
     def drop_keys(self, *keys: str) -> LocatedValue:
-        """This mapping without some of its keys."""
+        """Return this mapping without some of its keys."""
         return self.select_keys(self.value.keys() - set(keys))
 
     def replace_at(self, loc: Sequence[str | int], item: LocatedValue) -> LocatedValue:
-        """The same with ``item`` at ``loc``, which may be a new key of a mapping."""
+        """Return a copy with ``item`` at ``loc``, which may be a new key of a mapping."""
         if not loc:
             return item
         key, *rest = loc
@@ -67,18 +68,18 @@ class LocatedValue(NamedTuple):
         return LocatedValue({**self.value, key: below.value}, self.mark.with_children(marks))
 
     def merge_over(self, low: LocatedValue) -> LocatedValue:
-        """This laid over another: mappings are merged deeply, of all else this one counts."""
+        """Merge this value over another: mappings are merged deeply, everything else is replaced."""
         merged = deep_merge(low.value, self.value)
         return LocatedValue(merged, _marks_over(low.mark, self.mark, low.value, self.value))
 
 
 def empty_mapping() -> LocatedValue:
-    """An empty mapping, which nobody wrote."""
+    """Return an empty mapping that stands in no file."""
     return LocatedValue({}, Mark("", children={}))
 
 
 def _marks_over(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
-    """The marks of ``deep_merge(low_value, high_value)``."""
+    """Return the marks of ``deep_merge(low_value, high_value)``."""
     if not isinstance(low.children, dict) or not isinstance(high.children, dict):
         return high
     children = dict(low.children)

@@ -23,7 +23,8 @@ class PathSelection:
     ids_by_file: dict[str, tuple[str, ...]]
 
     def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
-        """Those that are meant. Raises ``NothingSelectedError`` for an id that its file has not."""
+        """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that its file does not
+        have."""
         loaded = tuple(scenarios)
         in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
         for scenario in loaded if self.ids_by_file else ():
@@ -43,8 +44,9 @@ class PathSelection:
 
 
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
-    """Without ``paths``: what the configuration includes. ``FILE`` of ``FILE::ID`` may also be the end of the
-    path of such a file, as reports name them. Raises ``AuthorError`` for what there is not."""
+    """Resolve path arguments; without ``paths``, those that the configuration includes. ``FILE`` of
+    ``FILE::ID`` may also be the end of an included file's path, as reports show it. Raises ``AuthorError``
+    for a path that does not exist."""
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
@@ -74,13 +76,13 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
 
 
 def _split(path: str, cwd: Path) -> tuple[str, str]:
-    """A file and an id, which is empty for a path that names a file or a folder."""
+    """Split an argument into a file and an id, which is empty for a plain path."""
     file, name = split_id(path)
     return (file, name) if name and not os.path.exists(cwd / path) else (path, "")
 
 
 def absolute_path_argument(path: str, cwd: str) -> str:
-    """The same path argument, as it holds from anywhere."""
+    """Make a path argument independent of the working directory."""
     file, name = _split(path, Path(cwd))
     if not name:
         return os.path.abspath(Path(cwd, path))

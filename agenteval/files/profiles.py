@@ -23,7 +23,7 @@ class ProfiledConfig(NamedTuple):
 
 
 def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
-    """By name. Raises ``AuthorError`` for what is no mapping."""
+    """Return the profiles by name. Raises ``AuthorError`` for values that are not mappings."""
     written = file.value.get(PROFILES_KEY)
     if written is None:
         return {}
@@ -56,8 +56,8 @@ def _not_a_mapping(written: Any, mark: Mark) -> Problem:
 def layer_profile(
     file: LocatedValue, name: str | None, profiles: Mapping[str, Mapping[str, Any]]
 ) -> ProfiledConfig:
-    """The configuration of a file without its profiles, and with one of them over it. Raises ``AuthorError``
-    if there is no such profile, or for what it cannot select."""
+    """Return the configuration of a file without its profiles, overlaid with one of them. Raises
+    ``AuthorError`` if the profile does not exist, or sets what a profile cannot set."""
     below = file.drop_keys(PROFILES_KEY)
     if name is None:
         return ProfiledConfig(below, ProfileSelection())
@@ -79,8 +79,8 @@ def layer_profile(
 
 
 def _without_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
-    """``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` where there is nothing
-    stays as it is written, so that a misspelt key is still found."""
+    """Return ``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` that removes
+    nothing stays, so that a misspelt key is still found."""
     both = high.keys() & low.keys()
     merged = merged.drop_keys(*(key for key in both if high[key] is None))
     for key in both & merged.value.keys():

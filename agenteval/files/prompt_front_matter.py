@@ -32,12 +32,13 @@ class PromptFile(NamedTuple):
     """The line at which the body begins."""
 
     def problem(self, key: str, what: str, remedy: str) -> Problem:
-        """What is wrong at a key of the front matter."""
+        """Describe what is wrong at a key of the front matter."""
         return Problem(what, remedy, self.head.mark.find((key,)).place)
 
 
 def split_front_matter(text: str, source: str) -> PromptFile:
-    """A file as its two parts. Raises ``AuthorError``, with the line, where the first is none."""
+    """Split a file into front matter and text. Raises ``AuthorError`` with the line if the front matter is
+    broken."""
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
     if lines[0].rstrip() != "---" or not end:
@@ -84,7 +85,7 @@ def parse_labels(value: Any) -> Labels:
 
 
 def _meanings(value: Any) -> dict[str, str]:
-    """By label: ``ok``, a severity, or nothing, where the built-in table has it."""
+    """Return by label ``ok``, a severity, or nothing if the built-in table defines it."""
     if isinstance(value, Mapping):
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
@@ -93,12 +94,12 @@ def _meanings(value: Any) -> dict[str, str]:
 
 
 def normalize_label(text: str) -> str:
-    """What is left of a label when case, underscores, hyphens and surrounding blanks do not count."""
+    """Normalize a label: case, underscores, hyphens and surrounding blanks do not count."""
     return " ".join(re.sub(r"[_\-\s]+", " ", text.casefold()).split())
 
 
 def parse_scale(value: Any) -> tuple[float, float] | None:
-    """``[lowest, highest]`` as two finite numbers; ``None`` if it is nothing of the kind."""
+    """Parse ``[lowest, highest]`` as two finite numbers; return ``None`` for anything else."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return None
     if any(isinstance(bound, bool) or not isinstance(bound, int | float) for bound in value):
@@ -210,8 +211,8 @@ def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
 def front_matter_problems(
     file: PromptFile, value: Mapping[str, Any], model: type[Value]
 ) -> Iterator[Problem]:
-    """What is wrong with the keys that a model knows, each at its place in the file. ``value``: the front
-    matter, or what it stands for."""
+    """Return what is wrong with the keys that a model defines, each at its place in the file. ``value`` is
+    the front matter, or what replaces it."""
     try:
         model.model_validate({key: value[key] for key in known_keys(model) & value.keys()})
     except ValidationError as error:
