@@ -19,16 +19,16 @@ from agenteval.files.yaml_source import Mark
 Adapters: TypeAlias = Registry[AgentAdapter]
 Found: TypeAlias = Iterator[Problem]
 
-_A = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
+_WITH_ARTICLE = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
 
 
 def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
     for loc, agent in iter_agents(value):
-        yield from _problems_of(agent, mark, loc, adapters)
-    yield from _twice(value, mark)
+        yield from _adapter_problems(agent, mark, loc, adapters)
+    yield from _duplicate_names(value, mark)
 
 
-def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
+def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Found:
     """Find a name that two agents share. With ``compare``, the primary agent is one of its entries and is not
     counted again."""
     first: dict[str, Mark] = {}
@@ -42,10 +42,10 @@ def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
         first.setdefault(name, where)
 
 
-def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
+def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
     kind, at_type = adapter_type(agent), mark.find((*loc, "type")).place
     if not kind:
-        yield from _no_kind(agent, mark.find(loc), adapters)
+        yield from _missing_type_problems(agent, mark.find(loc), adapters)
     elif kind not in adapters:
         yield adapters.unknown(kind, at_type)
     else:
@@ -55,19 +55,25 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
             yield from (problem._replace(place=at_type) for problem in error.problems)
             return
         at = loc if kind in adapters.built_in else (*loc, OPTIONS_KEY)
-        yield from _option_problems(_own(agent, kind, adapters), mark, at, adapter, _unfit(kind, adapters))
+        yield from _option_problems(
+            _adapter_options(agent, kind, adapters),
+            mark,
+            at,
+            adapter,
+            _other_adapters_options(kind, adapters),
+        )
         return
-    yield from _of_any_adapter(agent, mark, loc, adapters)
+    yield from _unknown_adapter_problems(agent, mark, loc, adapters)
 
 
-def _own(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
+def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
     """Return the options of an agent's adapter, where ``normalize_options`` has put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)
 
 
-def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:
+def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
     """Describe options that only another adapter has."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
@@ -75,37 +81,37 @@ def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:
 
 
 def _option_problems(
-    own: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, unfit: Mapping[str, str]
+    options: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, of_others: Mapping[str, str]
 ) -> Found:
     names = known_keys(adapter.options)
-    for key in own:
+    for key in options:
         where = mark.find((*at, key))
         if key in names:
             continue
-        if key in unfit and own[key] is not None:
-            yield Problem(unfit[key], "remove it, or change type", where.place)
-        elif key not in unfit:
+        if key in of_others and options[key] is not None:
+            yield Problem(of_others[key], "remove it, or change type", where.place)
+        elif key not in of_others:
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
             others = names | (COMMON_AGENT_KEYS if OPTIONS_KEY in at else COMMON_AGENT_KEYS - {OPTIONS_KEY})
-            yield _renamed(key, own[key], where) or unknown_key(key, others, where)
+            yield _former_key_problem(key, options[key], where) or unknown_key(key, others, where)
     places = set()
-    for mistake in adapter.mistakes(own):
+    for mistake in adapter.mistakes(options):
         place = mark.find((*at, *mistake.path)).place
         places.add(place)
         yield Problem(mistake.what, mistake.remedy, place)
-    known = {key: value for key, value in own.items() if key in names}
+    known = {key: value for key, value in options.items() if key in names}
     found = part_problems(adapter.options, known, mark, at)
     yield from (problem for problem in found if problem.place not in places)
 
 
-def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
+def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
     """Find the options that no adapter takes, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
         if key not in names | COMMON_AGENT_KEYS:
             where = mark.find((*loc, key))
-            yield _renamed(key, agent[key], where) or unknown_key(
+            yield _former_key_problem(key, agent[key], where) or unknown_key(
                 key, (names | COMMON_AGENT_KEYS) - {OPTIONS_KEY}, where
             )
     for adapter in known:
@@ -113,7 +119,7 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
         yield from part_problems(adapter.options, own, mark, loc, is_whole=False)
 
 
-def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
+def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
     """Return the new spelling of ``tools: visible | none``, a former key."""
     if key != "tools":
         return None
@@ -125,10 +131,10 @@ def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
     )
 
 
-def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
-    if len(given := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
-        one, other = given[:2]
-        what = f"the agent has both {_A[one]} and {_A[other]}"
+def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
+    if len(type_keys := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
+        one, other = type_keys[:2]
+        what = f"the agent has both {_WITH_ARTICLE[one]} and {_WITH_ARTICLE[other]}"
         remedy = f"keep one, or say type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
         yield Problem(what, remedy, mark.find((other,)).place)
         return
@@ -137,12 +143,12 @@ def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
         return
-    if any(_means_a_kind(key) for key in agent):
+    if any(_resembles_type_key(key) for key in agent):
         return  # the key is unknown, and which one it means is said there
     python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
     remedy = f"write {python} (Python) or {http}, or {program}"
     yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
 
 
-def _means_a_kind(key: str) -> bool:
+def _resembles_type_key(key: str) -> bool:
     return key not in KIND_BY_KEY and bool(get_close_matches(key.lower(), KIND_BY_KEY, n=1, cutoff=0.6))

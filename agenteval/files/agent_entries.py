@@ -38,8 +38,8 @@ def adapter_type(agent: Mapping[str, Any]) -> str:
     """Return the adapter's name; empty if nothing names one, or if two are named."""
     if agent.get("type"):
         return str(agent["type"])
-    given = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
-    return given[0] if len(given) == 1 else ""
+    kinds = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
+    return kinds[0] if len(kinds) == 1 else ""
 
 
 # ── where options stand ──────────────────────────────────────────────────────────────────────────
@@ -67,10 +67,10 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
         return agent  # the model says what is wrong with it
     at_options = agent.mark.find((OPTIONS_KEY,))
     under = LocatedValue(written, at_options) if written else LocatedValue({}, at_options.with_children({}))
-    own = agent.drop_keys(*COMMON_AGENT_KEYS)
+    inline = agent.drop_keys(*COMMON_AGENT_KEYS)
     common = agent.select_keys(COMMON_AGENT_KEYS - {OPTIONS_KEY})
-    problems += _written_twice(under, own.value, COMMON_AGENT_KEYS if are_inline else ())
-    options = under.merge_over(own)
+    problems += _misplaced_options(under, inline.value, COMMON_AGENT_KEYS if are_inline else ())
+    options = under.merge_over(inline)
     if are_inline:
         return common.merge_over(options)
     if not options.value and OPTIONS_KEY not in agent.value:
@@ -78,11 +78,13 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
     return common.replace_at((OPTIONS_KEY,), options)
 
 
-def _written_twice(under: LocatedValue, own: Container[str], common: Container[str]) -> Iterator[Problem]:
+def _misplaced_options(
+    under: LocatedValue, inline: Container[str], common: Container[str]
+) -> Iterator[Problem]:
     """Find keys under ``options`` that are also written outside it, or belong there."""
     for key in under.value:
-        if key in own or key in common:
-            remedy = "write it once" if key in own else "write it beside options"
+        if key in inline or key in common:
+            remedy = "write it once" if key in inline else "write it beside options"
             yield Problem(f"options: '{key}' is a key of the agent", remedy, under.mark.find((key,)).place)
 
 
@@ -92,38 +94,41 @@ def _written_twice(under: LocatedValue, own: Container[str], common: Container[s
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
     """Name ``agents`` by their keys, and complete the entries of ``compare``, the primary agent first. Values
     of the wrong shape are left for the model to refuse."""
-    config = _named_by_keys(config, problems)
+    config = _name_by_keys(config, problems)
     entries = list_at(config.value, "compare")
     if not entries or not all(isinstance(each, Mapping) for each in entries):
         return config
     primary = config.at("agent") if isinstance(config.value.get("agent"), Mapping) else None
-    wholes = [_whole(config.at("compare", index), index, primary, problems) for index in range(len(entries))]
+    agents = [
+        _complete_entry(config.at("compare", index), index, primary, problems)
+        for index in range(len(entries))
+    ]
     if primary is not None:
-        wholes.insert(0, primary)
-    return config.replace_at(("compare",), LocatedValue.from_list(wholes, config.mark.find(("compare",))))
+        agents.insert(0, primary)
+    return config.replace_at(("compare",), LocatedValue.from_list(agents, config.mark.find(("compare",))))
 
 
-def _named_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
+def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
     def named(loc: Loc, agent: LocatedValue) -> LocatedValue:
         if loc[0] != "agents":
             return agent
         name, where = loc[1], agent.mark.find(("name",))
-        if (own := agent.value.get("name", name)) != name:
-            what = f"the agent is named '{name}' by its key and '{own}' by name:"
+        if (inner_name := agent.value.get("name", name)) != name:
+            what = f"the agent is named '{name}' by its key and '{inner_name}' by name:"
             problems.append(Problem(what, "remove name:", where.place))
         return LocatedValue({**agent.value, "name": name}, agent.mark)
 
     return map_agents(config, named)
 
 
-def _whole(
+def _complete_entry(
     entry: LocatedValue, index: int, primary: LocatedValue | None, problems: list[Problem]
 ) -> LocatedValue:
-    whole = entry.merge_over(_inherited(entry.value, primary))
+    completed = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
-        return whole
+        return completed
     problems.append(Problem("an agent in compare needs a name", "add name:", entry.mark.place))
-    return LocatedValue({**whole.value, "name": f"compare.{index}"}, whole.mark)
+    return LocatedValue({**completed.value, "name": f"compare.{index}"}, completed.mark)
 
 
 def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> LocatedValue:
@@ -139,9 +144,9 @@ def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> Locate
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
     """Check whether an entry of ``compare`` is an agent of its own: it has what another type needs, or names
     its type and has what that needs. Such an entry inherits only the shared keys, and never credentials."""
-    brought = [key for key in KIND_BY_KEY if entry.get(key)]
-    own = adapter_type(agent)
-    if any(KIND_BY_KEY[key] != own for key in brought):
+    type_keys = [key for key in KIND_BY_KEY if entry.get(key)]
+    primary_type = adapter_type(agent)
+    if any(KIND_BY_KEY[key] != primary_type for key in type_keys):
         return True
-    said = entry.get("type")
-    return bool(said) and (said != own or bool(brought))
+    entry_type = entry.get("type")
+    return bool(entry_type) and (entry_type != primary_type or bool(type_keys))

@@ -83,8 +83,7 @@ def profile_names(path: Path) -> list[str]:
 
 
 def _has_section(path: Path) -> bool:
-    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it names the section.
-    """
+    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it names the section."""
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -113,44 +112,49 @@ def load_config(
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
     profiles = parse_profiles(file)
-    own, selection = layer_profile(file, profile, profiles)
-    merged = expand_variables(own, environ, problems, skip=_not_built(own.value))
-    mentioned = set(referenced_variables(own.value))
-    for layer in (read_variable_overrides(environ, mentioned=mentioned, problems=problems), _by_flags(flags)):
+    profiled, selection = layer_profile(file, profile, profiles)
+    merged = expand_variables(profiled, environ, problems, skip=_unsupported_locations(profiled.value))
+    mentioned = set(referenced_variables(profiled.value))
+    for layer in (
+        read_variable_overrides(environ, mentioned=mentioned, problems=problems),
+        _flag_layer(flags),
+    ):
         merged = _layer_over(layer, merged)
     assembled = _assemble(merged, problems, known, environ)
     others = {name: each for name, each in profiles.items() if name != profile}
-    _require_sound(file, others, known, environ)
-    facts = _where_written(path, cwd, assembled.whole.mark)
+    _check_other_profiles(file, others, known, environ)
+    source_facts = _source_facts(path, cwd, assembled.resolved.mark)
     # A path is no secret, though a variable such as CACHE_KEY may hold it.
-    register_author_text(lambda: str(facts["root"]))
-    config = assembled.config.model_copy(update={**facts, "profile": profile or "", "selection": selection})
+    register_author_text(lambda: str(source_facts["root"]))
+    config = assembled.config.model_copy(
+        update={**source_facts, "profile": profile or "", "selection": selection}
+    )
     if config.accepted:
-        named_at = assembled.whole.mark.find(("accepted",)).place
+        named_at = assembled.resolved.mark.find(("accepted",)).place
         accepted = load_accepted(Path(config.root) / config.accepted, cwd, named_at=named_at)
         config = config.model_copy(update={"accepted_failures": accepted})
-    public = _public(assembled.whole.value, config, known.agents)
-    config = config.model_copy(update=_agents_read(config, config, known.agents))
+    public = _public_config(assembled.resolved.value, config, known.agents)
+    config = config.model_copy(update=_parsed_agents(config, config, known.agents))
     return LoadedConfig(config, public, assembled.secrets)
 
 
-def _where_written(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
+def _source_facts(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
     """Return the location of a configuration and of each of its keys."""
     file = Path(os.path.abspath(cwd / path)) if path else None
     return {
         "source": display_path(cwd / path, cwd) if path else "",
         "root": str(file.parent if file else Path(os.path.abspath(cwd))),
-        "lines": {name: at.line for name, at in _written(mark, mark.path)},
-        "columns": {name: at.column for name, at in _written(mark, mark.path)},
+        "lines": {name: at.line for name, at in _marks_in_file(mark, mark.path)},
+        "columns": {name: at.column for name, at in _marks_in_file(mark, mark.path)},
         "origins": dict(_origins(mark)),
     }
 
 
-class _Assembled(NamedTuple):
+class _AssembledConfig(NamedTuple):
     """A checked configuration; what it was made of, with variables put in and whole agents; its secrets."""
 
     config: Config
-    whole: LocatedValue
+    resolved: LocatedValue
     secrets: tuple[str, ...]
 
 
@@ -161,19 +165,21 @@ def _assemble(
     environ: Mapping[str, str],
     *,
     is_other: bool = False,
-) -> _Assembled:
+) -> _AssembledConfig:
     """Build the configuration from ``merged``: all layers, with variables expanded. ``problems`` are those
     already found. ``is_other`` means that it is not the configuration of this run. Raises ``AuthorError``
     with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
-    register_marked_secrets(_marked_in(merged.value), also=is_other)
-    whole = resolve_agents(merged, problems)
-    value = unwrap_expanded(_with_unknown(whole, environ).value)
-    return _Assembled(_checked(LocatedValue(value, whole.mark), problems, known, secrets), whole, secrets)
+    register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
+    resolved = resolve_agents(merged, problems)
+    value = unwrap_expanded(_add_unknown_secrets(resolved, environ).value)
+    return _AssembledConfig(
+        _validate_config(LocatedValue(value, resolved.mark), problems, known, secrets), resolved, secrets
+    )
 
 
-def _require_sound(
+def _check_other_profiles(
     file: LocatedValue,
     profiles: Mapping[str, Mapping[str, Any]],
     known: Registries,
@@ -187,7 +193,7 @@ def _require_sound(
         try:
             written = layer_profile(file, name, profiles).config
             unset: list[Problem] = []
-            expanded = expand_variables(written, environ, unset, skip=_not_built(written.value))
+            expanded = expand_variables(written, environ, unset, skip=_unsupported_locations(written.value))
             if not unset:
                 _assemble(expanded, unset, known, environ, is_other=True)
         except AuthorError as error:
@@ -196,7 +202,7 @@ def _require_sound(
         raise AuthorError(*dict.fromkeys(problems))
 
 
-def _not_built(value: Any) -> frozenset[Loc]:
+def _unsupported_locations(value: Any) -> frozenset[Loc]:
     """Find problems that an unset variable would otherwise report a second time."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
@@ -205,10 +211,12 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 """Flags that are not called as the key that they set."""
 
 
-def _by_flags(flags: Mapping[str, Any]) -> LocatedValue:
+def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
     """Return what the command line sets, located at the flag."""
-    given = {key: flag for key, flag in flags.items() if flag is not None}
-    return LocatedValue(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
+    values = {key: flag for key, flag in flags.items() if flag is not None}
+    return LocatedValue(
+        values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
+    )
 
 
 def _flag_mark(key: str, value: Any) -> Mark:
@@ -242,7 +250,7 @@ def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> Locat
     return layer.replace_at(("models",), LocatedValue({"default": {"model": chosen}}, models))
 
 
-def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
+def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
     """Return the values marked as secrets that are texts."""
     for _, agent in iter_agents(value):
         listed = agent.get("secrets")
@@ -251,7 +259,7 @@ def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
                 yield str(each)
 
 
-def _with_unknown(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
+def _add_unknown_secrets(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
     """Add the secrets whose variable is not set: a replay does not need them."""
 
     def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
@@ -269,7 +277,7 @@ def _read(path: Path, cwd: Path) -> LocatedValue:
     with wrap_read_errors("the configuration", Place(shown_as)):
         data = read_file(path, MAX_BYTES + 1)
     register_author_text(lambda: data.decode("utf-8", "replace"))
-    document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
+    document = _parse_document(data, shown_as, is_toml=path.suffix.lower() == ".toml")
     value = keep_scalar_text(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
     if isinstance(value, dict):
         return LocatedValue(value, document.mark)
@@ -279,7 +287,7 @@ def _read(path: Path, cwd: Path) -> LocatedValue:
     )
 
 
-def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
+def _parse_document(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
     if not is_toml:
         return parse_yaml(data, shown_as)
     document = parse_toml(data, shown_as)
@@ -288,19 +296,21 @@ def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
     return document
 
 
-def _checked(
+def _validate_config(
     config: LocatedValue, problems: list[Problem], known: Registries, secrets: tuple[str, ...]
 ) -> Config:
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
     found = (problem for problem in config_problems(*config, known) if problem.place not in unset)
     problems = [*problems, *found]
-    made, wrong = validate(Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems)
+    validated, wrong = validate(
+        Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems
+    )
     problems += wrong
-    if made is None or problems:
+    if validated is None or problems:
         ordered = sorted(_deduplicate_problems(problems), key=attrgetter("order"))
         mask = redactor(secrets)
-        raise AuthorError(*(_without(problem, mask) for problem in ordered))
-    return made
+        raise AuthorError(*(_masked_problem(problem, mask) for problem in ordered))
+    return validated
 
 
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
@@ -315,20 +325,20 @@ def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
     return list(kept)
 
 
-def _without(problem: Problem, mask: Mask) -> Problem:
+def _masked_problem(problem: Problem, mask: Mask) -> Problem:
     return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
 
 
 # ── what may be written down, and where it was written ───────────────────────────────────────────
 
 
-def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
+def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
     """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates hold
     numbers and keywords, no secrets: a variable there is shown with its value."""
-    public = _fitting(Config, mask_config(whole), unwrap_expanded(whole)) or Config()
-    facts = {name: getattr(config, name) for name in Config.INTERNAL}
-    public = public.model_copy(update={**facts, "gates": config.gates})
-    public = public.model_copy(update=_agents_read(public, config, adapters))
+    public = _validate_public(Config, mask_config(resolved), unwrap_expanded(resolved)) or Config()
+    internal = {name: getattr(config, name) for name in Config.INTERNAL}
+    public = public.model_copy(update={**internal, "gates": config.gates})
+    public = public.model_copy(update=_parsed_agents(public, config, adapters))
     marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
 
     def shown(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
@@ -337,14 +347,16 @@ def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAd
     return public.model_copy(update=_changed_agents(public, public, shown)) if marked else public
 
 
-def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
+def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
     """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
     other packages stay as written: what their models make of them may not be data."""
 
     def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
         if like.kind not in adapters.built_in:
             return agent
-        options = _fitting(adapters.get(like.kind).options, agent.adapter_options, like.adapter_options)
+        options = _validate_public(
+            adapters.get(like.kind).options, agent.adapter_options, like.adapter_options
+        )
         return agent.model_copy(update=options.model_dump()) if options else agent
 
     return _changed_agents(config, real, read)
@@ -353,8 +365,7 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """Return the agents of ``config``, each changed by its own value and that of the same agent in ``real``.
-    """
+    """Return the agents of ``config``, each changed by its own value and that of the same agent in ``real``."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
@@ -362,7 +373,7 @@ def _changed_agents(
     }
 
 
-def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
+def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model | None:
     """Validate ``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a
     choice), the real one stays: it is not a secret."""
     for _ in range(3):
@@ -370,29 +381,29 @@ def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
             return model.model_validate(shown_value)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                shown_value = _patched(shown_value, real, list(detail["loc"]))
+                shown_value = _with_real_value(shown_value, real, list(detail["loc"]))
     return None
 
 
-def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
+def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
     """Return ``shown_value`` with the real value at ``loc``, if that location exists."""
     if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
         key, rest = str(loc[0]), loc[1:]
-        return {**shown_value, key: _patched(shown_value[key], real[key], rest)}
+        return {**shown_value, key: _with_real_value(shown_value[key], real[key], rest)}
     if loc and isinstance(shown_value, list) and isinstance(loc[0], int):
         items = list(shown_value)
-        items[loc[0]] = _patched(items[loc[0]], real[loc[0]], loc[1:])
+        items[loc[0]] = _with_real_value(items[loc[0]], real[loc[0]], loc[1:])
         return items
     return real
 
 
-def _written(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
+def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
     """Dotted key to its mark, of what the file itself says."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:
             yield name, below
-        yield from _written(below, path, f"{name}.")
+        yield from _marks_in_file(below, path, f"{name}.")
 
 
 def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -91,7 +91,7 @@ def _from_csv(data: bytes, path: str) -> Table:
     problems: list[Problem] = []
     rows = []
     for line, cells, written in lines:
-        if wrong := _wrong_with(cells, columns, written):
+        if wrong := _row_mistake(cells, columns, written):
             problems.append(Problem(*wrong, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
@@ -103,7 +103,7 @@ def _from_csv(data: bytes, path: str) -> Table:
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
 
 
-def _wrong_with(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
+def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
     """Return what is wrong with a row, ``written`` in the file, and what to do; ``None`` if it is fine."""
     if len(cells) != len(columns):
         what = (
@@ -157,18 +157,18 @@ def parse_json_at(text: str, at: Mark) -> LocatedValue:
         raise ValueError("half of a character, escaped, is no text") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return _marked(value, at)
+    return _with_marks(value, at)
 
 
-def _marked(value: Any, at: Mark) -> LocatedValue:
+def _with_marks(value: Any, at: Mark) -> LocatedValue:
     if isinstance(value, WrittenNumber):
         return LocatedValue(float(value), at.with_text(value.text))
     if isinstance(value, dict):
         return LocatedValue.from_mapping(
-            {key: _marked(item, at) for key, item in value.items()}, at.without_children
+            {key: _with_marks(item, at) for key, item in value.items()}, at.without_children
         )
     if isinstance(value, list):
-        return LocatedValue.from_list([_marked(item, at) for item in value], at.without_children)
+        return LocatedValue.from_list([_with_marks(item, at) for item in value], at.without_children)
     return LocatedValue(value, at.without_children)
 
 

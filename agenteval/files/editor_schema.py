@@ -25,9 +25,9 @@ Definitions: TypeAlias = dict[str, Schema]
 NULL: Schema = {"type": "null"}
 
 _IN_REFERENCE = "#/definitions/"
-_WHOLE = r"^\s*[-+]?[0-9]+\s*$"
+_WHOLE_NUMBER = r"^\s*[-+]?[0-9]+\s*$"
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
-_TRUTH = "^(" + "|".join(
+_TRUTH_VALUE = "^(" + "|".join(
     "".join(f"[{c}{c.upper()}]" for c in word)
     for word in ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f")
 ) + "|[01])$"  # fmt: skip
@@ -41,7 +41,7 @@ def ref(name: str) -> Schema:
     return {"$ref": _IN_REFERENCE + name}
 
 
-def _name_in(reference: Schema) -> str:
+def _definition_name(reference: Schema) -> str:
     return str(reference["$ref"]).removeprefix(_IN_REFERENCE)
 
 
@@ -66,14 +66,14 @@ class _EditorSchema(GenerateJsonSchema):
         return {"anyOf": [schema, text]}
 
     def int_schema(self, schema: Any) -> Schema:
-        return self._or_text(super().int_schema(schema), _WHOLE, "Expected a whole number.")
+        return self._or_text(super().int_schema(schema), _WHOLE_NUMBER, "Expected a whole number.")
 
     def float_schema(self, schema: Any) -> Schema:
         return self._or_text(super().float_schema(schema), _NUMBER, "Expected a number.")
 
     def bool_schema(self, schema: Any) -> Schema:
         made = {"type": ["boolean", "integer"], "minimum": 0, "maximum": 1}
-        return self._or_text(made, _TRUTH, "Expected true or false.")
+        return self._or_text(made, _TRUTH_VALUE, "Expected true or false.")
 
     def literal_schema(self, schema: Any) -> Schema:
         return self._choice(schema["expected"])
@@ -123,14 +123,14 @@ def _help_in(module: str) -> dict[str, dict[str, str]]:
     with suppress(OSError, TypeError):
         tree = ast.parse(inspect.getsource(sys.modules[module]))
         return {
-            node.name: dict(_documented(node.body))
+            node.name: dict(_documented_fields(node.body))
             for node in ast.walk(tree)
             if isinstance(node, ast.ClassDef)
         }
     return {}
 
 
-def _documented(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for field, below in pairwise(body):
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(line))):
@@ -155,8 +155,7 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """Simplify a part of a schema. ``choices`` are definitions that read better where they are referred to.
-    """
+    """Simplify a part of a schema. ``choices`` are definitions that read better where they are referred to."""
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -200,11 +199,11 @@ def _by_shape(schemas: list[Schema]) -> Schema:
     for shape in ("object", "array"):
         here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
         if 0 < len(here) < len(schemas):
-            return _apart(shape, here, [each for each in schemas if each not in here])
+            return _split_by_type(shape, here, [each for each in schemas if each not in here])
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _apart(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
+def _split_by_type(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
     """Select the alternatives of a shape, or else one of the rest."""
     others = _by_shape(rest)
     if len(rest) == 1:  # its type is said by the whole, and would be a second message
@@ -228,12 +227,12 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
             if apart in (*mine, *theirs) or set(mine) & set(theirs):
                 continue
             if not set(each) & set(other) - {"type", "description"}:
-                other |= each | _typed((*theirs, *mine))
+                other |= each | _type_keyword((*theirs, *mine))
                 return
     merged.append(dict(each))
 
 
-def _typed(types: Iterable[str]) -> Schema:
+def _type_keyword(types: Iterable[str]) -> Schema:
     named = sorted(types, key="string".__ne__)
     return {"type": named[0] if len(named) == 1 else named} if named else {}
 
@@ -250,7 +249,7 @@ def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -
     """Take null from what is at a ``path`` below ``schema``; ``*`` stands for any key or item."""
     key, *rest = path
     for each in (schema, *schema.get("anyOf", ())):
-        owner = definitions[_name_in(each)] if "$ref" in each else each
+        owner = definitions[_definition_name(each)] if "$ref" in each else each
         below = [owner["items"]] if key == "*" and "items" in owner else []
         below += [place for name, place in owner.get("properties", {}).items() if key in (name, "*")]
         for place in below:
@@ -295,7 +294,7 @@ def _overlay_schema(schema: Schema, definitions: Definitions, nulls: bool, suffi
     made: Schema = {}
     for key, each in schema.items():
         if key == "$ref":
-            made |= ref(overlay_definition(_name_in(schema), definitions, nulls=nulls, suffix=suffix))
+            made |= ref(overlay_definition(_definition_name(schema), definitions, nulls=nulls, suffix=suffix))
         elif key == "properties":
             made[key] = {name: value(part) for name, part in each.items()}
         elif key == "additionalProperties":

@@ -118,32 +118,32 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
     is_template = stay in _TEMPLATES or not stay.isdisjoint(names)
 
-    def kept(text: str) -> str:
+    def escape(text: str) -> str:
         return text.replace("${", "$${") if is_template else text
 
-    def put(match: re.Match[str]) -> str:
+    def expand(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
         if match["bad"] is not None:
             remedy = "write ${NAME} or ${NAME:-default}, or $${ for the literal characters"
             problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
         elif name is None:
-            return kept("${")
+            return escape("${")
         elif name in stay and default is None:
             return match[0]
         elif environ.get(name) or (name in environ and default is None):
             values.append((name, environ[name]))
-            return kept(environ[name])
+            return escape(environ[name])
         elif default is None:
-            problems.append(_not_set(name, stay, mark))
-        return kept(default or "")
+            problems.append(_not_set_problem(name, stay, mark))
+        return escape(default or "")
 
-    expanded = ExpandedText(_REFERENCE.sub(put, text))
+    expanded = ExpandedText(_REFERENCE.sub(expand, text))
     expanded.unexpanded = text
     expanded.values = tuple(values)
     return expanded
 
 
-def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
+def _not_set_problem(name: str, stay: frozenset[str], mark: Mark) -> Problem:
     remedy = f"set it, or write ${{{name}:-default}}"
     if stay and (near := did_you_mean(name, stay)):
         remedy = f"{near.rstrip('?')}, which agenteval fills in? Or {remedy}" if "did" in near else remedy
@@ -178,7 +178,7 @@ def read_variable_overrides(
             continue
         if variable in _PATH_BY_VARIABLE:
             top, *below = _PATH_BY_VARIABLE[variable]
-            value = {below[0]: text.strip()} if below else _typed(variable, text.strip(), problems)
+            value = {below[0]: text.strip()} if below else _parse_override(variable, text.strip(), problems)
             found[top] = value
             inner = {key: Mark(variable) for key in value} if isinstance(value, dict) else None
             marks[top] = Mark(variable, children=inner)
@@ -187,7 +187,7 @@ def read_variable_overrides(
     return LocatedValue(found, Mark("", children=marks))
 
 
-def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
+def _parse_override(variable: str, text: str, problems: list[Problem]) -> Any:
     try:
         is_mapping = variable in _MAY_MAP and text.startswith("{")
         return parse_yaml(text.encode(), variable).value if is_mapping else parse_scalar(text)
@@ -232,7 +232,7 @@ def _mask(value: Any, place: str) -> Any:
     if isinstance(value, dict):
         return {
             key: MASK
-            if _is_secret_key(key, place) and not _is_only_reference(item)
+            if _is_secret_key(key, place) and not _shows_no_secret(item)
             else _mask(item, key if key in _SECRET_PLACES else place)
             for key, item in value.items()
         }
@@ -250,7 +250,7 @@ def _is_secret_key(key: str | int, place: str) -> bool:
     return named is not None and isinstance(key, str) and bool(named.search(key))
 
 
-def _is_only_reference(value: Any) -> bool:
+def _shows_no_secret(value: Any) -> bool:
     """Check that a value shows nothing of a secret: a number, a mapping, or ``Bearer ${NAME}``."""
     if not isinstance(value, str):
         return True
@@ -258,7 +258,7 @@ def _is_only_reference(value: Any) -> bool:
 
 
 def _masked(text: str) -> str:
-    return text if _is_only_reference(text) else MASK
+    return text if _shows_no_secret(text) else MASK
 
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
@@ -278,7 +278,7 @@ def _secrets(value: Any) -> Iterator[str]:
             continue
         *around, key = loc
         place = _secret_place(loc)
-        if _is_secret_key(key, _secret_place(around)) and not _is_only_reference(text):
+        if _is_secret_key(key, _secret_place(around)) and not _shows_no_secret(text):
             yield str(text)
         if isinstance(text, ExpandedText):
             yield from (own for name, own in text.values if place or _SECRET_NAME.search(name))

@@ -35,7 +35,7 @@ LOCK_FILE = "lock"
 """A file beside the journal. Its text, the number of a process, is for people."""
 _BETWEEN_SYNCS_S = 0.01
 """A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
-_FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windows
+_LOCK_OFFSET = 2**30  # where nobody reads: a locked byte cannot be read on Windows
 
 
 def event_to_json(event: Event) -> str:
@@ -45,15 +45,15 @@ def event_to_json(event: Event) -> str:
         # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
     except ValueError:
-        return json.dumps(_whole(event.model_dump()), default=str)
+        return json.dumps(_replace_surrogates(event.model_dump()), default=str)
 
 
-def _whole(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def event_from_json(text: str | bytes) -> Event:
@@ -71,7 +71,7 @@ class EventLog:
     as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
-        self._kept: deque[bytes | RunStarted] = deque()
+        self._entries: deque[bytes | RunStarted] = deque()
         self._has_findings = False
         for event in past:
             self(event)
@@ -81,25 +81,25 @@ class EventLog:
             return  # no report is made of it
         if isinstance(event, Scored | Reconsidered):
             self._has_findings |= any(isinstance(item, Finding) for item in event.items)
-        self._kept.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
+        self._entries.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
 
     def __iter__(self) -> Iterator[Event]:
-        return map(_read_back, self._kept)
+        return map(_restore_entry, self._entries)
 
     def events_for_grouping(self) -> Iterator[Event]:
         """Yield all events if any holds a finding, else only the first: there is nothing to group."""
         if self._has_findings:
             return iter(self)
-        return (event for event in self._kept if isinstance(event, RunStarted))
+        return (event for event in self._entries if isinstance(event, RunStarted))
 
     def drain(self) -> Iterator[Event]:
         """Yield all events for the last time; each line is forgotten once it has been read."""
-        while self._kept:
-            yield _read_back(self._kept.popleft())
+        while self._entries:
+            yield _restore_entry(self._entries.popleft())
 
 
-def _read_back(kept: bytes | RunStarted) -> Event:
-    return kept if isinstance(kept, RunStarted) else event_from_json(kept)
+def _restore_entry(entry: bytes | RunStarted) -> Event:
+    return entry if isinstance(entry, RunStarted) else event_from_json(entry)
 
 
 class Journal:
@@ -123,19 +123,19 @@ class Journal:
         file = path.open("r+b", buffering=0)
         journal = cls.__new__(cls)
         journal._begin(path, file)
-        _mend(path, file)
+        _repair_end(path, file)
         return journal
 
     def __call__(self, event: Event) -> None:
-        kept = event.for_journal if isinstance(event, ModelAsked) else event
-        if kept is None:
+        stored = event.for_journal if isinstance(event, ModelAsked) else event
+        if stored is None:
             return
         self._syncs.check()
-        data = memoryview((event_to_json(kept) + "\n").encode())
+        data = memoryview((event_to_json(stored) + "\n").encode())
         while data:
             data = data[self._file.write(data) :]
         if isinstance(event, SampleFinished | Reconsidered):
-            self._syncs.want()
+            self._syncs.request()
 
     def __enter__(self) -> Journal:
         return self
@@ -147,17 +147,17 @@ class Journal:
         self._file.close()
 
 
-def _mend(path: Path, file: FileIO) -> None:
+def _repair_end(path: Path, file: FileIO) -> None:
     """Let the file end where a line does. A last line that only lacks its end is whole: readers count it."""
     data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    rest = data[whole:]
+    end = data.rfind(b"\n") + 1
+    rest = data[end:]
     if rest and _is_event(rest):
         file.seek(len(data))
         file.write(b"\n")
         return
-    file.truncate(whole)
-    file.seek(whole)
+    file.truncate(end)
+    file.seek(end)
 
 
 def _is_event(line: bytes) -> bool:
@@ -174,16 +174,16 @@ class _Syncs:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._wanted = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._error: OSError | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="agenteval-journal", daemon=True)
             self._thread.start()
-        self._wanted.set()
+        self._requested.set()
 
     def check(self) -> None:
         """Raise the error of the last sync, if it failed."""
@@ -193,15 +193,15 @@ class _Syncs:
     def close(self) -> None:
         """Wait for the last sync."""
         self._closing.set()
-        self.want()
+        self.request()
         assert self._thread is not None
         self._thread.join()
 
     def _work(self) -> None:
         is_last = False
         while not is_last:
-            self._wanted.wait()
-            self._wanted.clear()
+            self._requested.wait()
+            self._requested.clear()
             is_last = self._closing.is_set()
             try:
                 os.fsync(self._descriptor)
@@ -248,7 +248,7 @@ def _lock(descriptor: int) -> bool:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(descriptor, _FAR_BEHIND, os.SEEK_SET)
+            os.lseek(descriptor, _LOCK_OFFSET, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl

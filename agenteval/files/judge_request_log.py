@@ -44,7 +44,7 @@ from agenteval.files.regular_files import private_opener
 
 JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
 """Beside the journal."""
-_LEAST = 60
+_SHORTEST_PIECE = 60
 """Characters of a piece: a shorter one costs more as a hash than as itself."""
 _PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")
 _MAGIC = b"\x1f\x8b\x08"
@@ -55,20 +55,20 @@ class JudgeRequestLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._goes_on = path.exists()
-        self._begun: set[SampleKey] = set()
+        self._is_resumed = path.exists()
+        self._started: set[SampleKey] = set()
         self._known: set[str] = set()
         self._lines: list[str] = []
 
     def __call__(self, event: Event) -> None:
         match event:
             case ModelAsked():
-                self._lines += self._written(event)
-            case SampleStarted() if self._goes_on or event.key in self._begun:
+                self._lines += self._entries_for(event)
+            case SampleStarted() if self._is_resumed or event.key in self._started:
                 key = event.key.model_dump(mode="json", exclude_defaults=True)
                 self._lines.append(json.dumps({"anew": key}))
             case SampleStarted():
-                self._begun.add(event.key)
+                self._started.add(event.key)
             case SampleFinished():
                 self._write()
             case (
@@ -96,31 +96,31 @@ class JudgeRequestLog:
             with open(self._path, "ab", buffering=0, opener=private_opener) as file:
                 file.write(gzip.compress(text.encode("utf-8", "replace"), 5, mtime=0))
 
-    def _written(self, event: ModelAsked) -> Iterator[str]:
+    def _entries_for(self, event: ModelAsked) -> Iterator[str]:
         texts = (event.system, event.prompt[: event.record], event.prompt[event.record :])
-        names = tuple(map(_name, texts))
-        for name, text in zip(names, texts, strict=True):
-            if name not in self._known:
-                yield from self._text(name, text)
-        fields = event.model_dump(mode="json", exclude=_APART, exclude_defaults=True)
-        yield _json({"asked": {"system": names[0], "prompt": names[1:]}, **fields})
+        hashes = tuple(map(_text_hash, texts))
+        for text_hash, text in zip(hashes, texts, strict=True):
+            if text_hash not in self._known:
+                yield from self._text_entries(text_hash, text)
+        fields = event.model_dump(mode="json", exclude=_SEPARATE_FIELDS, exclude_defaults=True)
+        yield _json({"asked": {"system": hashes[0], "prompt": hashes[1:]}, **fields})
 
-    def _text(self, name: str, text: str) -> Iterator[str]:
-        pieces = {_name(piece): piece for piece in _pieces(text)}
-        self._known.add(name)
-        for own, piece in pieces.items():
-            if own not in self._known or own == name:
-                self._known.add(own)
-                yield _json({"text": own, "is": piece})
-        if name not in pieces:
-            yield _json({"text": name, "of": [_name(piece) for piece in _pieces(text)]})
+    def _text_entries(self, text_hash: str, text: str) -> Iterator[str]:
+        pieces = {_text_hash(piece): piece for piece in _pieces(text)}
+        self._known.add(text_hash)
+        for piece_hash, piece in pieces.items():
+            if piece_hash not in self._known or piece_hash == text_hash:
+                self._known.add(piece_hash)
+                yield _json({"text": piece_hash, "is": piece})
+        if text_hash not in pieces:
+            yield _json({"text": text_hash, "of": [_text_hash(piece) for piece in _pieces(text)]})
 
 
-_APART = {"type", "hash", "system", "prompt"}
+_SEPARATE_FIELDS = {"type", "hash", "system", "prompt"}
 _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
-def _name(text: str) -> str:
+def _text_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -128,7 +128,7 @@ def _pieces(text: str) -> list[str]:
     """Paragraphs, each with the blank line before it; short ones are one with the next."""
     pieces: list[str] = []
     for paragraph in _PARAGRAPHS.split(text):
-        if pieces and len(pieces[-1]) < _LEAST:
+        if pieces and len(pieces[-1]) < _SHORTEST_PIECE:
             pieces[-1] += paragraph
         else:
             pieces.append(paragraph)
@@ -153,9 +153,9 @@ def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelA
             texts[str(line["text"])] = line["is"] if "is" in line else line.get("of", [])
         elif "anew" in line:
             found = [each for each in found if each["key"] != line["anew"]]
-        elif "asked" in line and _key(line) in wanted:
+        elif "asked" in line and _parse_key(line) in wanted:
             found.append(line)
-    return tuple(_asked(line, texts) for line in found)
+    return tuple(_restore_request(line, texts) for line in found)
 
 
 def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
@@ -185,22 +185,22 @@ def _members(packed: bytes) -> Iterator[bytes]:
             at = packed.find(_MAGIC, at + 1)
 
 
-def _key(line: Mapping[str, Any]) -> SampleKey | None:
+def _parse_key(line: Mapping[str, Any]) -> SampleKey | None:
     try:
         return SampleKey.model_validate(line["key"])
     except (KeyError, ValidationError):
         return None
 
 
-def _asked(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
+def _restore_request(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
     fields = {name: value for name, value in line.items() if name != "asked"}
-    record, rest = (_text_of(name, texts) for name in line["asked"]["prompt"])
-    system = _text_of(line["asked"]["system"], texts)
+    record, rest = (_restore_text(name, texts) for name in line["asked"]["prompt"])
+    system = _restore_text(line["asked"]["system"], texts)
     return ModelAsked.model_validate(
         {**fields, "system": system, "prompt": record + rest, "record": len(record)}
     )
 
 
-def _text_of(name: str, texts: Mapping[str, str | list[str]]) -> str:
+def _restore_text(name: str, texts: Mapping[str, str | list[str]]) -> str:
     text = texts.get(name, "")
-    return text if isinstance(text, str) else "".join(_text_of(piece, texts) for piece in text)
+    return text if isinstance(text, str) else "".join(_restore_text(piece, texts) for piece in text)

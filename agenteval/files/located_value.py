@@ -35,8 +35,7 @@ class LocatedValue(NamedTuple):
         return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
 
     def at(self, *loc: str | int) -> LocatedValue:
-        """Return the value at a path. If it has no place of its own, its place is that of the nearest parent.
-        """
+        """Return the value at a path. If it has no place of its own, its place is that of the nearest parent."""
         value = self.value
         for part in loc:
             value = value[part]

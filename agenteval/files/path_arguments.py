@@ -50,7 +50,7 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
-    whole: list[str | Path] = []
+    unrestricted: list[str | Path] = []
     named: dict[str, dict[str, None]] = {}
     order: list[str | Path] = []
     for path in paths:
@@ -61,7 +61,7 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
             found = [each for each in included if ends_with(str(each), file)] or [file]
         order += found
         if not name:
-            whole += found
+            unrestricted += found
             continue
         if os.path.isdir(cwd / file):
             what = f"{path}: {file} is a folder"
@@ -69,9 +69,11 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
         for each in found:
             named.setdefault(os.path.realpath(cwd / each), {})[name] = None
     files = find_files_under(order, cwd)
-    all_of = {os.path.realpath(each) for each in (find_files_under(whole, cwd) if whole else ())}
+    read_in_full = {
+        os.path.realpath(each) for each in (find_files_under(unrestricted, cwd) if unrestricted else ())
+    }
     return PathSelection(
-        tuple(files), {file: tuple(ids) for file, ids in named.items() if file not in all_of}
+        tuple(files), {file: tuple(ids) for file, ids in named.items() if file not in read_in_full}
     )
 
 

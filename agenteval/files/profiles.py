@@ -24,30 +24,30 @@ class ProfiledConfig(NamedTuple):
 
 def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
     """Return the profiles by name. Raises ``AuthorError`` for values that are not mappings."""
-    written = file.value.get(PROFILES_KEY)
-    if written is None:
+    profiles = file.value.get(PROFILES_KEY)
+    if profiles is None:
         return {}
     at = file.mark.find((PROFILES_KEY,))
-    if not isinstance(written, Mapping):
-        raise AuthorError(_not_a_mapping(written, at))
+    if not isinstance(profiles, Mapping):
+        raise AuthorError(_not_a_mapping(profiles, at))
     problems = [
         _not_a_mapping(profile, at.find((name,)))
-        for name, profile in written.items()
+        for name, profile in profiles.items()
         if profile is not None and not isinstance(profile, Mapping)
     ]
     problems += [
         Problem("a profile has no profiles of its own", "remove it", at.find((name, PROFILES_KEY)).place)
-        for name, profile in written.items()
+        for name, profile in profiles.items()
         if isinstance(profile, Mapping) and PROFILES_KEY in profile
     ]
     if problems:
         raise AuthorError(*problems)
-    return {str(name): profile or {} for name, profile in written.items()}
+    return {str(name): profile or {} for name, profile in profiles.items()}
 
 
-def _not_a_mapping(written: Any, mark: Mark) -> Problem:
+def _not_a_mapping(value: Any, mark: Mark) -> Problem:
     return Problem(
-        f"expected a mapping, got {display_value(written)}",
+        f"expected a mapping, got {display_value(value)}",
         "write for example pr: {tags: [smoke]}",
         mark.place,
     )
@@ -71,19 +71,19 @@ def layer_profile(
     ):
         raise AuthorError(*problems)
     above = profile.drop_keys(*ProfileSelection.model_fields)
-    merged = _without_removed(above.merge_over(below), below.value, above.value)
+    merged = _drop_removed(above.merge_over(below), below.value, above.value)
     return ProfiledConfig(
         LocatedValue(merged.value, file.mark.with_children(merged.mark.children)),
         ProfileSelection.model_validate(chosen.value),
     )
 
 
-def _without_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
+def _drop_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
     """Return ``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` that removes
     nothing stays, so that a misspelt key is still found."""
     both = high.keys() & low.keys()
     merged = merged.drop_keys(*(key for key in both if high[key] is None))
     for key in both & merged.value.keys():
         if isinstance(low[key], Mapping) and isinstance(high[key], Mapping):
-            merged = merged.replace_at((key,), _without_removed(merged.at(key), low[key], high[key]))
+            merged = merged.replace_at((key,), _drop_removed(merged.at(key), low[key], high[key]))
     return merged

@@ -112,45 +112,45 @@ def parse_scale(value: Any) -> tuple[float, float] | None:
 # A ``ValueError`` has two arguments: what is wrong, and what to write.
 
 
-def _metric(value: Any) -> str:
+def _validate_metric(value: Any) -> str:
     if isinstance(value, str) and METRIC_NAME.fullmatch(value):
         return value
     what = "the rubric does not name its metric" if value is None else f"metric is '{value}'"
     raise ValueError(what, "write metric: and a name, letters first")
 
 
-def _scope(value: Any) -> str:
+def _validate_scope(value: Any) -> str:
     if value in ("turn", "conversation"):
         return str(value)
     raise ValueError(f"scope is '{value}'", "write turn or conversation")
 
 
-def _whole(value: Any) -> bool:
+def _validate_whole(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     raise ValueError(f"whole is '{value}'", "write true or false")
 
 
-def _scale(value: Any) -> tuple[float, float]:
+def _validate_scale(value: Any) -> tuple[float, float]:
     if scale := parse_scale(value):
         return scale
     raise ValueError(f"scale is {value!r}", "write the lowest and the highest number: scale: [1, 5]")
 
 
-def _labels(value: Any) -> Labels:
+def _validate_labels(value: Any) -> Labels:
     try:
         return parse_labels(value)
     except ValueError as error:
         raise ValueError(str(error), "write labels: {on brand: ok, off brand: medium}") from None
 
 
-def _version(value: Any) -> int:
+def _validate_version(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise ValueError(f"version is '{value}'", "write a whole number")
 
 
-Version = Annotated[int, PlainValidator(_version)]
+Version = Annotated[int, PlainValidator(_validate_version)]
 
 
 class PromptFrontMatter(Value):
@@ -165,15 +165,15 @@ class PromptFrontMatter(Value):
 class RubricFrontMatter(Value):
     """Of a rubric, with the keys that an author may write."""
 
-    metric: Annotated[str, PlainValidator(_metric)] = Field(None, validate_default=True)
+    metric: Annotated[str, PlainValidator(_validate_metric)] = Field(None, validate_default=True)
     """Name in reports, thresholds and on the command line."""
-    scope: Annotated[Literal["turn", "conversation"], PlainValidator(_scope)] = "turn"
+    scope: Annotated[Literal["turn", "conversation"], PlainValidator(_validate_scope)] = "turn"
     """Whether each turn is judged, or the conversation as a whole."""
-    whole: Annotated[bool, PlainValidator(_whole)] = False
+    whole: Annotated[bool, PlainValidator(_validate_whole)] = False
     """Whether only whole numbers of the scale count."""
-    scale: Annotated[tuple[float, float] | None, PlainValidator(_scale)] = None
+    scale: Annotated[tuple[float, float] | None, PlainValidator(_validate_scale)] = None
     """The lowest and the highest score."""
-    labels: Annotated[Labels, PlainValidator(_labels)] = Labels()
+    labels: Annotated[Labels, PlainValidator(_validate_labels)] = Labels()
     """The answers that a judge chooses from, instead of a scale."""
     version: Version = 1
     """Counted up when the text changes."""

@@ -103,10 +103,10 @@ class Prompt:
     def render(self, **values: str) -> RenderedPrompt:
         """Both parts filled in. Raises ``AuthorError`` if a placeholder lacks a value, or a value its
         placeholder: what the caller knows must not get lost on the way."""
-        lost = sorted(set(values) - set(self.placeholders))
-        if lost:
-            what = f"the prompt '{self.name}' has no place for '{lost[0]}'"
-            raise AuthorError(Problem(what, f"add ${{{lost[0]}}} to it", Place(self.source)))
+        unused = sorted(set(values) - set(self.placeholders))
+        if unused:
+            what = f"the prompt '{self.name}' has no place for '{unused[0]}'"
+            raise AuthorError(Problem(what, f"add ${{{unused[0]}}} to it", Place(self.source)))
         return RenderedPrompt(
             render_template(self.system, values, source=self.source),
             render_template(self.prompt, values, source=self.source),
@@ -125,8 +125,8 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
         system, prompt = "", system
     system, prompt = system.strip(), prompt.strip()
     if shipped is not None:
-        problems += _not_its_name(file, name)
-        problems += _other_parts(system, prompt, shipped, file.place)
+        problems += _name_problems(file, name)
+        problems += _part_problems(system, prompt, shipped, file.place)
         problems += placeholder_problems(file.body, shipped.placeholders, file.place)
     if problems:
         raise AuthorError(*problems)
@@ -134,13 +134,13 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
     return Prompt(name, head.version, system, prompt, content_hash(text), source)
 
 
-def _not_its_name(file: PromptFile, name: str) -> Iterator[Problem]:
-    if (given := file.head.value.get("name", name)) != name:
+def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
+    if (written_name := file.head.value.get("name", name)) != name:
         remedy = f"write name: {name}, or leave it out"
-        yield file.problem("name", f"the file replaces '{name}', but says name: {given}", remedy)
+        yield file.problem("name", f"the file replaces '{name}', but says name: {written_name}", remedy)
 
 
-def _other_parts(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
+def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
     """A system text is sent as such; where there is none, what stands for one would be lost."""
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
@@ -150,7 +150,7 @@ def _other_parts(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterat
         yield Problem("the prompt must be a single, non-empty part", "remove the extra line '---'", at)
 
 
-def _shipped(name: str) -> tuple[str, str]:
+def _read_shipped(name: str) -> tuple[str, str]:
     """The place and the text of a shipped file: in an installed package, else in the checkout."""
     path = _FILES[name]
     folder = _shipped_folder()
@@ -206,7 +206,11 @@ class Rubric:
             self,
             text=text,
             labels=tuple(each for each in self.labels if each != label),
-            references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
+            references={
+                name: description
+                for name, description in self.references.items()
+                if f'"{label}"' not in description
+            },
         )
 
     def with_question(self, question: str) -> Rubric:
@@ -218,14 +222,14 @@ class Rubric:
         return replace(self, references={**self.references, name: text})
 
 
-def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
+def _read_author_file(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
     """The source and the text of an author's file; ``place`` is where its path is written."""
     path = Path(base) / name
     with wrap_read_errors(f"the {what} '{name}'", place, f"looked for {path}"):
-        return _shown(path), read_text(path, what)
+        return _shown_path(path), read_text(path, what)
 
 
-def _shown(path: Path) -> str:
+def _shown_path(path: Path) -> str:
     """The path as messages have it: short where it lies below the working directory."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
@@ -233,27 +237,27 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
-_AGAIN = ("judge_refute", "judge_decide")
-_RAISED = ("judge_raised",)
-_OF_GOALS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
+_SECOND_OPINION_PROMPTS = ("judge_refute", "judge_decide")
+_RAISED_PROMPTS = ("judge_raised",)
+_GOAL_PROMPTS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
 """What tables say of a metric and a judge is not told: no part of the hash."""
 _TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 
 
 def _parse_rubric(
-    text: str, source: str, prompts: Prompts, *, shipped: bool = False, over: PromptFile | None = None
+    text: str, source: str, prompts: Prompts, *, shipped: bool = False, replaced: PromptFile | None = None
 ) -> Rubric:
     """``shipped``: its name is a built-in one. ``over``: the shipped file whose place it takes."""
     file = split_front_matter(text, source)
     problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
     value = file.head.value
     known = (
-        find_placeholders((over or file).body) if shipped else ()
+        find_placeholders((replaced or file).body) if shipped else ()
     )  # of one that is shipped, they are filled in
-    if over is not None:
-        problems += _other_terms(file, over.head.value)
-        value = {**over.head.value, **value}
+    if replaced is not None:
+        problems += _metric_mismatches(file, replaced.head.value)
+        value = {**replaced.head.value, **value}
     metric = value.get("metric")
     if not shipped and isinstance(metric, str) and metric in RESERVED_NAMES:
         problems.append(file.problem("metric", f"'{metric}' is a built-in name", "choose another name"))
@@ -284,7 +288,7 @@ def _parse_rubric(
         shared=head.shared,
         unsure=head.unsure,
         version=head.version,
-        hash=content_hash(_judged(text), *parts),
+        hash=content_hash(_without_table_lines(text), *parts),
         source=source,
         prompts=prompts,
     )
@@ -300,7 +304,7 @@ def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Prob
         yield Problem(what, "write what the judge is to look at", file.place)
 
 
-def _judged(text: str) -> str:
+def _without_table_lines(text: str) -> str:
     """A file without what a judge is not told."""
     front, end, body = text.partition("\n---\n")
     return f"{_TABLE_LINES.sub('', front + chr(10)).removesuffix(chr(10))}{end}{body}"
@@ -308,33 +312,33 @@ def _judged(text: str) -> str:
 
 def judge_prompt_names(form: str) -> tuple[str, ...]:
     """The prompts that a judge is sent beside a rubric whose answer has this form."""
-    more = {"answer_outcome": _OF_GOALS, "answer_label": _RAISED}
-    return ("judge_rules", form, *_AGAIN, *more.get(form, ()))
+    more = {"answer_outcome": _GOAL_PROMPTS, "answer_label": _RAISED_PROMPTS}
+    return ("judge_rules", form, *_SECOND_OPINION_PROMPTS, *more.get(form, ()))
 
 
-def _other_terms(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
+def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
     """What an own text of a built-in metric says of it and is not so: scores, thresholds, severities and
     comparisons rest on the metric as it is. What it leaves out is as it is."""
-    own = file.head.value
-    for key in own:
-        if key in _TERMS and own[key] != shipped.get(key, _LEFT_OUT.get(key)):
+    head = file.head.value
+    for key in head:
+        if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):
             what = f"{key} is not that of the built-in metric"
             remedy = "leave it out, or make it a custom metric (custom_metrics)"
             yield file.problem(key, what, remedy)
-    asked = shipped.get("references", {})
-    if "references" in own and not _are_texts_of(own["references"], asked):
+    required = shipped.get("references", {})
+    if "references" in head and not _covers_references(head["references"], required):
         what = "references are not those of the built-in metric"
-        remedy = f"give a text for each of {', '.join(asked)}, or leave it out"
-        yield file.problem("references", what, remedy if asked else "leave it out")
+        remedy = f"give a text for each of {', '.join(required)}, or leave it out"
+        yield file.problem("references", what, remedy if required else "leave it out")
 
 
-_TERMS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
-_LEFT_OUT: Mapping[str, Any] = {"scope": "turn", "whole": False}
+_FIXED_KEYS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
+_DEFAULT_TERMS: Mapping[str, Any] = {"scope": "turn", "whole": False}
 
 
-def _are_texts_of(references: Any, asked: Mapping[str, str]) -> bool:
+def _covers_references(references: Any, required: Mapping[str, str]) -> bool:
     texts = references if isinstance(references, dict) else {}
-    return texts.keys() == asked.keys() and all(isinstance(text, str) for text in texts.values())
+    return texts.keys() == required.keys() and all(isinstance(text, str) for text in texts.values())
 
 
 # ── the set of a run ─────────────────────────────────────────────────────────────────────────────
@@ -346,31 +350,31 @@ class Prompts:
     ``own``: by name, its path among the shipped ones, where the project's file is, and its text.
     """
 
-    def __init__(self, own: Mapping[str, _Own] | None = None) -> None:
-        self._own = own or {}
+    def __init__(self, overrides: Mapping[str, _ProjectFile] | None = None) -> None:
+        self._overrides = overrides or {}
         self._prompts: dict[str, Prompt] = {}
         self._rubrics: dict[str, Rubric] = {}
 
     @property
     def overridden(self) -> dict[str, str]:
         """By path among the shipped ones (``judges/helpfulness.md``), the file that is in its place."""
-        return {_FILES[name]: own.source for name, own in self._own.items()}
+        return {_FILES[name]: override.source for name, override in self._overrides.items()}
 
     def overridden_parts(self, names: Iterable[str]) -> dict[str, str]:
         """The same, of some prompts."""
-        return {_FILES[name]: self._own[name].source for name in names if name in self._own}
+        return {_FILES[name]: self._overrides[name].source for name in names if name in self._overrides}
 
     def read_source(self, name: str) -> tuple[str, str]:
         """Where a prompt is from, and its file as it is."""
-        own = self._own.get(name)
-        return (own.source, own.text) if own else _shipped(name)
+        override = self._overrides.get(name)
+        return (override.source, override.text) if override else _read_shipped(name)
 
     def prompt(self, name: str) -> Prompt:
         """A prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the parts that
         judges' prompts are made of, such as ``judge_rules``."""
         if name not in self._prompts:
             source, text = self.read_source(name)
-            shipped = SHIPPED_PROMPTS.prompt(name) if name in self._own else None
+            shipped = SHIPPED_PROMPTS.prompt(name) if name in self._overrides else None
             self._prompts[name] = _parse_prompt(name, text, source, shipped)
         return self._prompts[name]
 
@@ -381,14 +385,14 @@ class Prompts:
             if name not in known:
                 raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known)))
             source, text = self.read_source(name)
-            over = split_front_matter(_shipped(name)[1], source) if name in self._own else None
-            self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, over=over)
+            replaced = split_front_matter(_read_shipped(name)[1], source) if name in self._overrides else None
+            self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, replaced=replaced)
         return self._rubrics[name]
 
     def load_custom_rubric(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
         """An author's rubric by its path (from ``base``); ``place`` is where the path is written. Raises
         ``AuthorError``, with path and line, for whatever is wrong with it."""
-        source, text = _read(path, base, "rubric", place)
+        source, text = _read_author_file(path, base, "rubric", place)
         return _parse_rubric(text, source, self)
 
     def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
@@ -399,7 +403,7 @@ class Prompts:
         return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
 
 
-class _Own(NamedTuple):
+class _ProjectFile(NamedTuple):
     source: str
     text: str
 
@@ -418,7 +422,7 @@ def load_prompts(
     if not files:
         return SHIPPED_PROMPTS
     names = {path: name for name, path in _FILES.items()}
-    own: dict[str, _Own] = {}
+    overrides: dict[str, _ProjectFile] = {}
     problems: list[Problem] = []
     for path, file in files.items():
         if path not in names:
@@ -427,18 +431,18 @@ def load_prompts(
             )
             continue
         try:
-            own[names[path]] = _Own(*_read(file, base, "prompt", place_of(path)))
+            overrides[names[path]] = _ProjectFile(*_read_author_file(file, base, "prompt", place_of(path)))
         except AuthorError as error:
             problems += error.problems
-    made = Prompts(own)
-    for name in own:
+    prompts = Prompts(overrides)
+    for name in overrides:
         try:
-            made.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else made.prompt(name)
+            prompts.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else prompts.prompt(name)
         except AuthorError as error:
             problems += error.problems
     if problems:
         raise AuthorError(*problems)
-    return made
+    return prompts
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:

@@ -60,33 +60,33 @@ def replacement_forms(by: Mapping[str, str]) -> dict[str, str]:
 
 def _forms(secret: str) -> list[str]:
     """In an order that does not depend on it, so that a form has its place; the plainest comes first."""
-    forms = [secret, *_in_urls(secret), *_in_base64(secret.encode("utf-8", "surrogatepass"))]
-    once = [escaped for form in forms for escaped in _in_json(form)]
-    return [*forms, *once, *(escaped for form in once for escaped in _in_json(form))]
+    forms = [secret, *_url_forms(secret), *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
+    once = [escaped for form in forms for escaped in _json_forms(form)]
+    return [*forms, *once, *(escaped for form in once for escaped in _json_forms(form))]
 
 
-def _in_urls(secret: str) -> Iterator[str]:
+def _url_forms(secret: str) -> Iterator[str]:
     secret = secret.encode("utf-8", "replace").decode()
     for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield quoted
         yield re.sub("%..", lambda found: found[0].lower(), quoted)
 
 
-_FIRST = (0, 2, 3)
+_FIRST_CHARACTER = (0, 2, 3)
 """The first character that holds nothing but the secret, by the bytes before it."""
 
 
-def _in_base64(secret: bytes) -> Iterator[str]:
+def _base64_forms(secret: bytes) -> Iterator[str]:
     """Behind any number of bytes, in both alphabets: at the end, padded and not, and with more to follow."""
-    for before, first in enumerate(_FIRST):
-        whole = b64encode(bytes(before) + secret).decode()[first:]
-        inner = whole[: (before + len(secret)) * 8 // 6 - first]
-        for form in (whole, whole.rstrip("="), inner):
+    for before, first in enumerate(_FIRST_CHARACTER):
+        encoded = b64encode(bytes(before) + secret).decode()[first:]
+        inner = encoded[: (before + len(secret)) * 8 // 6 - first]
+        for form in (encoded, encoded.rstrip("="), inner):
             yield form
             yield form.replace("+", "-").replace("/", "_")
 
 
-def _in_json(form: str) -> Iterator[str]:
+def _json_forms(form: str) -> Iterator[str]:
     for is_ascii in (False, True):
         escaped = json.dumps(form, ensure_ascii=is_ascii)[1:-1]
         yield escaped
@@ -106,33 +106,33 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
     """Puts something else in the place of each form, in their order, also where it is there between signs
     that no reader sees. A part of a form that a shortened text ends or continues with is masked."""
     all_forms = "\0".join(by_form)
-    sought = _least(by_form)
+    sought = _minimal_forms(by_form)
 
     def may_hold(text: str) -> bool:
         return any(map(text.__contains__, sought))
 
-    def cut_off(text: str) -> list[_Place]:
+    def cut_off(text: str) -> list[_Replacement]:
         return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
 
     def replaced(text: str) -> str:
         if may_hold(text):
             for form, other in by_form.items():
                 text = text.replace(form, other)
-        text = _put(text, [], cut_off(text))
+        text = _replace_places(text, [], cut_off(text))
         # What a terminal reads as a sequence is in a file one unseen sign, and letters.
         for is_terminal in (True, False) if by_form and find_invisible(text) else ():
-            is_held = may_hold(_seen(text, find_invisible(text, sequences=is_terminal)))
+            is_held = may_hold(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
             for form, other in by_form.items() if is_held else ():
                 gaps = find_invisible(text, sequences=is_terminal)
-                text = _put(text, gaps, _places(_seen(text, gaps), form, other))
+                text = _replace_places(text, gaps, _find_form(_without_gaps(text, gaps), form, other))
             gaps = find_invisible(text, sequences=is_terminal)
-            text = _put(text, gaps, cut_off(_seen(text, gaps)))
+            text = _replace_places(text, gaps, cut_off(_without_gaps(text, gaps)))
         return text
 
     return replaced
 
 
-def _least(forms: Iterable[str]) -> tuple[str, ...]:
+def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
     """The forms that hold no other, a fifth of all: a text without them, as most are, holds none."""
     found: list[str] = []
     for form in sorted(forms, key=len):
@@ -141,13 +141,13 @@ def _least(forms: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-_Place = tuple[int, int, str]
+_Replacement = tuple[int, int, str]
 """Where something begins and ends in a text as it is seen, and what comes there instead."""
-_CUT = re.compile(r"(?:…|\.{3}|\\u2026)+")
+_ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
 """Where a text was shortened."""
 
 
-def _places(text: str, form: str, other: str) -> list[_Place]:
+def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
     found, at = [], text.find(form)
     while at >= 0:
         found.append((at, at + len(form), other))
@@ -158,14 +158,14 @@ def _places(text: str, form: str, other: str) -> list[_Place]:
 def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
     """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
     done = 0
-    for cut in _CUT.finditer(text):
+    for cut in _ELLIPSIS.finditer(text):
         before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
         after = text[cut.end() : cut.end() + SHORTEST_SECRET]
         if len(before) == SHORTEST_SECRET and before in all_forms:
             lengths = (
                 length
                 for form in forms
-                for length in _ends(form, before)
+                for length in _part_ends(form, before)
                 if text.startswith(form[:length], max(0, cut.start() - length))
             )
             first = max(done, cut.start() - max(lengths, default=0))
@@ -175,7 +175,7 @@ def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[
             lengths = (
                 len(form) - end + SHORTEST_SECRET
                 for form in forms
-                for end in _ends(form, after)
+                for end in _part_ends(form, after)
                 if text.startswith(form[end - SHORTEST_SECRET :], cut.end())
             )
             done = cut.end() + max(lengths, default=0)
@@ -183,14 +183,14 @@ def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[
                 yield cut.end(), done
 
 
-def _ends(form: str, part: str) -> Iterator[int]:
+def _part_ends(form: str, part: str) -> Iterator[int]:
     at = form.find(part)
     while at >= 0:
         yield at + len(part)
         at = form.find(part, at + 1)
 
 
-def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
+def _without_gaps(text: str, gaps: Sequence[tuple[int, int]]) -> str:
     seen, at = [], 0
     for begin, end in gaps:
         seen.append(text[at:begin])
@@ -198,7 +198,7 @@ def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
     return "".join([*seen, text[at:]])
 
 
-def _put(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Place]) -> str:
+def _replace_places(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Replacement]) -> str:
     """``places`` are of the text once its ``gaps`` are taken out of it."""
     if not places:
         return text
@@ -242,9 +242,9 @@ def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
         if isinstance(part, Mapping):
             if isinstance(properties := part.get("properties"), Mapping):
                 names.update(properties)
-            asked = [part.get("const"), part.get("default")]
-            asked += part["enum"] if isinstance(part.get("enum"), list) else []
-            texts.update(each for each in asked if isinstance(each, str))
+            values = [part.get("const"), part.get("default")]
+            values += part["enum"] if isinstance(part.get("enum"), list) else []
+            texts.update(each for each in values if isinstance(each, str))
             walk(list(part.values()))
         elif isinstance(part, list):
             for each in part:
@@ -255,7 +255,7 @@ def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @cache
-def _words_of_events() -> tuple[frozenset[str], frozenset[str]]:
+def _event_vocabulary() -> tuple[frozenset[str], frozenset[str]]:
     """Made when a secret is first found: it takes a moment."""
     return schema_vocabulary(TypeAdapter(Event).json_schema(mode="serialization"))
 
@@ -297,7 +297,7 @@ def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
     def masked(event: Event) -> Event:
         text = event_to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            return _masked(event, json.loads(text), (mask, *_others(mask, forms)))
+            return _masked(event, json.loads(text), (mask, *_fallback_masks(mask, forms)))
         return event
 
     return masked
@@ -331,13 +331,13 @@ def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
     what cannot be masked is not written."""
     masking = _Masking(masks)
     while True:
-        masked = masking.of(value)
+        masked = masking.apply(value)
         if masked == value == json.loads(event_to_json(event)):
             return event
         try:
             return event_from_json(json.dumps(masked))
         except ValidationError as error:
-            for path in {_path_of(detail["loc"], masked) for detail in error.errors(include_url=False)}:
+            for path in {_error_path(detail["loc"], masked) for detail in error.errors(include_url=False)}:
                 masking.try_next(path)
 
 
@@ -348,9 +348,9 @@ class _Masking:
     def __init__(self, masks: Sequence[Mask]) -> None:
         self._masks = masks
         self._tried: dict[_Path, int] = {}
-        self._names, self._texts = _words_of_events()
+        self._names, self._texts = _event_vocabulary()
 
-    def of(self, value: Any, path: _Path = ()) -> Any:
+    def apply(self, value: Any, path: _Path = ()) -> Any:
         """``value``, which stands at ``path``, masked. From the second mask on, words of events are left."""
         stage = max((self._tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
         mask = self._masks[stage]
@@ -358,9 +358,9 @@ class _Masking:
             return value if stage and value in self._texts else mask(value)
         if isinstance(value, Mapping):
             keys = {key: key if key in self._names else mask(key) for key in value}
-            return {keys[key]: self.of(item, (*path, keys[key])) for key, item in value.items()}
+            return {keys[key]: self.apply(item, (*path, keys[key])) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.of(item, (*path, index)) for index, item in enumerate(value)]
+            return [self.apply(item, (*path, index)) for index, item in enumerate(value)]
         return value
 
     def try_next(self, path: _Path) -> None:
@@ -379,7 +379,7 @@ class _Masking:
 _Path: TypeAlias = tuple[str | int, ...]
 
 
-def _others(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
+def _fallback_masks(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
     """What may stand for a secret where ``MASK`` may not. The first is for words that events are made of,
     which are left from here on; then what a pattern and a needle take for stars, a number (it stays one), and
     as many letters and digits as the secret has."""
@@ -393,7 +393,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
-def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
+def _error_path(loc: Sequence[str | int], value: Any) -> _Path:
     """Where in ``value`` an error is: its ``loc`` without the names of unions' members, as far as there is
     such a place."""
     path: list[str | int] = []
@@ -411,52 +411,52 @@ class _SecretStore:
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
-        self.written: list[str] = []
+        self.author_texts: list[str] = []
         self.marked: dict[str, str] = {}
         self.mask: Mask | None = None
 
 
-_known = _SecretStore()
+_store = _SecretStore()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
     """``hide`` hides them from now on."""
-    _known.secrets, _known.mask = tuple(secrets), None
+    _store.secrets, _store.mask = tuple(secrets), None
 
 
 def register_marked_secrets(marked: Iterable[str], *, also: bool = False) -> None:
     """The same of what an author marked as a secret, and of its placeholders: in a report nothing is to look
     as if it had been said. ``also``: beside those that are known."""
-    _known.marked = {**(_known.marked if also else {}), **dict.fromkeys(marked, MASK)}
+    _store.marked = {**(_store.marked if also else {}), **dict.fromkeys(marked, MASK)}
 
 
 def register_author_text(text: Callable[[], str]) -> None:
     """What stands in a scenario or a configuration (in its file, or in a journal that holds it) is no secret
     because a variable has it, too."""
     if any(_named_secrets(os.environ)):  # mostly there is none
-        _known.written.append(text())
-        _known.mask = None
+        _store.author_texts.append(text())
+        _store.mask = None
 
 
 def environment_secrets() -> tuple[str, ...]:
     """The values of variables that are named like a secret and look like one, whoever uses them."""
-    return tuple(value for value in _named_secrets(os.environ) if not _is_written(value))
+    return tuple(value for value in _named_secrets(os.environ) if not _is_in_author_text(value))
 
 
-def _is_written(secret: str) -> bool:
+def _is_in_author_text(secret: str) -> bool:
     escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
-    return any(secret in text or escaped in text for text in _known.written)
+    return any(secret in text or escaped in text for text in _store.author_texts)
 
 
 _NAMED_SECRET = re.compile(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
-_SHORTEST_NAMED = 12
+_SHORTEST_NAMED_SECRET = 12
 """A shorter value, or one without letters or digits, may be any word: ``SORT_KEY=created``."""
 
 
 def _named_secrets(environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in environ.items():
         value = value.strip()
-        if len(value) < _SHORTEST_NAMED or not _NAMED_SECRET.search(name):
+        if len(value) < _SHORTEST_NAMED_SECRET or not _NAMED_SECRET.search(name):
             continue
         if any(map(str.isalpha, value)) and any(map(str.isdigit, value)):
             yield value
@@ -469,9 +469,9 @@ def provider_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def redact_text(text: str) -> str:
     """``text`` without a secret of this process."""
-    if _known.mask is None:
-        _known.mask = redactor((*_known.secrets, *provider_keys(os.environ), *environment_secrets()))
-    return _known.mask(replace_secrets(text, _known.marked) if _known.marked else text)
+    if _store.mask is None:
+        _store.mask = redactor((*_store.secrets, *provider_keys(os.environ), *environment_secrets()))
+    return _store.mask(replace_secrets(text, _store.marked) if _store.marked else text)
 
 
 def redact_keys(text: str) -> str:
@@ -483,7 +483,7 @@ def redact_keys(text: str) -> str:
 def redact_json(text: str, schema: Callable[[], Any] = dict) -> str:
     """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
     is a word of its ``schema`` is left there."""
-    if not _known.marked and not _ESCAPED.search(text) and redact_text(text) == text:
+    if not _store.marked and not _ESCAPED.search(text) and redact_text(text) == text:
         return text
     value = json.loads(text)
     names, texts = schema_vocabulary(schema())

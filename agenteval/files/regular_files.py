@@ -42,8 +42,8 @@ def wrap_read_errors(what: str, place: Place | None, remedy: str = "") -> Iterat
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        told = f"{what} cannot be read: {reason}".lstrip()
-        raise AuthorError(Problem(told, remedy, place)) from error
+        message = f"{what} cannot be read: {reason}".lstrip()
+        raise AuthorError(Problem(message, remedy, place)) from error
 
 
 def read_text(path: Path, what: str) -> str:

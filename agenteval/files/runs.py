@@ -17,7 +17,7 @@ from agenteval.files.regular_files import open_file, wrap_read_errors
 JOURNAL_FILE = "events.jsonl"
 _STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
 _COMMIT = re.compile(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
-_MOST_NAMED = 5
+_MOST_LISTED = 5
 
 
 def find_run(name: str, root: Path) -> Path:
@@ -37,12 +37,12 @@ def find_run(name: str, root: Path) -> Path:
     if (path / JOURNAL_FILE).is_file():
         return path
     if name in ("latest", "previous"):
-        return _counted_back(name, tuple(known.values()), root)
+        return _latest_or_previous(name, tuple(known.values()), root)
     alike = [folder for each, folder in known.items() if short_run_id(each) == name]
     alike = alike or [folder for each, folder in known.items() if name and each.startswith(name)]
     if len(alike) == 1:
         return alike[0]
-    raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
+    raise AuthorError(_ambiguous_name(name, alike) if alike else _unknown_name(name, list(known), root))
 
 
 def ensure_project_folder(root: Path) -> Path:
@@ -99,26 +99,26 @@ def read_run_commit(folder: Path) -> str:
     return found[1].decode("ascii") if found else ""
 
 
-def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:
+def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
     back = 1 if name == "latest" else 2
     if len(known) >= back:
         return known[-back]
     if not known:
-        raise AuthorError(_unknown(name, [], root))
+        raise AuthorError(_unknown_name(name, [], root))
     raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with agenteval run"))
 
 
-def _ambiguous(name: str, alike: Sequence[Path]) -> Problem:
-    named = ", ".join(folder.name for folder in alike[-_MOST_NAMED:])
+def _ambiguous_name(name: str, alike: Sequence[Path]) -> Problem:
+    named = ", ".join(folder.name for folder in alike[-_MOST_LISTED:])
     return Problem(f"'{name}' matches {len(alike)} runs: {named}", "write more of its id")
 
 
-def _unknown(name: str, known: list[str], root: Path) -> Problem:
+def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
     if not known:
         remedy = "start with agenteval run, or name the folder of a run or its events.jsonl"
         return Problem(f"no run '{name}': there is none in {root / '.agenteval' / 'runs'}", remedy)
     near = did_you_mean(name, [*known, "latest", "previous"])
-    latest = f"the latest are {', '.join(reversed(known[-_MOST_NAMED:]))}"
+    latest = f"the latest are {', '.join(reversed(known[-_MOST_LISTED:]))}"
     return Problem(f"no run is named '{name}'", near if near.startswith("did you") else latest)
 
 
@@ -132,7 +132,7 @@ def load_run(path: Path) -> tuple[Event, ...]:
     with wrap_read_errors("the journal", Place(str(file))):
         _check_version(file)
         events = tuple(journal.read_journal(file))
-    _check_whole(events, file)
+    _check_samples(events, file)
     register_author_text(lambda: journal.event_to_json(events[0]))
     register_marked_secrets(_placeholders_in(events), also=True)
     return events
@@ -148,16 +148,16 @@ def _check_version(file: Path) -> None:
     """Before anything else is read: what another version wrote would only look broken."""
     with open_file(file) as opened:
         first = opened.readline()
-    said = parse_or(first)
-    if isinstance(said, dict):
-        journal.check_journal_version(said, Place(str(file), 1))
-    if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):
+    header = parse_or(first)
+    if isinstance(header, dict):
+        journal.check_journal_version(header, Place(str(file), 1))
+    if first.endswith(b"\n") and not (isinstance(header, dict) and "type" in header):
         raise AuthorError(
             Problem("not the journal of a run", f"name a folder with {JOURNAL_FILE}", Place(str(file), 1))
         )
 
 
-def _check_whole(events: Sequence[Event], file: Path) -> None:
+def _check_samples(events: Sequence[Event], file: Path) -> None:
     """That what is told of a sample can be put somewhere: a reader must not stumble over an edited file."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with run_started: nothing is known about the run"

@@ -127,7 +127,7 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Found:
             yield Problem(what, "write the text to look for, or remove it", where.place)
 
 
-_REFUSED_BY_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
+_EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
 """It knows when no call at all is what is expected."""
 
 
@@ -136,6 +136,6 @@ def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Fou
     for key, value in expect.items():
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
-        elif value == [] and f"{within}{key}" not in _REFUSED_BY_MODEL:
+        elif value == [] and f"{within}{key}" not in _EMPTY_LISTS_OF_MODEL:
             remedy = "write what to check, or remove the key; null removes what defaults say"
             yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)

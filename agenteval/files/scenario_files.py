@@ -50,7 +50,7 @@ def _matching(root: Path, pattern: str) -> Iterator[Path]:
     base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
     if fixed == len(parts):
         if base.is_dir():
-            yield from _below(base)
+            yield from _scenario_files_below(base)
         elif base.exists():
             yield base
         return
@@ -96,17 +96,17 @@ def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
     found: list[Path] = []
     problems: list[Problem] = []
     empty: list[Problem] = []
-    for given in map(Path, paths):
-        path = cwd / given
+    for argument in map(Path, paths):
+        path = cwd / argument
         if os.path.isdir(path):
-            below = _below(path)
+            below = _scenario_files_below(path)
             found += below
             if not below:
-                empty.append(Problem("there is no scenario file in this folder", "", Place(str(given))))
+                empty.append(Problem("there is no scenario file in this folder", "", Place(str(argument))))
         elif os.path.exists(path):
             found.append(path)
         else:
-            problems.append(_missing(given, path))
+            problems.append(_missing_path(argument, path))
     if problems:
         raise AuthorError(*problems)
     if empty:
@@ -128,7 +128,7 @@ def near_file(path: Path) -> str:
     return near if near.startswith("did you") else ""
 
 
-def _missing(given: Path, path: Path) -> Problem:
+def _missing_path(argument: Path, path: Path) -> Problem:
     while not os.path.isdir(path.parent) and path != path.parent:
         path = path.parent
     try:
@@ -137,10 +137,10 @@ def _missing(given: Path, path: Path) -> Problem:
         names = []
     near = did_you_mean(path.name, names)
     remedy = near if near.startswith("did you") else "name a scenario file or a folder of them"
-    return Problem("there is no such file or folder", remedy, Place(str(given)))
+    return Problem("there is no such file or folder", remedy, Place(str(argument)))
 
 
-def _below(folder: Path) -> list[Path]:
+def _scenario_files_below(folder: Path) -> list[Path]:
     return sorted(path for path in _walk(folder) if _has_suffix(path) and _is_scenario_file(path))
 
 

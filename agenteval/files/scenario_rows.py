@@ -32,7 +32,7 @@ MAX_ROW_SCENARIOS = 100_000
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
-_LOOKED_FOR = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
+_NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
 """Keys below which a text with nothing in the place of a value would mean something else."""
 _LITERAL = "or $${ for the literal characters"
 
@@ -57,27 +57,29 @@ AsWritten: TypeAlias = Callable[[SourceDocument], Any]
 
 def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
     """A scenario for each row; the entry itself where it has none. Raises ``AuthorError``."""
-    given = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
-    if not given:
+    row_keys = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
+    if not row_keys:
         _refuse_references(entry.value, entry.mark)
         yield entry
         return
-    spec, problems = validate(RowsSpec, given, entry.mark, kind="rows")
+    spec, problems = validate(RowsSpec, row_keys, entry.mark, kind="rows")
     if spec is None:
         raise AuthorError(*problems)
-    table = _table(spec, entry.mark, read)
-    rows = _combined(table, spec, entry.mark)
+    table = _read_rows(spec, entry.mark, read)
+    rows = _combine_rows(table, spec, entry.mark)
     value = {key: item for key, item in entry.value.items() if key not in ROW_KEYS}
-    naming = _Naming(value, entry.mark, table.rows if table else (), spec.matrix if len(rows) > 1 else {})
+    id_builder = _IdBuilder(
+        value, entry.mark, table.rows if table else (), spec.matrix if len(rows) > 1 else {}
+    )
     found: dict[Problem, None] = {}
     entries = []
     for row in rows:
-        filling = _Filling(row, rows, found)
-        made, mark = filling.fill(value, entry.mark)
-        if filling.rewrites:
-            made = as_written(SourceDocument(made, mark, rewrites=True))
-        made = naming.named(made, row)
-        entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern))
+        filler = _RowFiller(row, rows, found)
+        made, mark = filler.fill(value, entry.mark)
+        if filler.has_original_text:
+            made = as_written(SourceDocument(made, mark, has_original_text=True))
+        made = id_builder.add_id(made, row)
+        entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=id_builder.pattern))
     if found:
         raise AuthorError(*found)
     yield from entries
@@ -86,7 +88,7 @@ def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) ->
 # ── rows and combinations ────────────────────────────────────────────────────────────────────────
 
 
-def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
+def _read_rows(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
     where = mark.find(("rows",))
     if isinstance(spec.rows, str):
         table = read(spec.rows, where)
@@ -97,11 +99,11 @@ def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
     else:
         table = None
     if spec.types:
-        table = _typed(table, spec.types, mark.find(("types",)))
+        table = _apply_types(table, spec.types, mark.find(("types",)))
     return table
 
 
-def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
+def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
     if table is None or not table.is_text:
         what = "types: is for the columns of a CSV file; other values have types of their own"
         raise AuthorError(Problem(what, "remove types:", mark.place))
@@ -152,7 +154,7 @@ _TYPE_NAMES = {
 }
 
 
-def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
+def _combine_rows(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
     """Each row with each combination of the matrix; these alone where there are no rows."""
     where = mark.find(("matrix",))
     rows, columns = (table.rows, table.columns) if table else ((LocatedValue({}, where),), ())
@@ -162,7 +164,7 @@ def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedVa
         what = f"rows and matrix make {count:,} scenarios, more than {MAX_ROW_SCENARIOS:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
-        problems.append(_nothing_written(mark))
+        problems.append(_no_rows_problem(mark))
     if problems:
         raise AuthorError(*problems)
     axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
@@ -180,7 +182,7 @@ def _matrix_problems(
         yield Problem(what, "rename one", mark.find((name,)).place)
 
 
-def _nothing_written(mark: Mark) -> Problem:
+def _no_rows_problem(mark: Mark) -> Problem:
     if at := mark.child("matrix"):
         return Problem("matrix: it has no value", "write {name: [values]}", at.place)
     return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
@@ -195,7 +197,7 @@ def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: L
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
 
 
-class _Filling:
+class _RowFiller:
     """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
     written otherwise than is usual."""
 
@@ -203,14 +205,14 @@ class _Filling:
         self._row = row
         self._rows = rows
         self._found = found
-        self.rewrites = False
+        self.has_original_text = False
 
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
         """The value and its marks; the same objects where nothing was put in."""
         if isinstance(value, str):
-            return self._text(value, mark, path) if "${" in value else (value, mark)
+            return self._fill_text(value, mark, path) if "${" in value else (value, mark)
         if isinstance(value, dict):
-            return self._mapping(value, mark, path)
+            return self._fill_mapping(value, mark, path)
         if isinstance(value, list):
             made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
             if all(new is old for (new, _), old in zip(made, value, strict=True)):
@@ -218,12 +220,12 @@ class _Filling:
             return [item for item, _ in made], mark.with_children([at for _, at in made])
         return value, mark
 
-    def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+    def _fill_mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         items: dict[str, Any] = {}
         marks = dict(mark.by_key)
         for key, item in value.items():
             at = mark.find((key,))
-            name = self._put_in(key, at, (*path, key)) if "${" in key else key
+            name = self._fill_references(key, at, (*path, key)) if "${" in key else key
             if name in items:
                 problem = Problem(f"the key '{name}' is written twice", "keep one", self._row.mark.place)
                 self._found.setdefault(problem)
@@ -232,16 +234,16 @@ class _Filling:
             return value, mark
         return items, mark.with_children(marks)
 
-    def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
-        whole = _REFERENCE.fullmatch(text)
-        if whole and not whole["escape"] and _is_of_row(whole):
-            value, at = self._value(whole, mark)
-            self.rewrites |= at.text is not None or at.children is not None
-            return (_escaped(value) if _is_template(path) else value), at
-        made = self._put_in(text, mark, path)
+    def _fill_text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+        reference = _REFERENCE.fullmatch(text)
+        if reference and not reference["escape"] and _is_of_row(reference):
+            value, at = self._resolve(reference, mark)
+            self.has_original_text |= at.text is not None or at.children is not None
+            return (_escape_references(value) if _is_template(path) else value), at
+        made = self._fill_references(text, mark, path)
         return made, mark if made == text else self._row.mark.without_children
 
-    def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
+    def _fill_references(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
         """A text with its references filled in. In an answer of a tool, which is filled in once more when the
         tool is called, everything else stays as it is, and what is put in stays what it is."""
         is_template = _is_template(path)
@@ -250,7 +252,7 @@ class _Filling:
             if match["escape"]:
                 return match[0] if is_template else match[0][1:]
             if _is_of_row(match):
-                value = self._within_text(match, mark, path)
+                value = self._text_to_insert(match, mark, path)
                 return value.replace("${", "$${") if is_template else value
             if path[:1] != ("tools",):  # where it is read once more, and refused
                 what = f"'{match[0][:40]}' stands for nothing here"
@@ -259,37 +261,37 @@ class _Filling:
 
         return _REFERENCE.sub(put, text)
 
-    def _within_text(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
-        value, at = self._value(match, mark)
+    def _text_to_insert(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
+        value, at = self._resolve(match, mark)
         text = as_text(value, at)
-        if value is None or (not text.strip() and _is_looked_for(path)):
+        if value is None or (not text.strip() and _is_never_blank(path)):
             empty = "null" if value is None else "empty"
             what = f"'{match[0]}' is {empty} in this row, and stands within a text"
             self._found.setdefault(Problem(what, "give it a value", at.place))
         return text
 
-    def _value(self, match: re.Match[str], mark: Mark) -> LocatedValue:
+    def _resolve(self, match: re.Match[str], mark: Mark) -> LocatedValue:
         """What a reference stands for, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
             what = f"'{match[0][:40]}' names no value of a row"
             self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return LocatedValue("?", mark)
-        found = _looked_up(self._row, path)
+        found = _look_up(self._row, path)
         if found is None:
             self._found.setdefault(self._missing(path, match[0], mark))
             return LocatedValue("?", mark)
         return found
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
-        if any(_looked_up(row, path) for row in self._rows):
+        if any(_look_up(row, path) for row in self._rows):
             what = f"this row has no '{path}', which '{reference}' at {mark.place} stands for"
             return Problem(what, "add it", self._row.mark.place)
         what = f"'{reference}': no row has it"
         first = path.partition(".")[0]
         if first in self._row.value and first != path:
-            holds = self._row.value[first]
-            known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else display_value(holds)
+            value = self._row.value[first]
+            known = ", ".join(map(str, value)) if isinstance(value, Mapping) else display_value(value)
             return Problem(what, f"'{first}' holds {known}", mark.place)
         known_names = dict.fromkeys(name for row in self._rows for name in row.value)
         return Problem(what, did_you_mean(path, known_names), mark.place)
@@ -300,15 +302,15 @@ def _is_of_row(match: re.Match[str]) -> bool:
     return name == "row" or name.startswith("row.")
 
 
-def _is_looked_for(path: tuple[str, ...]) -> bool:
-    return path[0] in _LOOKED_FOR or path[:2] == ("turns", "expect")
+def _is_never_blank(path: tuple[str, ...]) -> bool:
+    return path[0] in _NEVER_BLANK or path[:2] == ("turns", "expect")
 
 
 def _is_template(path: tuple[str, ...]) -> bool:
     return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
-def _looked_up(row: LocatedValue, path: str) -> LocatedValue | None:
+def _look_up(row: LocatedValue, path: str) -> LocatedValue | None:
     first, *rest = [path] if path in row.value else path.split(".")
     if first not in row.value:
         return None
@@ -322,13 +324,13 @@ def _looked_up(row: LocatedValue, path: str) -> LocatedValue | None:
     return LocatedValue(value, mark)
 
 
-def _escaped(value: Any) -> Any:
+def _escape_references(value: Any) -> Any:
     """A value as a tool's answer gives it back: nothing in it is a reference."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, Mapping):
-        return {key: _escaped(item) for key, item in value.items()}
-    return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _escape_references(item) for key, item in value.items()}
+    return [_escape_references(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def as_text(value: Any, mark: Mark) -> str:
@@ -359,20 +361,20 @@ def merge_row_problems(
         alike.setdefault((entry.written_at, key), []).append((problem, row))
     for (at, key), ((first, row), *others) in alike.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
-        also = f"also in line {join_first(lines, _NAMED)}" if lines else ""
+        also = f"also in line {join_first(lines, _MOST_LINES)}" if lines else ""
         if key.place is not None:  # that of the scenario
-            own = f"of the row at {row.path}:{row.line}"
+            of_row = f"of the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1
-            also = "" if is_in_all else "; ".join(filter(None, (own, also)))
+            also = "" if is_in_all else "; ".join(filter(None, (of_row, also)))
         yield first._replace(what=f"{first.what} ({also})") if also else first
 
 
-_NAMED = 8
+_MOST_LINES = 8
 
 # ── ids ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Naming:
+class _IdBuilder:
     """An id for each row. It names a column of the rows, or there would be no telling which row is which once
     one is added; the values of a matrix are added to it where it does not name them."""
 
@@ -386,18 +388,18 @@ class _Naming:
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in axes if axis not in used]
         if written and used <= axes.keys() and len(rows) > 1:
-            own = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
+            column = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
             what = f"{key}: '{written}' is the same for every row"
-            remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
+            remedy = f"write id: {slug(written) or 'row'}-${{row.{column}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
         self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
 
-    def named(self, made: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
+    def add_id(self, made: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
         if not self._added:
             return made
-        own = made.get("id") or slug(str(made.get("name") or ""))
+        own_id = made.get("id") or slug(str(made.get("name") or ""))
         ends = (slug(as_text(*row.at(axis))) for axis in self._added)
-        return {**made, "id": "-".join(map(str, (own, *ends)))}
+        return {**made, "id": "-".join(map(str, (own_id, *ends)))}
 
 
 def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
@@ -427,7 +429,7 @@ def case_from_row(
         cells = {name: cell for name, cell in cells.items() if cell.value.strip()}
     for name, cell in cells.items() if is_text else ():
         try:
-            cells[name] = _cell(cell, fields.get(name))
+            cells[name] = _parse_cell(cell, fields.get(name))
         except ValueError as error:
             reason = getattr(error, "msg", error)
             what = f"{name}: {display_value(cell.value)} begins like JSON and is none: {reason}"
@@ -436,11 +438,11 @@ def case_from_row(
     if problems:
         raise AuthorError(*problems)
     value, mark = LocatedValue.from_mapping(cells, row.mark)
-    return LocatedValue(as_written(SourceDocument(value, mark, rewrites=True)), mark)
+    return LocatedValue(as_written(SourceDocument(value, mark, has_original_text=True)), mark)
 
 
-def _cell(cell: LocatedValue, asked: Any) -> LocatedValue:
-    kinds = members_of(asked)
+def _parse_cell(cell: LocatedValue, expected: Any) -> LocatedValue:
+    kinds = members_of(expected)
     takes_list = any(get_origin(kind) is tuple for kind in kinds)
     takes_mapping = any(
         get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Value)) for kind in kinds

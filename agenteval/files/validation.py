@@ -53,21 +53,21 @@ def validate(
     that a suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known
     already; a number at the place of one is not named twice."""
     early = {found.loc: found.problem(mark) for found in find_unsupported_keys(value, kind)}
-    early.update(_emptied(value, mark, kind))
+    early.update(_empty_value_problems(value, mark, kind))
     names = (known_keys(model) | set(also)) - set(skip)
-    early.update(_internal(model, value, mark, names))
+    early.update(_internal_key_problems(model, value, mark, names))
     problems = list(early.values())
-    made = None
+    validated = None
     try:
-        made = model.model_validate(value)
+        validated = model.model_validate(value)
     except ValidationError as error:
-        problems += _problems(error, model, mark, names, tuple(early))
+        problems += _translate_errors(error, model, mark, names, tuple(early))
     known = {problem.place for problem in (*found, *problems)}
     problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
-    return (None if problems else made), problems
+    return (None if problems else validated), problems
 
 
-def _internal(
+def _internal_key_problems(
     model: type[BaseModel], value: Any, mark: Mark, names: Iterable[str]
 ) -> Iterator[tuple[Loc, Problem]]:
     """Fields that the program fills in are not the author's to write."""
@@ -93,7 +93,7 @@ def part_problems(
     try:
         model.model_validate(value)
     except ValidationError as error:
-        return _problems(error, model, mark, known_keys(model), (), at, is_whole=is_whole)
+        return _translate_errors(error, model, mark, known_keys(model), (), at, is_whole=is_whole)
     return []
 
 
@@ -136,7 +136,7 @@ def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
             yield UnsupportedKey(loc, name, remedy)
 
 
-def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
+def _empty_value_problems(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
     for pattern in NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
             what = f"{_dotted(loc)}: it has no value"
@@ -164,7 +164,7 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
 # ── pydantic's errors, in the author's words ─────────────────────────────────────────────────────
 
 
-def _problems(
+def _translate_errors(
     error: ValidationError,
     model: type[BaseModel],
     mark: Mark,
@@ -178,20 +178,20 @@ def _problems(
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
         is_extra = detail["type"] == "extra_forbidden"
-        loc, asked = _author_loc(model, detail["loc"], is_extra=is_extra)
+        loc, expected = _author_loc(model, detail["loc"], is_extra=is_extra)
         is_of_the_rest = detail["type"] == "missing" and not is_whole and len(loc) == 1
-        if is_of_the_rest or loc in found or _follows(detail, loc, early):
+        if is_of_the_rest or loc in found or _is_consequence(detail, loc, early):
             continue
         where = mark.find((*at, *loc))
         if is_extra:
-            known = names if len(loc) == 1 else _keys_of(asked)
-            found[loc] = _misplaced_key(loc, asked, where) or unknown_key(str(loc[-1]), known, where)
+            known = names if len(loc) == 1 else _keys_of(expected)
+            found[loc] = _misplaced_key(loc, expected, where) or unknown_key(str(loc[-1]), known, where)
         else:
-            found[loc] = Problem(*_explain(detail, (*at, *loc), asked), where.place)
+            found[loc] = Problem(*_explain(detail, (*at, *loc), expected), where.place)
     return list(found.values())
 
 
-def _follows(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
+def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
     """Whether an error only follows from what is told by itself."""
     match detail["type"]:
         case "too_short" if detail["input"]:  # an item is wrong
@@ -204,25 +204,25 @@ def _follows(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
     """``loc`` without the tags of unions and cut at a union of plain types; and what is asked for
     there (of an unknown key: around it)."""
-    asked: Any = model
+    expected: Any = model
     parts: list[str | int] = []
     path = loc[:-1] if is_extra else loc
     for index, part in enumerate(path):
-        below = _below(asked, part)
+        below = _type_at(expected, part)
         if below is not None:
-            asked = below
+            expected = below
             parts.append(part)
-        elif not _models_in(asked):
+        elif not _models_in(expected):
             break
         elif is_extra or index < len(path) - 1:
-            asked = _tagged(asked, part)
-    return (*parts, loc[-1]) if is_extra else tuple(parts), asked
+            expected = _tagged_member(expected, part)
+    return (*parts, loc[-1]) if is_extra else tuple(parts), expected
 
 
-def _misplaced_key(loc: Loc, asked: Any, mark: Mark) -> Problem | None:
+def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
     """A key that the author knows from elsewhere, where the model around it says what to write here."""
     name = str(loc[-1])
-    for model in _models_in(asked):
+    for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
             around = [part for part in loc[:-1] if isinstance(part, str)]
             what = f"{around[-1]}: '{name}' has no place here" if around else f"'{name}' has no place here"
@@ -239,15 +239,15 @@ def members_of(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-def _tagged(annotation: Any, tag: str | int) -> Any:
+def _tagged_member(annotation: Any, tag: str | int) -> Any:
     """The member of a union that has a tag; the union itself if none has."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
-        return annotation if is_it else _tagged(inner, tag)
+        return annotation if is_it else _tagged_member(inner, tag)
     if get_origin(annotation) in (Union, types.UnionType):
         for part in get_args(annotation):
-            found = _tagged(part, tag)
+            found = _tagged_member(part, tag)
             if get_origin(found) is Annotated and found is not annotation:
                 return found
     return annotation
@@ -261,7 +261,7 @@ def _keys_of(annotation: Any) -> set[str]:
     return {key for model in _models_in(annotation) for key in known_keys(model)}
 
 
-def _below(annotation: Any, part: str | int) -> Any:
+def _type_at(annotation: Any, part: str | int) -> Any:
     """What is asked for at ``part`` of a value of this type; ``None`` if there is no such part."""
     for member in members_of(annotation):
         origin, args = get_origin(member), get_args(member)
@@ -274,7 +274,7 @@ def _below(annotation: Any, part: str | int) -> Any:
     return None
 
 
-def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
+def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
     """What is wrong, and what to do."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
     match detail["type"]:
@@ -289,10 +289,10 @@ def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
             bound, name = _BOUNDS[kind]
             return f"{prefix}must be {bound} {context[name]}, got {display_value(value)}", ""
         case kind if kind.startswith(_PYDANTIC_MESSAGES):
-            said = str(detail["msg"])
-            return f"{prefix}{said[:1].lower()}{said[1:]}, got {display_value(value)}", ""
-    return f"{prefix}expected {describe_expected_type(asked)}, got {display_value(value)}", _remedy(
-        value, asked
+            message = str(detail["msg"])
+            return f"{prefix}{message[:1].lower()}{message[1:]}, got {display_value(value)}", ""
+    return f"{prefix}expected {describe_expected_type(expected)}, got {display_value(value)}", _remedy(
+        value, expected
     )
 
 
@@ -320,32 +320,32 @@ _BOUNDS = {
 """By pydantic's name of the error: how it is said, and where the bound is in its context."""
 
 
-def _remedy(value: Any, asked: Any) -> str:
-    choices = _choices(asked)
+def _remedy(value: Any, expected: Any) -> str:
+    choices = _choices(expected)
     if choices and isinstance(value, str):
-        if meant := _meant_by(value, asked):
+        if meant := _intended_choice(value, expected):
             return f"did you mean '{meant}'?"
         near = did_you_mean(value, choices)
         return near if near.startswith("did you") else ""
     if value is None:
         return "write a value, or remove the key"
-    if isinstance(value, dict) and str in members_of(asked):
+    if isinstance(value, dict) and str in members_of(expected):
         return "put the text in quotes if ': ' is part of it"
-    for model in _models_in(asked):
-        if isinstance(value, str) and (key := _key_for(value, model)):
+    for model in _models_in(expected):
+        if isinstance(value, str) and (key := _intended_key(value, model)):
             return f"write {{{key}: {value[:40]}}}"
         if hasattr(model, "EXAMPLE"):
             return f"write for example {model.EXAMPLE}"
     return ""
 
 
-def _meant_by(text: str, asked: Any) -> str:
+def _intended_choice(text: str, expected: Any) -> str:
     """Which of the choices another word for it means; empty: none, or nobody said."""
-    words = (getattr(member, "MEANT", {}) for member in members_of(asked))
+    words = (getattr(member, "MEANT", {}) for member in members_of(expected))
     return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
-def _key_for(text: str, model: type[BaseModel]) -> str:
+def _intended_key(text: str, model: type[BaseModel]) -> str:
     """Which key of a mapping a text was meant for that stands in its place."""
     meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
     return next((key for part, key in meant.items() if part in text), "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Loc: TypeAlias = tuple[str | int, ...]
-_HOLDS_PARTS = (Mapping, list)
+_CONTAINERS = (Mapping, list)
 
 
 def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
@@ -19,7 +19,7 @@ def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
 
 def leaves(value: Any, at: Loc = ()) -> Iterator[tuple[Loc, Any]]:
     """All that is neither a mapping nor a list, with what leads to it. ``at`` leads to ``value``."""
-    if not isinstance(value, _HOLDS_PARTS):
+    if not isinstance(value, _CONTAINERS):
         yield at, value
         return
     for key, item in iter_items(value):

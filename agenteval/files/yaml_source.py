@@ -97,10 +97,10 @@ class SourceDocument:
 
     __slots__ = ("has_original_text", "mark", "value")
 
-    def __init__(self, value: Any, mark: Mark, *, rewrites: bool = False) -> None:
+    def __init__(self, value: Any, mark: Mark, *, has_original_text: bool = False) -> None:
         self.value = value
         self.mark = mark
-        self.has_original_text = rewrites
+        self.has_original_text = has_original_text
 
 
 def parse_yaml(data: bytes, path: str) -> SourceDocument:
@@ -235,7 +235,7 @@ class _Builder:
         self._root: tuple[_YamlNode, Mark] | None = None
         self._documents = 0
         self._aliased = 0
-        self._rewrites = False
+        self._has_original_text = False
 
     def document(self) -> SourceDocument:
         if self.problems:
@@ -243,7 +243,7 @@ class _Builder:
         if self._root is None or self._root[0].value is None:
             raise AuthorError(Problem("the file is empty", "", Place(self.path)))
         node, mark = self._root
-        return SourceDocument(node.value, mark, rewrites=self._rewrites)
+        return SourceDocument(node.value, mark, has_original_text=self._has_original_text)
 
     def _document_start(self, event: Any) -> None:
         self._documents += 1
@@ -255,7 +255,7 @@ class _Builder:
         node = _YamlNode(text, None, 1, 0)
         node.text = text
         if event.tag is not None:
-            self._tagged(node, event)
+            self._read_tagged(node, event)
         elif event.implicit[0]:
             node.is_merge = text == "<<"
             try:
@@ -264,7 +264,7 @@ class _Builder:
                 self._note(event, str(error), "put it in quotes if it is meant as text")
         self._deliver(node, event, event.anchor)
 
-    def _tagged(self, node: _YamlNode, event: Any) -> None:
+    def _read_tagged(self, node: _YamlNode, event: Any) -> None:
         if event.tag == _MERGE and event.value == "<<":
             node.is_merge = True
         elif self._is_known_tag(event):
@@ -328,7 +328,7 @@ class _Builder:
         start = event.start_mark
         mark = Mark(self.path, start.line + 1, start.column + 1, node.children)
         if node.value is not None and node.text is not None and node.text != canonical_text(node.value):
-            self._rewrites = True
+            self._has_original_text = True
             mark.text = node.text
         self._add(node, mark)
 
