@@ -1,5 +1,5 @@
-"""Checks of the agents in a configuration: which adapter each one is of, and what its adapter says of its
-options. They look at what was written, so that they run beside the models."""
+"""Checks the agents of a configuration: the adapter of each, and the options that its adapter takes. The
+checks read the values as written, so that they can run next to the validation by models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> 
 
 
 def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Found:
-    """Find a name that two agents share. With ``compare``, the primary agent is one of its entries and is not
+    """Find names that two agents share. With ``compare``, the primary agent is one of its entries and is not
     counted again."""
     first: dict[str, Mark] = {}
     for loc, agent in iter_agents(value):
@@ -67,14 +67,14 @@ def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: 
 
 
 def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
-    """Return the options of an agent's adapter, where ``normalize_options`` has put them."""
+    """Return the options of an agent's adapter from where ``normalize_options`` put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)
 
 
 def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
-    """Describe options that only another adapter has."""
+    """Return a message for each option that only another adapter has."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
     return {name: f"an agent of type {kind} has no '{name}'" for name in names}
@@ -105,7 +105,7 @@ def _option_problems(
 
 
 def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
-    """Find the options that no adapter takes, for an agent whose adapter is unknown."""
+    """Find options that no adapter takes, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
@@ -120,7 +120,7 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
-    """Return the new spelling of ``tools: visible | none``, a former key."""
+    """Return a problem for the former key ``tools``, with its new spelling; ``None`` for any other key."""
     if key != "tools":
         return None
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}

@@ -1,5 +1,5 @@
-"""The agents of a configuration as an author writes them: where they stand, the options of each in one place,
-and ``compare`` as whole agents."""
+"""Normalizes the agents of a configuration: finds where they are written, collects the options of each in one
+place, and completes the entries of ``compare``."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def adapter_type(agent: Mapping[str, Any]) -> str:
 def normalize_options(
     config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
 ) -> LocatedValue:
-    """Collect the options of each agent's adapter in one place: beside the common keys for built-in adapters,
-    under ``options`` for those of other packages. An author may write them either way."""
+    """Collect the options of each agent's adapter in one place: next to the common keys for built-in
+    adapters, under ``options`` for those of other packages. An author may write them either way."""
     inherited = adapter_type(mapping_at(config.value, "agent"))
 
     def normalized(loc: Loc, agent: LocatedValue) -> LocatedValue:
@@ -92,8 +92,8 @@ def _misplaced_options(
 
 
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    """Name ``agents`` by their keys, and complete the entries of ``compare``, the primary agent first. Values
-    of the wrong shape are left for the model to refuse."""
+    """Name ``agents`` by their keys, and complete the entries of ``compare``, with the primary agent first.
+    Values of the wrong shape stay as they are, for the model to refuse."""
     config = _name_by_keys(config, problems)
     entries = list_at(config.value, "compare")
     if not entries or not all(isinstance(each, Mapping) for each in entries):
@@ -124,6 +124,8 @@ def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue
 def _complete_entry(
     entry: LocatedValue, index: int, primary: LocatedValue | None, problems: list[Problem]
 ) -> LocatedValue:
+    """Return an entry of ``compare`` with what it inherits. An entry without a name is a problem and gets a
+    placeholder."""
     completed = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
         return completed
@@ -142,8 +144,9 @@ def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> Locate
 
 
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
-    """Check whether an entry of ``compare`` is an agent of its own: it has what another type needs, or names
-    its type and has what that needs. Such an entry inherits only the shared keys, and never credentials."""
+    """Check whether an entry of ``compare`` is an agent of its own: it has the key that another type
+    requires, or it names its type and has the key that this type requires. Such an entry inherits only the
+    shared keys, and never credentials."""
     type_keys = [key for key in KIND_BY_KEY if entry.get(key)]
     primary_type = adapter_type(agent)
     if any(KIND_BY_KEY[key] != primary_type for key in type_keys):

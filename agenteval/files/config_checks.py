@@ -1,5 +1,5 @@
-"""Checks of a configuration that its models cannot make, each at its place: agents that can be
-reached, names that exist. They look at what was written, so that they run beside the models."""
+"""Checks of a configuration that its models cannot make, each at its place: reachable agents, existing names.
+The checks read the values as written, so that they can run next to the validation by models."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ Found: TypeAlias = Iterator[Problem]
 
 
 class Registries(NamedTuple):
-    """What a configuration may name that is registered in rooms above this one; the command line hands it in.
-    ``gates``: by name, what an author writes there."""
+    """The names that a configuration may use and that packages above this one register. The command line
+    provides them."""
 
     agents: Adapters
     gates: Mapping[str, type[BaseModel]]
+    """The model of each gate's value, by the gate's name."""
     reporters: Registry[Any]
 
 

@@ -1,4 +1,5 @@
-"""The configuration: found upward, read, layered (defaults < file < environment < flags), checked."""
+"""Loads the configuration: finds the file in a folder or above it, reads it, applies the layers (defaults,
+file, environment variables, flags; later ones win) and checks the result."""
 
 from __future__ import annotations
 
@@ -49,12 +50,14 @@ _OPAQUE_KEYS = frozenset(("body", "extra", "options", "request"))
 
 
 class LoadedConfig(NamedTuple):
-    """``public`` is ``config`` as it may be written down: variables unexpanded, literal secrets masked.
-    ``secrets`` are the texts that must not be shown, longest first."""
+    """A configuration in the form that runs use and in the form that may be written down."""
 
     config: Config
+    """The configuration to run with."""
     public: Config
+    """The same configuration with variables unexpanded and literal secrets masked."""
     secrets: tuple[str, ...]
+    """The texts that must not be shown, longest first."""
 
     def without_thresholds(self) -> LoadedConfig:
         update: dict[str, Any] = {"thresholds": {}}
@@ -83,7 +86,8 @@ def profile_names(path: Path) -> list[str]:
 
 
 def _has_section(path: Path) -> bool:
-    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it names the section."""
+    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it mentions the
+    section."""
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -102,12 +106,12 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """Load the configuration of a file (``None``: an empty one), overlaid with a ``profile`` of it,
+    """Load the configuration of a file (``None``: an empty one), overlaid with one of its profiles,
     ``AGENTEVAL_*`` variables and then ``flags``. Its other profiles are checked as well.
 
-    ``known`` has the names that the configuration may refer to. ``flags`` has the shape of the file; ``None``
-    values count as not given. ``path`` is relative to ``cwd`` (by default the working directory). Raises
-    ``AuthorError`` with every problem."""
+    ``known`` contains the names that the configuration may refer to. ``flags`` has the shape of the file;
+    ``None`` values count as not given. ``path`` is relative to ``cwd`` (by default the working directory).
+    Raises ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
@@ -151,11 +155,13 @@ def _source_facts(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
 
 
 class _AssembledConfig(NamedTuple):
-    """A checked configuration; what it was made of, with variables put in and whole agents; its secrets."""
+    """A checked configuration with the value that it was built from."""
 
     config: Config
     resolved: LocatedValue
+    """The value with variables expanded and agents completed."""
     secrets: tuple[str, ...]
+    """The texts that must not be shown, longest first."""
 
 
 def _assemble(
@@ -167,8 +173,8 @@ def _assemble(
     is_other: bool = False,
 ) -> _AssembledConfig:
     """Build the configuration from ``merged``: all layers, with variables expanded. ``problems`` are those
-    already found. ``is_other`` means that it is not the configuration of this run. Raises ``AuthorError``
-    with every problem."""
+    found before. ``is_other`` means that this is not the configuration of the run, but another profile.
+    Raises ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
     register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
@@ -186,8 +192,8 @@ def _check_other_profiles(
     environ: Mapping[str, str],
 ) -> None:
     """Raise ``AuthorError`` for mistakes in the profiles that are not selected, so that a mistake in the
-    nightly profile does not wait for the night. Variables that are not set are ignored: another machine may
-    set them."""
+    nightly profile is found before the night. A profile with variables that are not set is skipped: another
+    machine may set them."""
     problems: list[Problem] = []
     for name in profiles:
         try:
@@ -203,16 +209,16 @@ def _check_other_profiles(
 
 
 def _unsupported_locations(value: Any) -> frozenset[Loc]:
-    """Find problems that an unset variable would otherwise report a second time."""
+    """Return the locations of unsupported keys, where an unset variable would only add a second problem."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
-"""Flags that are not called as the key that they set."""
+"""The flags whose names differ from the keys that they set."""
 
 
 def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
-    """Return what the command line sets, located at the flag."""
+    """Return the values that the command line sets, located at their flags."""
     values = {key: flag for key, flag in flags.items() if flag is not None}
     return LocatedValue(
         values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
@@ -226,8 +232,8 @@ def _flag_mark(key: str, value: Any) -> Mark:
 
 
 def _layer_over(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """Variables or flags over the configuration so far. They do not move its beginning, where whatever is
-    missing is missed."""
+    """Merge variables or flags over the configuration so far. The result keeps the start of the configuration
+    as its place, where missing keys are reported."""
     merged = _normalize_default_model(layer, config).merge_over(config)
     return LocatedValue(merged.value, config.mark.with_children(merged.mark.children))
 
@@ -236,9 +242,9 @@ _DEFAULT = ("models", "default")
 
 
 def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """Replace the bare name of a model with PROVIDER/MODEL in a layer, if the file configures another model
-    of that provider. The address, key and limits of the file then still apply; they mean nothing to another
-    provider."""
+    """Replace the bare name of a model in a layer with a mapping if the file configures another model of the
+    same provider. The address, key and limits of the file then still apply; for another provider they would
+    be meaningless."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer
@@ -251,7 +257,7 @@ def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> Locat
 
 
 def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
-    """Return the values marked as secrets that are texts."""
+    """Yield the texts that agents mark as secrets."""
     for _, agent in iter_agents(value):
         listed = agent.get("secrets")
         for each in listed if isinstance(listed, list) else [listed]:
@@ -260,7 +266,7 @@ def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _add_unknown_secrets(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
-    """Add the secrets whose variable is not set: a replay does not need them."""
+    """Replace marked secrets whose variable is not set by ``UnknownSecret``: a replay needs none."""
 
     def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
@@ -314,7 +320,7 @@ def _validate_config(
 
 
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
-    """Drop repeated problems; a mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
+    """Drop repeated problems. A mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
     it."""
     kept = dict.fromkeys(problems)
     for problem in problems:
@@ -333,8 +339,8 @@ def _masked_problem(problem: Problem, mask: Mask) -> Problem:
 
 
 def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
-    """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates hold
-    numbers and keywords, no secrets: a variable there is shown with its value."""
+    """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates contain
+    only numbers and keywords, so a variable there is shown with its value."""
     public = _validate_public(Config, mask_config(resolved), unwrap_expanded(resolved)) or Config()
     internal = {name: getattr(config, name) for name in Config.INTERNAL}
     public = public.model_copy(update={**internal, "gates": config.gates})
@@ -349,7 +355,7 @@ def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Regist
 
 def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
     """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
-    other packages stay as written: what their models make of them may not be data."""
+    other packages stay as written, because their models may produce values that are not plain data."""
 
     def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
         if like.kind not in adapters.built_in:
@@ -365,7 +371,7 @@ def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """Return the agents of ``config``, each changed by its own value and that of the same agent in ``real``."""
+    """Return the agents of ``config``, each replaced by ``change`` of it and the same agent in ``real``."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
@@ -375,7 +381,7 @@ def _changed_agents(
 
 def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model | None:
     """Validate ``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a
-    choice), the real one stays: it is not a secret."""
+    choice), the real one is used: it is not a secret. Returns ``None`` if the value stays invalid."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)
@@ -386,7 +392,7 @@ def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model |
 
 
 def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
-    """Return ``shown_value`` with the real value at ``loc``, if that location exists."""
+    """Return ``shown_value`` with the real value at ``loc``, or at the nearest existing location above."""
     if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
         key, rest = str(loc[0]), loc[1:]
         return {**shown_value, key: _with_real_value(shown_value[key], real[key], rest)}
@@ -398,7 +404,7 @@ def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
 
 
 def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
-    """Dotted key to its mark, of what the file itself says."""
+    """Yield the dotted key and the mark of each value that the file itself contains."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:
@@ -407,7 +413,7 @@ def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[st
 
 
 def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted key to the variable or flag that set it; a mapping only where nothing else is in it."""
+    """Yield dotted keys with the variable or flag that set them; a mapping only if nothing is inside it."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if not below.line and below.children is None:

@@ -1,4 +1,4 @@
-"""Rows of data that scenarios are made of (CSV, JSON lines, JSON or YAML), each with its place."""
+"""Reads rows of data (CSV, JSON lines, JSON or YAML) that scenarios are made of, each with its place."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ LARGEST_CELL = 1 << 26
 
 
 class Table(NamedTuple):
-    """``columns``: every name that a row has, in the order in which they first occur. ``is_text``: all values
-    are texts, for want of types in the format."""
+    """The rows of a data file or of a list."""
 
     columns: tuple[str, ...]
+    """Every name that a row has, in the order of first occurrence."""
     rows: tuple[LocatedValue, ...]
     mark: Mark
     is_text: bool = False
+    """True if all values are texts because the format has no types."""
 
 
 def read_table(data: bytes, path: str) -> Table:
-    """Read the rows of a file. ``path`` is the name that messages use, and its ending tells the format.
+    """Read the rows of a file. ``path`` is the name shown in messages; its suffix determines the format.
     Raises ``AuthorError`` with every problem at its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
@@ -45,7 +46,7 @@ def read_table(data: bytes, path: str) -> Table:
 
 
 def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
-    """Rows as they are written in a list. Raises ``AuthorError``."""
+    """Make a table of the rows in a list. Raises ``AuthorError`` for items that are not mappings."""
     wrong = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
         Problem(
@@ -67,7 +68,7 @@ def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
 
 
 def csv_problem(error: csv.Error, at: int, begins: int) -> str:
-    """Describe what is wrong with a row that begins at one line and was read up to another."""
+    """Describe the error in a row that begins at line ``begins`` and was read up to line ``at``."""
     text = str(error)
     if "unexpected end of data" in text:
         return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
@@ -104,7 +105,8 @@ def _from_csv(data: bytes, path: str) -> Table:
 
 
 def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
-    """Return what is wrong with a row, ``written`` in the file, and what to do; ``None`` if it is fine."""
+    """Return what is wrong with a row and what to do; ``None`` if it is fine. ``written`` is the row as it is
+    in the file."""
     if len(cells) != len(columns):
         what = (
             f"the row has {plural(len(cells), 'cell')}, the first line names {plural(len(columns), 'column')}"
@@ -148,8 +150,8 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
 
 
 def parse_json_at(text: str, at: Mark) -> LocatedValue:
-    """Parse the JSON of a line or a cell, all of it located at one place; numbers keep their spelling. Raises
-    ``ValueError``."""
+    """Parse the JSON of a line or a cell and locate all of it at one place. Numbers keep their spelling.
+    Raises ``ValueError``."""
     try:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()

@@ -1,7 +1,6 @@
-"""Models as JSON Schema for an editor: what an author may write, each key with its line of help.
+"""Translates models to JSON Schema for editors: the keys that an author may write, each with a line of help.
 
-Draft-07, which the YAML language server and ``check-jsonschema`` both read in full.
-"""
+The schemas are draft-07, which both the YAML language server and ``check-jsonschema`` fully support."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _TRUTH_VALUE = "^(" + "|".join(
     "".join(f"[{c}{c.upper()}]" for c in word)
     for word in ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f")
 ) + "|[01])$"  # fmt: skip
-"""Texts that pydantic takes for a number or a truth value. JavaScript's expressions have no ``(?i)``."""
+"""The texts that pydantic accepts as a truth value. JavaScript's regular expressions have no ``(?i)``."""
 
 
 _UPPER = re.compile("([A-Z])")
@@ -59,7 +58,10 @@ def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Defi
 
 
 class _EditorSchema(GenerateJsonSchema):
+    """A schema generator that also accepts texts that are expanded to a number, boolean or choice later."""
+
     reference = ""
+    """A pattern for those texts."""
 
     def _or_text(self, schema: Schema, pattern: str, meant: str) -> Schema:
         text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": meant}
@@ -118,8 +120,8 @@ def help_of(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _help_in(module: str) -> dict[str, dict[str, str]]:
-    """Return the field docstrings of a module by class. Without its source there is no help, and nothing else
-    changes."""
+    """Return the field docstrings of a module by class. If the source is not available, there is no help and
+    nothing else changes."""
     with suppress(OSError, TypeError):
         tree = ast.parse(inspect.getsource(sys.modules[module]))
         return {
@@ -140,7 +142,8 @@ def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 # ── fewer words for the same ─────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""What pydantic calls the bounds of a number that a validator of ours looks at first."""
+"""JSON Schema's keyword by pydantic's name for a bound, where a validator of this project runs before
+pydantic's."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
@@ -155,7 +158,7 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """Simplify a part of a schema. ``choices`` are definitions that read better where they are referred to."""
+    """Simplify a part of a schema. ``choices`` are definitions to write out where they are referred to."""
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -171,16 +174,16 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
 
 
 def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Return the alternatives of a schema, flattening those that are nothing but alternatives themselves."""
+    """Yield the alternatives of a schema, flattening those that only contain alternatives themselves."""
     for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
         below = list(_alternatives(each, choices)) if len(each) == 1 else []
         yield from below or [each]
 
 
 def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema:
-    """Build a schema of alternatives. Those that do not mention each other's types are merged into one, so
-    that an editor has one message for a mistake instead of one per alternative. ``around`` holds keywords
-    next to the alternatives; bounds belong to the numbers."""
+    """Build a schema of alternatives. Those whose types do not overlap are merged into one, so that an editor
+    shows one message for a mistake instead of one per alternative. ``around`` contains the keywords next to
+    the alternatives; bounds apply to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
@@ -194,8 +197,8 @@ def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema
 
 
 def _by_shape(schemas: list[Schema]) -> Schema:
-    """Mappings and lists apart, so that a mistake within one is not said to be of the wrong type. An editor
-    begins the first of the types."""
+    """Separate mappings and lists, so that a mistake inside one is not reported as a wrong type. An editor
+    starts a value of the first type."""
     for shape in ("object", "array"):
         here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
         if 0 < len(here) < len(schemas):
@@ -204,7 +207,7 @@ def _by_shape(schemas: list[Schema]) -> Schema:
 
 
 def _split_by_type(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
-    """Select the alternatives of a shape, or else one of the rest."""
+    """Build a schema that checks ``here`` for values of a type and ``rest`` for all others."""
     others = _by_shape(rest)
     if len(rest) == 1:  # its type is said by the whole, and would be a second message
         others = {key: each for key, each in others.items() if key != "type"}
@@ -215,7 +218,8 @@ def _split_by_type(shape: str, here: list[Schema], rest: list[Schema]) -> Schema
 
 
 def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
-    """Add one, to another where neither says anything of the other's types. ``apart``: a type that stays."""
+    """Add a schema to ``merged``, combining it with another one if neither restricts the other's types.
+    ``apart`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:
@@ -246,7 +250,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -> None:
-    """Take null from what is at a ``path`` below ``schema``; ``*`` stands for any key or item."""
+    """Remove null from the schemas at a ``path`` below ``schema``; ``*`` stands for any key or item."""
     key, *rest = path
     for each in (schema, *schema.get("anyOf", ())):
         owner = definitions[_definition_name(each)] if "$ref" in each else each
@@ -270,9 +274,9 @@ def _drop_null(schema: Schema) -> None:
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
-    """Return the name of a definition that takes a part of what ``name`` takes. Such a part is merged over
-    another value of that kind, so nothing is required in it. ``nulls`` allows null, which removes a value.
-    Lists are replaced as a whole and stay complete."""
+    """Return the name of a definition that accepts a part of what ``name`` accepts. Because such a part is
+    merged over another value of that kind, no key is required in it. ``nulls`` allows null, which removes a
+    value. Lists are replaced as a whole and must be complete."""
     made = f"{name}{suffix}"
     if made not in definitions:
         definitions[made] = {}  # it may hold itself

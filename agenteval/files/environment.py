@@ -1,5 +1,5 @@
-"""The environment in the configuration: ``${VAR}`` in its texts, ``AGENTEVAL_*`` over its keys, and what
-of all that is secret."""
+"""Applies environment variables to the configuration (``${VAR}`` in texts, ``AGENTEVAL_*`` for keys) and
+determines which values are secret."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _PATH_BY_VARIABLE = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
     PREFIX + "MODEL": ("models", "default")
 }
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
-"""Those that a mapping can be written in, as ``{min: 3, max: 20}``."""
+"""The variables whose value may be a mapping, such as ``{min: 3, max: 20}``."""
 
 _REFERENCE = re.compile(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
-"""Where a variable's value is kept out of all that is written, whatever the variable's name is."""
+"""The keys below which a variable's value is never shown, whatever the variable is called."""
 _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
 }
-"""By secret place: what names a secret among the keys below it, whose value is one as it stands."""
+"""By secret place, a pattern for the keys below it whose literal value is a secret."""
 _ADDRESSES = ("endpoint", "base_url")
 
 _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
@@ -45,19 +45,21 @@ _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([
 
 
 class ExpandedText(str):
-    """A text that came of ``written`` by putting in variables; ``values`` are theirs."""
+    """A text in which variables were expanded."""
 
     __slots__ = ("unexpanded", "values")
 
     unexpanded: str
+    """The text as written."""
     values: tuple[tuple[str, str], ...]
+    """The names and values of the variables."""
 
 
 TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
-"""Names in an agent's ``request`` that are no variables: each request fills them."""
+"""Names in an agent's ``request`` that are not variables: each request fills them in."""
 TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
-"""Names in the ``run`` of a text program that are no variables: each turn fills them."""
+"""Names in the ``run`` command of a text program that are not variables: each turn fills them in."""
 _TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)
 _SESSION = frozenset(("session",))
 _FILLED_LATER = {
@@ -67,7 +69,7 @@ _FILLED_LATER = {
     ("endpoint",): _SESSION,
     ("poll", "url"): frozenset(("job",)),
 }
-"""The keys of an agent whose texts have names of their own."""
+"""The names that stay unexpanded, by the key of an agent whose texts contain them."""
 
 
 def expand_variables(
@@ -81,7 +83,7 @@ def expand_variables(
     not expanded again. As in a shell, the default also replaces an empty variable. ``$${`` writes ``${``.
 
     Names that a request or a turn fills in (``_FILLED_LATER``) stay; in such a text ``${`` is still written
-    ``$${``. ``skip`` lists places that are left alone."""
+    ``$${``. ``skip`` lists places that are left alone. Mistakes are appended to ``problems``."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
@@ -151,8 +153,8 @@ def _not_set_problem(name: str, stay: frozenset[str], mark: Mark) -> Problem:
 
 
 def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
-    """Check whether an expanded text refers to a variable with neither a value nor a default: it is not set,
-    or a replay does not need it."""
+    """Check whether an expanded text refers to a variable that is not set and has no default. In a replay
+    such a variable is expanded to a mask, because its value is not needed."""
     if not isinstance(text, ExpandedText):
         return False
     found = _REFERENCE.finditer(text.unexpanded)
@@ -161,7 +163,7 @@ def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
 
 
 def referenced_variables(value: Any) -> Iterator[str]:
-    """Return the names that a configuration mentions in ``${…}``."""
+    """Yield the names that a configuration mentions in ``${…}``."""
     for _, text in leaves(value):
         if isinstance(text, str):
             yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
@@ -170,7 +172,8 @@ def referenced_variables(value: Any) -> Iterator[str]:
 def read_variable_overrides(
     environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
 ) -> LocatedValue:
-    """Return the keys that ``AGENTEVAL_*`` variables set, typed like YAML. An empty variable sets nothing."""
+    """Return the keys that ``AGENTEVAL_*`` variables set, typed like YAML. An empty variable sets nothing.
+    Unknown variables are problems, unless they are ``mentioned`` in the file."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
     for variable, text in sorted(environ.items()):
@@ -210,7 +213,7 @@ def _unknown_variable(variable: str) -> Problem:
 
 
 def unwrap_expanded(value: Any) -> Any:
-    """Replace expanded texts in ``value`` with ordinary ones."""
+    """Replace expanded texts in ``value`` with plain ones."""
     return _replace_expanded(value, str)
 
 
@@ -228,7 +231,7 @@ def _replace_expanded(value: Any, convert: Any) -> Any:
 
 
 def _mask(value: Any, place: str) -> Any:
-    """Mask the secrets in a value. ``place`` is the nearest enclosing key that is a secret place."""
+    """Mask the secrets in a value. ``place`` is the nearest key above it that is a secret place."""
     if isinstance(value, dict):
         return {
             key: MASK
@@ -251,7 +254,8 @@ def _is_secret_key(key: str | int, place: str) -> bool:
 
 
 def _shows_no_secret(value: Any) -> bool:
-    """Check that a value shows nothing of a secret: a number, a mapping, or ``Bearer ${NAME}``."""
+    """Check whether a value shows nothing of a secret: it is not a text, or it is ``${NAME}`` or ``Bearer
+    ${NAME}``."""
     if not isinstance(value, str):
         return True
     return bool(re.fullmatch(r"(?:[A-Za-z]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", value.strip()))
@@ -263,7 +267,7 @@ def _masked(text: str) -> str:
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
     """Return every text of an expanded configuration that must not be shown, longest first: values of
-    variables in secret places or with names that suggest a secret, literal secrets in headers, bodies and
+    variables in secret places or with names that suggest a secret, and literal secrets in headers, bodies and
     addresses."""
     found: set[str] = set()
     for text in _secrets(value):
@@ -288,5 +292,5 @@ def _secrets(value: Any) -> Iterator[str]:
 
 
 def _secret_place(loc: Sequence[str | int]) -> str:
-    """Return the nearest key on a path that is a secret place."""
+    """Return the nearest key on a path that is a secret place; empty if there is none."""
     return next((str(key) for key in reversed(loc) if key in _SECRET_PLACES), "")

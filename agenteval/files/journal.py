@@ -1,4 +1,4 @@
-"""The journal: the events of a run as JSON Lines, append-only; the truth that reports are made of."""
+"""The journal: the events of a run as JSON Lines, append-only. All reports are made from it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ from agenteval.core.score import Finding
 from agenteval.files.regular_files import private_opener
 
 LOCK_FILE = "lock"
-"""A file beside the journal. Its text, the number of a process, is for people."""
+"""A file next to the journal. It contains the number of the process, for people to read."""
 _BETWEEN_SYNCS_S = 0.01
-"""A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
+"""The pause between two syncs, in seconds. At a thousand samples per second, waking up for each would slow
+the run."""
 _LOCK_OFFSET = 2**30  # where nobody reads: a locked byte cannot be read on Windows
 
 
 def event_to_json(event: Event) -> str:
-    """Serialize an event as one line. A lone surrogate, which no file can hold, becomes U+FFFD: an event that
-    cannot be written would cost the journal."""
+    """Serialize an event as one line. A lone surrogate, which no file can contain, becomes U+FFFD, because an
+    event that cannot be written would cost the journal."""
     try:
         # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
@@ -62,13 +63,14 @@ def event_from_json(text: str | bytes) -> Event:
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Made when a journal is first read: most commands read none."""
+    """Make the parser of events. It is made when a journal is first read, because most commands read none."""
     return TypeAdapter(Event)
 
 
 class EventLog:
-    """The events of a run as their lines, an eighth of what they take as objects. A sink, and read as often
-    as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
+    """The events of a run in memory, as lines, which take an eighth of the space of objects. A sink that can
+    be iterated repeatedly, independent of the journal's file. ``RunStarted`` stays an object, because the
+    plan is in memory anyway."""
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
         self._entries: deque[bytes | RunStarted] = deque()
@@ -87,13 +89,14 @@ class EventLog:
         return map(_restore_entry, self._entries)
 
     def events_for_grouping(self) -> Iterator[Event]:
-        """Yield all events if any holds a finding, else only the first: there is nothing to group."""
+        """Return all events if any has a finding; otherwise only the first, because there is nothing to
+        group."""
         if self._has_findings:
             return iter(self)
         return (event for event in self._entries if isinstance(event, RunStarted))
 
     def drain(self) -> Iterator[Event]:
-        """Yield all events for the last time; each line is forgotten once it has been read."""
+        """Yield all events for the last time. Each line is released once it has been read."""
         while self._entries:
             yield _restore_entry(self._entries.popleft())
 
@@ -103,11 +106,10 @@ def _restore_entry(entry: bytes | RunStarted) -> Event:
 
 
 class Journal:
-    """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
-    is synced to disk at once, and survives a power cut. A context manager.
+    """A writer of a run's events, one line each, written in one piece, so that they survive a killed process.
+    A finished sample is synced to disk at once and also survives a power cut. A context manager.
 
-    A new file, which must not exist; ``Journal.reopen`` continues with one.
-    """
+    The constructor creates a new file, which must not exist; ``Journal.reopen`` continues an existing one."""
 
     def __init__(self, path: Path) -> None:
         self._begin(path, open(path, "xb", buffering=0, opener=private_opener))  # noqa: SIM115
@@ -119,7 +121,7 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path) -> Self:
-        """Goes on with a journal that was cut off. A torn last line is cut away."""
+        """Continue a journal that was cut off. A torn last line is removed."""
         file = path.open("r+b", buffering=0)
         journal = cls.__new__(cls)
         journal._begin(path, file)
@@ -148,7 +150,8 @@ class Journal:
 
 
 def _repair_end(path: Path, file: FileIO) -> None:
-    """Let the file end where a line does. A last line that only lacks its end is whole: readers count it."""
+    """Make the file end at the end of a line. A last line of which only the line end is missing is kept,
+    because readers count it."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
     rest = data[end:]
@@ -169,8 +172,8 @@ def _is_event(line: bytes) -> bool:
 
 
 class _Syncs:
-    """Syncs a file to disk on a thread of its own. A sync takes milliseconds, which the run does not wait;
-    samples that finish meanwhile share the next one."""
+    """A thread that syncs a file to disk. A sync takes milliseconds, for which the run does not wait; samples
+    that finish meanwhile share the next one."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -191,7 +194,7 @@ class _Syncs:
             raise self._error
 
     def close(self) -> None:
-        """Wait for the last sync."""
+        """Sync for the last time and wait for it."""
         self._closing.set()
         self.request()
         assert self._thread is not None
@@ -213,8 +216,8 @@ class _Syncs:
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
-    """Lock the folder of a run for writing by one process at a time. The operating system holds the lock and
-    releases it when the process ends, however it ends. Raises ``AuthorError`` if another process holds it."""
+    """Lock the folder of a run, so that only one process writes to it. The operating system releases the lock
+    when the process ends, however it ends. Raises ``AuthorError`` if another process has the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -243,7 +246,8 @@ def is_run_locked(folder: Path) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """False where another process has the lock. A file system that has none is taken as it is."""
+    """Lock a file; return ``False`` if another process has locked it. On a file system without locks this
+    always succeeds."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -273,8 +277,8 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
 
 
 def read_journal(path: Path) -> Iterator[Event]:
-    """Yield the events of a journal. A torn last line (the process was killed while writing it) is skipped;
-    anything else that is unreadable raises ``AuthorError`` with its line."""
+    """Yield the events of a journal. A torn last line, left by a process that was killed while writing, is
+    skipped; anything else that is unreadable raises ``AuthorError`` with its line."""
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -1,13 +1,14 @@
-"""What judges were asked, beside the journal: texts that many requests share are there once, by their hash.
+"""The requests to judges, stored next to the journal. A text that many requests share is stored once, by its
+hash.
 
-A file of gzip members, one for each time that a conversation ended, of JSON Lines: a text (``{"text": HASH,
-"is": …}``), one that is put together of others (``{"text": HASH, "of": [HASH, …]}``), and a request, which
-names its texts. A prompt is the record of the conversation, which begins with that of the turn before, and
-the rules of a metric, which are the same everywhere: little of a request is new, and that is packed.
+The file consists of gzip members of JSON Lines, one member for each time that a conversation ended. A line is
+a text (``{"text": HASH, "is": …}``), a text composed of others (``{"text": HASH, "of": [HASH, …]}``), or a
+request, which refers to its texts. A prompt consists of the record of the conversation, which begins with the
+record of the previous turn, and the rules of a metric, which are the same everywhere. Therefore little of a
+request is new, and that part is compressed.
 
-A sample that a resumed run plays again begins anew (``{"anew": KEY}``): what was asked before counts no more.
-Reports are made without it. What is torn (a killed process) is left out.
-"""
+A sample that a resumed run plays again starts over (``{"anew": KEY}``): its earlier requests no longer count.
+Reports do not use this file. Torn parts, left by a killed process, are ignored."""
 
 from __future__ import annotations
 
@@ -43,15 +44,16 @@ from agenteval.core.scenario import SampleKey
 from agenteval.files.regular_files import private_opener
 
 JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
-"""Beside the journal."""
+"""The name of the file, next to the journal."""
 _SHORTEST_PIECE = 60
-"""Characters of a piece: a shorter one costs more as a hash than as itself."""
+"""The minimum length of a piece, in characters: a shorter one takes less space than its hash."""
 _PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")
 _MAGIC = b"\x1f\x8b\x08"
 
 
 class JudgeRequestLog:
-    """A sink of ``Asked``. The file is there once something was asked. A context manager."""
+    """A sink that stores ``ModelAsked`` events. The file is created with the first request. A context
+    manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -89,7 +91,7 @@ class JudgeRequestLog:
             self._write()
 
     def _write(self) -> None:
-        """Write the entries collected so far in one piece."""
+        """Write the lines collected so far in one piece."""
         if self._lines:
             text = "".join(f"{line}\n" for line in self._lines)
             self._lines.clear()
@@ -125,7 +127,7 @@ def _text_hash(text: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Paragraphs, each with the blank line before it; short ones are one with the next."""
+    """Split a text into paragraphs, each with the blank line before it. Short ones join the next."""
     pieces: list[str] = []
     for paragraph in _PARAGRAPHS.split(text):
         if pieces and len(pieces[-1]) < _SHORTEST_PIECE:
@@ -139,8 +141,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
-    """Return what judges were asked about these samples, in the order of the answers; ``None`` if the run
-    stored no requests: it is an older one, or had no judge."""
+    """Return the requests to judges about these samples, in the order of the answers; ``None`` if the run
+    stored no requests, because it is older or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
@@ -170,7 +172,7 @@ def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _members(packed: bytes) -> Iterator[bytes]:
-    """Yield each complete member; one that a killed process left unfinished may stand between others."""
+    """Yield each complete member. One that a killed process left unfinished may be between others."""
     at = packed.find(_MAGIC)
     while at >= 0:
         reader = zlib.decompressobj(wbits=31)

@@ -1,4 +1,4 @@
-"""A value and the places of all that is in it, which change together."""
+"""Values together with the places where they and their parts were written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from agenteval.files.yaml_source import Mark
 
 
 class LocatedValue(NamedTuple):
-    """A value of a file with its mark. Nothing is changed in place: each method makes another one."""
+    """A value of a file with its mark. Immutable: each method returns a new one."""
 
     value: Any
-    """What is written there, or what became of it."""
+    """The value as written, or what it was changed to."""
     mark: Mark
-    """Where it stands, and where all below it does."""
+    """The place of the value and of everything in it."""
 
     @classmethod
     def from_list(cls, items: Sequence[LocatedValue], at: Mark) -> LocatedValue:
@@ -30,12 +30,12 @@ class LocatedValue(NamedTuple):
 
     @property
     def items(self) -> dict[str, LocatedValue]:
-        """By key, what stands right below in this mapping."""
+        """The located values of this mapping, by key."""
         marks = self.mark.by_key
         return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
 
     def at(self, *loc: str | int) -> LocatedValue:
-        """Return the value at a path. If it has no place of its own, its place is that of the nearest parent."""
+        """Return the value at a path. If it has no place of its own, it gets that of the nearest parent."""
         value = self.value
         for part in loc:
             value = value[part]
@@ -73,7 +73,7 @@ class LocatedValue(NamedTuple):
 
 
 def empty_mapping() -> LocatedValue:
-    """Return an empty mapping that stands in no file."""
+    """Return an empty mapping that is not in any file."""
     return LocatedValue({}, Mark("", children={}))
 
 

@@ -1,4 +1,5 @@
-"""What the command line's paths name: files, folders, and ``FILE::ID``, one scenario of a file."""
+"""Resolves the path arguments of the command line: files, folders, and ``FILE::ID`` for one scenario of a
+file."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from agenteval.files.scenario_files import display_path, find_files_under, find_
 
 @dataclass(frozen=True)
 class PathSelection:
-    """``files`` to be read. Of those in ``named``, by their real paths, only the scenarios of these ids are
-    meant; of all others every one."""
+    """The files that the path arguments select, with the ids selected in them."""
 
     files: tuple[Path, ...]
+    """The files to read."""
     ids_by_file: dict[str, tuple[str, ...]]
+    """The selected ids of a file, by its real path. All scenarios of other files are selected."""
 
     def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
-        """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that its file does not
-        have."""
+        """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that does not exist in its
+        file."""
         loaded = tuple(scenarios)
         in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
         for scenario in loaded if self.ids_by_file else ():
@@ -44,7 +46,7 @@ class PathSelection:
 
 
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
-    """Resolve path arguments; without ``paths``, those that the configuration includes. ``FILE`` of
+    """Resolve path arguments; without ``paths``, the files that the configuration includes. ``FILE`` of
     ``FILE::ID`` may also be the end of an included file's path, as reports show it. Raises ``AuthorError``
     for a path that does not exist."""
     root = Path(config.root)

@@ -1,4 +1,4 @@
-"""``profiles``: named overrides of the configuration, of which a run takes one with ``--profile``."""
+"""``profiles``: named overrides of the configuration. A run selects one with ``--profile``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROFILES_KEY = "profiles"
 
 
 class ProfiledConfig(NamedTuple):
-    """The configuration with a profile over it, and what the profile selects."""
+    """The configuration overlaid with a profile, and what the profile selects."""
 
     config: LocatedValue
     selection: ProfileSelection
@@ -57,7 +57,7 @@ def layer_profile(
     file: LocatedValue, name: str | None, profiles: Mapping[str, Mapping[str, Any]]
 ) -> ProfiledConfig:
     """Return the configuration of a file without its profiles, overlaid with one of them. Raises
-    ``AuthorError`` if the profile does not exist, or sets what a profile cannot set."""
+    ``AuthorError`` if the profile does not exist or sets a key that a profile cannot set."""
     below = file.drop_keys(PROFILES_KEY)
     if name is None:
         return ProfiledConfig(below, ProfileSelection())
@@ -79,8 +79,8 @@ def layer_profile(
 
 
 def _drop_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
-    """Return ``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` that removes
-    nothing stays, so that a misspelt key is still found."""
+    """Return ``high`` merged over ``low``, without the keys that a ``null`` in ``high`` removes. A ``null``
+    that removes nothing stays, so that a misspelt key is still found."""
     both = high.keys() & low.keys()
     merged = merged.drop_keys(*(key for key in both if high[key] is None))
     for key in both & merged.value.keys():

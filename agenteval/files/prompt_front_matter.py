@@ -1,4 +1,4 @@
-"""The front matter of prompt files: YAML between two ``---`` lines, what it may say, and what that means."""
+"""Parses the front matter of prompt files: YAML between two ``---`` lines."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.yaml_source import parse_yaml
 
 NOT_ENOUGH_INFORMATION = "not enough to judge"
-"""What a judge says instead of a label when it cannot tell."""
+"""The answer of a judge that cannot decide on a label."""
 METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
-"""How a metric may be called: it stands in YAML keys, tables and on the command line."""
+"""The pattern of metric names, which are used in YAML keys, in tables and on the command line."""
 
 
 class PromptFile(NamedTuple):
-    """A prompt file, taken apart."""
+    """A prompt file, split into its parts."""
 
     head: LocatedValue
     """The mapping in its front matter."""
     body: str
-    """All below."""
+    """The text below the front matter."""
     place: Place
     """The line at which the body begins."""
 
     def problem(self, key: str, what: str, remedy: str) -> Problem:
-        """Describe what is wrong at a key of the front matter."""
+        """Describe a mistake at a key of the front matter."""
         return Problem(what, remedy, self.head.mark.find((key,)).place)
 
 
@@ -57,16 +57,19 @@ def split_front_matter(text: str, source: str) -> PromptFile:
 
 
 class Labels(NamedTuple):
-    """Labels in their order, which of them are no failure, and the severities that were written."""
+    """The labels of a metric."""
 
     names: tuple[str, ...] = ()
+    """The labels, in order."""
     ok: frozenset[str] = frozenset()
+    """The labels that are not failures."""
     severities: Mapping[str, Severity] = {}
+    """The severities that were written, by label."""
 
 
 def parse_labels(value: Any) -> Labels:
-    """Labels from ``{label: ok or a severity}``, or from a list of which ``no failure`` is ok (and the
-    other severities are those of the built-in table). Raises ``ValueError`` with what is wrong."""
+    """Parse labels from ``{label: ok or a severity}``, or from a list in which ``no failure`` is ok and the
+    severities of the others are those of the built-in table. Raises ``ValueError`` with what is wrong."""
     meanings = _meanings(value)
     for name, meaning in meanings.items():
         if meaning not in ("ok", "", *Severity):
@@ -85,7 +88,7 @@ def parse_labels(value: Any) -> Labels:
 
 
 def _meanings(value: Any) -> dict[str, str]:
-    """Return by label ``ok``, a severity, or nothing if the built-in table defines it."""
+    """Return for each label ``ok``, a severity, or an empty text if the built-in table defines it."""
     if isinstance(value, Mapping):
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
@@ -94,7 +97,7 @@ def _meanings(value: Any) -> dict[str, str]:
 
 
 def normalize_label(text: str) -> str:
-    """Normalize a label: case, underscores, hyphens and surrounding blanks do not count."""
+    """Normalize a label: case, underscores, hyphens and surrounding blanks are ignored."""
     return " ".join(re.sub(r"[_\-\s]+", " ", text.casefold()).split())
 
 
@@ -154,21 +157,21 @@ Version = Annotated[int, PlainValidator(_validate_version)]
 
 
 class PromptFrontMatter(Value):
-    """Of a prompt that is no rubric."""
+    """The front matter of a prompt that is not a rubric."""
 
     name: Any = None
-    """Which prompt it is."""
+    """The name of the prompt."""
     version: Version = 1
-    """Counted up when the text changes."""
+    """A number that is incremented when the text changes."""
 
 
 class RubricFrontMatter(Value):
-    """Of a rubric, with the keys that an author may write."""
+    """The front matter of a rubric, with the keys that an author may write."""
 
     metric: Annotated[str, PlainValidator(_validate_metric)] = Field(None, validate_default=True)
-    """Name in reports, thresholds and on the command line."""
+    """The name in reports, thresholds and on the command line."""
     scope: Annotated[Literal["turn", "conversation"], PlainValidator(_validate_scope)] = "turn"
-    """Whether each turn is judged, or the conversation as a whole."""
+    """Whether each turn is judged or the conversation as a whole."""
     whole: Annotated[bool, PlainValidator(_validate_whole)] = False
     """Whether only whole numbers of the scale count."""
     scale: Annotated[tuple[float, float] | None, PlainValidator(_validate_scale)] = None
@@ -176,32 +179,32 @@ class RubricFrontMatter(Value):
     labels: Annotated[Labels, PlainValidator(_validate_labels)] = Labels()
     """The answers that a judge chooses from, instead of a scale."""
     version: Version = 1
-    """Counted up when the text changes."""
+    """A number that is incremented when the text changes."""
 
 
 class BuiltInRubricFrontMatter(RubricFrontMatter):
-    """Of a shipped rubric, which says more."""
+    """The front matter of a shipped rubric, which has more keys."""
 
     references: Mapping[str, Any] = {}
-    """What an answer refers to beside its evidence, by key, in words for the judge."""
+    """What an answer refers to in addition to its evidence, by key, in words for the judge."""
     outcomes: Mapping[str, Any] = {}
-    """What may have become of a goal, and what that is worth; null: neither way."""
+    """The possible outcomes of a goal with their values; null: counts neither way."""
     answer: str = ""
-    """The prompt that asks for the answer, where scale or labels do not say it."""
+    """The prompt that asks for the answer, if scale or labels do not determine it."""
     order: int | None = None
-    """Place among the built-in metrics."""
+    """The position among the built-in metrics."""
     short: str = ""
-    """Head of a column."""
+    """The heading of its table column."""
     needs: Needs = ""
-    """Without what it is not judged."""
+    """What must be available for the metric to be judged; empty: nothing."""
     shared: bool = False
-    """Whether it may be asked with others in one call."""
+    """Whether one call may ask for it together with other metrics."""
     unsure: str = NOT_ENOUGH_INFORMATION
-    """What a judge answers when it cannot tell."""
+    """The answer of a judge that cannot decide."""
 
 
 def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
-    """Complain about each key of the front matter that its model does not know."""
+    """Return a problem for each key of the front matter that its model does not have."""
     known = known_keys(model)
     return (
         unknown_key(key, known, file.head.mark.find((key,))) for key in file.head.value if key not in known
@@ -211,8 +214,8 @@ def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
 def front_matter_problems(
     file: PromptFile, value: Mapping[str, Any], model: type[Value]
 ) -> Iterator[Problem]:
-    """Return what is wrong with the keys that a model defines, each at its place in the file. ``value`` is
-    the front matter, or what replaces it."""
+    """Yield what is wrong with the keys that a model defines, each at its place in the file. ``value`` is the
+    front matter, or what replaces it."""
     try:
         model.model_validate({key: value[key] for key in known_keys(model) & value.keys()})
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Runs of the past: which folder a name means, and the events that its journal holds."""
+"""Finds earlier runs by name and loads the events of their journals."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _MOST_LISTED = 5
 
 
 def find_run(name: str, root: Path) -> Path:
-    """The folder of a run.
+    """Return the folder of a run.
 
-    ``name`` is its id, the beginning of it that no other has, what stands behind its last ``-``, ``latest``,
-    ``previous`` (the one before the latest), or the path, from the working directory, of its folder or
-    journal. ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with
-    the ids that come nearest.
-    """
+    ``name`` is the id of a run, an unambiguous beginning of it, the part after its last ``-``, ``latest``,
+    ``previous`` (the one before the latest), or the path of its folder or journal from the working directory.
+    ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with the
+    closest ids."""
     path = Path(name)
     if path.is_file():
         return path.parent if path.name == JOURNAL_FILE else path
@@ -46,8 +45,9 @@ def find_run(name: str, root: Path) -> Path:
 
 
 def ensure_project_folder(root: Path) -> Path:
-    """The folder for all that agenteval writes in a project. Git ignores it, but for the schemas that the
-    first lines of files name: whoever opens these elsewhere needs them, too. Raises ``OSError``."""
+    """Create the folder for everything that agenteval writes in a project, and return it. Git ignores its
+    content except for the schemas that the first lines of files refer to, because others need them to edit
+    these files. Raises ``OSError``."""
     home = root / ".agenteval"
     home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
@@ -57,15 +57,15 @@ def ensure_project_folder(root: Path) -> Path:
 
 
 def find_run_folders(root: Path) -> tuple[Path, ...]:
-    """The folders of all runs that have a journal, in the order in which they began."""
+    """Return the folders of all runs that have a journal, in the order in which the runs began."""
     home = root / ".agenteval" / "runs"
     found = [path.parent for path in home.glob(f"*/{JOURNAL_FILE}")] if home.is_dir() else []
     return tuple(sorted(found, key=lambda folder: (read_start_time(folder), folder.name)))
 
 
 def read_start_time(folder: Path) -> str:
-    """When a run began, ISO 8601 in UTC; empty if that cannot be read. From the first line of its journal,
-    since the name of its folder tells the second alone."""
+    """Return when a run began, as ISO 8601 in UTC; empty if that cannot be read. It is read from the first
+    line of the journal, because the name of the folder is only precise to the second."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             found = _STARTED_AT.search(file.read(1000))
@@ -75,8 +75,8 @@ def read_start_time(folder: Path) -> str:
 
 
 def run_reference(folder: Path, root: Path) -> str:
-    """What commands call a run: its id, or its path if it is kept elsewhere; empty for the latest, which they
-    take if none is named."""
+    """Return how commands refer to a run: by its id, or by its path if it is stored elsewhere; empty for the
+    latest, which they use by default."""
     known = find_run_folders(root)
     if known and os.path.samefile(known[-1], folder):
         return ""
@@ -84,12 +84,12 @@ def run_reference(folder: Path, root: Path) -> str:
 
 
 def short_run_id(run_id: str) -> str:
-    """What stands behind the last ``-`` of an id, by which ``find_run`` knows it."""
+    """Return the part after the last ``-`` of an id, which ``find_run`` accepts."""
     return run_id.rpartition("-")[2] or run_id
 
 
 def read_run_commit(folder: Path) -> str:
-    """The commit that a run was made of; empty if it is not known, or files had changed since."""
+    """Return the commit that a run tested; empty if it is unknown or files had changed since."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             head = file.read(1000)
@@ -123,11 +123,10 @@ def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
 
 
 def load_run(path: Path) -> tuple[Event, ...]:
-    """The events of a run, from its folder or its journal; a torn last line is left out.
+    """Load the events of a run from its folder or its journal. A torn last line is ignored.
 
-    Raises ``AuthorError`` for what is not a journal, one of another version, and one that was cut off before
-    it said what was to be run.
-    """
+    Raises ``AuthorError`` for a file that is not a journal, for another version, and for a journal that was
+    cut off before its first event."""
     file = path / JOURNAL_FILE if path.is_dir() else path
     with wrap_read_errors("the journal", Place(str(file))):
         _check_version(file)
@@ -145,7 +144,8 @@ def _placeholders_in(events: Sequence[Event]) -> Iterator[str]:
 
 
 def _check_version(file: Path) -> None:
-    """Before anything else is read: what another version wrote would only look broken."""
+    """Check the version before reading anything else, because a journal of another version would only look
+    broken."""
     with open_file(file) as opened:
         first = opened.readline()
     header = parse_or(first)
@@ -158,7 +158,8 @@ def _check_version(file: Path) -> None:
 
 
 def _check_samples(events: Sequence[Event], file: Path) -> None:
-    """That what is told of a sample can be put somewhere: a reader must not stumble over an edited file."""
+    """Check that every event of a sample belongs to a sample that was started, so that readers can rely on it
+    even if somebody edited the file."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with run_started: nothing is known about the run"
         raise AuthorError(Problem(what, "it may have been killed right at its start", Place(str(file), 1)))

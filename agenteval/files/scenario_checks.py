@@ -1,5 +1,5 @@
-"""Checks of a scenario that its models cannot make: templates, schemas and what rules are asked for, each at
-its place."""
+"""Checks of a scenario that its models cannot make: templates, schemas and the values of rules, each at its
+place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Found: TypeAlias = Iterator[Problem]
 
 
 def tool_problems(tool: Any, mark: Mark) -> Found:
-    """What is wrong with a tool's ``parameters``, with its answers and with the ``${…}`` in them."""
+    """Yield what is wrong with a tool's ``parameters``, its answers and the ``${…}`` in them."""
     if not isinstance(tool, Mapping):
         return
     if "base" in tool:
@@ -52,7 +52,7 @@ def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] 
 
 
 def _argument_names(parameters: Any) -> frozenset[str] | None:
-    """The only names that arguments may have; ``None`` where others are possible."""
+    """Return the only names that arguments may have; ``None`` if others are possible."""
     if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
         return None
     if parameters.get("additionalProperties") or "patternProperties" in parameters:
@@ -105,7 +105,7 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
 
 
 def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Found:
-    """What is wrong with the criteria, and with what each rule is asked for; and lists that hold nothing."""
+    """Yield what is wrong with the criteria and with the value of each rule, and lists that are empty."""
     if not isinstance(expect, Mapping):
         return
     yield from _empty_lists(expect, mark)
@@ -120,7 +120,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
 
 
 def blank_problems(value: Any, mark: Mark, what: str) -> Found:
-    """``what`` for each text of a list, or for a text alone, in which nothing is written."""
+    """Yield a problem ``what`` for each blank text in a list, or for a single blank text."""
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
             where = mark.find((index,)) if isinstance(value, list) else mark
@@ -128,11 +128,11 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Found:
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""It knows when no call at all is what is expected."""
+"""The empty lists that the model checks: it knows when an empty list means that no call is expected."""
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
-    """A list in which nothing is asked for checks nothing."""
+    """Find empty lists of expectations, which check nothing."""
     for key, value in expect.items():
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")

@@ -1,4 +1,4 @@
-"""Scenario files to ``Scenario`` values. Every mistake of every file is reported at once, at its place."""
+"""Loads scenario files. All mistakes of all files are reported at once, each at its place."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _LINED_BELOW = frozenset(
 
 
 class CaseKeys(CaseSpec):
-    """The keys of the short form that a scenario does not have."""
+    """The keys of a case, the short form, that a scenario does not have."""
 
     input: Text
     """The user's message."""
@@ -104,12 +104,12 @@ ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
 
 
 def no_extra_check(_scenario: Scenario) -> Iterable[Problem]:
-    """No further check."""
+    """Return no problems: the default for ``check``."""
     return ()
 
 
 def _with_column(problem: Problem, mark: Mark) -> Problem:
-    """A scenario knows its line alone; here the column is known as well."""
+    """Add the column to a problem at a scenario's line, because a scenario knows only its line."""
     has_only_line = problem.place is not None and problem.place.line == mark.line and not problem.place.column
     return problem._replace(place=mark.place) if has_only_line else problem
 
@@ -122,12 +122,11 @@ def load_scenario_files(
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
 ) -> tuple[Scenario, ...]:
-    """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
-    (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
-    ``check`` says what else is wrong with a scenario, so that it is told together with the rest.
+    """Load the scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
+    (the working directory) are shown relative to it. ``rules`` are what ``expect`` may ask for. ``check``
+    returns further problems of a scenario, so that they are reported together with the others.
 
-    Raises ``AuthorError`` with every problem of every file.
-    """
+    Raises ``AuthorError`` with every problem of every file."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     entries: list[_LoadedScenario] = []
@@ -150,7 +149,7 @@ def load_scenario_files(
 
 
 class PartlyReadError(AuthorError):
-    """``scenarios``: those that could be read, for whoever has more to tell before the author tries again."""
+    """Mistakes in some scenarios, with those that could be read."""
 
     def __init__(self, scenarios: tuple[Scenario, ...], problems: Iterable[Problem]) -> None:
         self.scenarios = scenarios
@@ -158,8 +157,8 @@ class PartlyReadError(AuthorError):
 
 
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``defaults`` without the answers of tools that ``item`` lets answer in another way: an entry's
-    ``sequence:`` replaces the default's ``python:``, it does not stand beside it."""
+    """Return ``defaults`` without the answers of tools for which ``item`` has an answer of another kind: an
+    entry's ``sequence:`` replaces the ``python:`` of the defaults."""
     low, high = defaults.get("tools"), item.get("tools")
     if not isinstance(low, Mapping) or not isinstance(high, Mapping):
         return defaults
@@ -172,7 +171,7 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
 
 
 def _drop_removed_checks(below: Any, merged: Any) -> Any:
-    """``merged`` without the checks of ``defaults`` that an entry's ``null`` takes away."""
+    """Return ``merged`` without the checks of ``defaults`` that a ``null`` in an entry removes."""
 
     def kept(low: Any, high: Any) -> Any:
         if not isinstance(low, Mapping) or not isinstance(high, Mapping):
@@ -192,6 +191,8 @@ def _read(path: Path, shown_as: str) -> bytes:
 
 
 class _LoadedScenario(NamedTuple):
+    """A scenario and the place of its id, or of the name that the id is made from."""
+
     scenario: Scenario
     place: Place  # of the id, or what it is made of
 
@@ -211,7 +212,7 @@ def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
 
 
 class _FileLoader:
-    """One file's entries. What they share through ``defaults`` is checked once."""
+    """A loader of the entries of one file. What the entries share through ``defaults`` is checked once."""
 
     def __init__(
         self,
@@ -323,7 +324,7 @@ class _FileLoader:
                 self.problems += error.problems
 
     def _table_entries(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
-        """The cases in a file, one a row."""
+        """Yield the cases in a data file, one per row."""
         try:
             table = self._table(path, mark)
         except AuthorError as error:
@@ -343,7 +344,8 @@ class _FileLoader:
                 yield entry._replace(written_at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
-        """Raises ``AuthorError`` for a file that cannot be read, at its name, and for what is wrong in it."""
+        """Read the data file at a path. Raises ``AuthorError``: at the path if the file does not exist, and
+        at their places for mistakes in it."""
         full_path = Path(self._base, path)
         if full_path not in self._tables:
             if not path.strip() or not full_path.exists():
@@ -391,7 +393,7 @@ class _FileLoader:
     def _filled_in_fields(
         self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None
     ) -> dict[str, Any]:
-        """What the author did not write: defaults, the short form's long form, places."""
+        """Return what the author did not write: defaults, the long form of a case, places."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),
             "name": made.name or made.id,
@@ -407,7 +409,7 @@ class _FileLoader:
         return more
 
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
-        """Puts finished tools into ``value``; faulty ones stay as they are, for the model to refuse."""
+        """Put validated tools into ``value``. Invalid ones stay as they are, for the model to refuse."""
         raw = value.get("tools")
         if not isinstance(raw, Mapping):
             return
@@ -441,7 +443,7 @@ class _FileLoader:
             self.problems += expectation_problems(written, mark, self._rules)
 
     def _extract_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
-        """Takes the keys of the short form out of ``value``."""
+        """Remove the keys of the short form from ``value`` and return them."""
         self._refuse_keys(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
         spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
         case, problems = validate(CaseKeys, spec, mark, kind="case")
@@ -461,7 +463,7 @@ class _FileLoader:
 
 
 def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
-    """What is missing of a scenario whose every key is right."""
+    """Find what is missing in a scenario whose keys are all valid."""
     if not scenario.name.strip() and not scenario.id.strip():
         yield Problem("a scenario needs a name or an id", "add name:", mark.place)
     elif not scenario.id.strip():
@@ -490,7 +492,8 @@ def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
 
 
 def _lines(mark: Mark, file: str) -> dict[str, int | str]:
-    """Dotted path to line of ``file``, or to a place elsewhere, of what messages and tables may point to."""
+    """Return dotted paths with the line in ``file``, or the place elsewhere, of what messages and tables
+    refer to."""
     lines: dict[str, int | str] = {}
     _note_lines(mark, "", lines, file)
     return lines
@@ -505,18 +508,17 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
 
 
 def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
-    """Whether nothing could make ``scenario`` fail but a broken agent.
+    """Check whether nothing but a broken agent could make ``scenario`` fail.
 
-    ``thresholds_apply``: some threshold holds for it. ``judges_gate``: a judge may find what fails it,
-    a label or a goal that none of its conversations completed.
-    """
+    ``thresholds_apply`` means that some threshold applies to it. ``judges_gate`` means that a judge may find
+    a reason to fail it: a label, or a goal that none of its conversations completed."""
     if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)
 
 
 def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
-    """What to tell the author of a vacuous scenario."""
+    """Return the problem to report for a vacuous scenario."""
     path, _, line = scenario.source.rpartition(":")
     what = f"scenario '{scenario.id}': nothing is checked{why}"
     return Problem(what, "add expect:, or set checks: none", Place(path, int(line)) if path else None)

@@ -1,8 +1,7 @@
-"""One scenario, many rows: ``rows:`` and ``matrix:`` make a scenario of each row and combination, before
-anything of it is checked. ``${row.NAME}`` may stand in any text and any key of the entry.
+"""Expands ``rows:`` and ``matrix:`` of an entry into a scenario for each row and combination, before anything
+in it is checked. ``${row.NAME}`` may be used in any text and any key of the entry.
 
-A value that came of a row has the row's place, so that whatever is wrong with it is reported there.
-"""
+A value that comes from a row has the place of the row, so that mistakes in it are reported there."""
 
 from __future__ import annotations
 
@@ -28,35 +27,37 @@ from agenteval.files.yaml_source import Mark, SourceDocument
 
 ROW_KEYS = ("rows", "matrix", "types")
 MAX_ROW_SCENARIOS = 100_000
-"""Scenarios of one entry: more is a slip in a matrix."""
+"""The maximum number of scenarios of one entry: more are probably a mistake in a matrix."""
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
 _NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
-"""Keys below which a text with nothing in the place of a value would mean something else."""
+"""Keys below which a text would change its meaning if a blank value were inserted."""
 _LITERAL = "or $${ for the literal characters"
 
 
 class ScenarioEntry(NamedTuple):
-    """A scenario or case as written, ``defaults`` merged in. ``at``: where it is written; ``row``: the row
-    that it was made of, if it was; ``pattern``: the id that its rows share."""
+    """A scenario or case as written, merged with ``defaults``."""
 
     value: dict[str, Any]
     mark: Mark
     is_case: bool
     written_at: Mark
+    """The place of the entry."""
     row: Mark | None = None
+    """The row that the entry was made from, if any."""
     pattern: str = ""
+    """The pattern that the ids of all its rows match."""
 
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
-"""The table that a path names, which stands at a mark. Raises ``AuthorError``."""
+"""Returns the table at a path that is written at a mark. Raises ``AuthorError``."""
 AsWritten: TypeAlias = Callable[[SourceDocument], Any]
-"""What a document says, numbers as they were written where text is asked for."""
+"""Returns the value of a document in which numbers keep their spelling where text is expected."""
 
 
 def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
-    """A scenario for each row; the entry itself where it has none. Raises ``AuthorError``."""
+    """Yield a scenario for each row, or the entry itself if it has no rows. Raises ``AuthorError``."""
     row_keys = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
     if not row_keys:
         _refuse_references(entry.value, entry.mark)
@@ -155,7 +156,7 @@ _TYPE_NAMES = {
 
 
 def _combine_rows(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
-    """Each row with each combination of the matrix; these alone where there are no rows."""
+    """Return each row with each combination of the matrix; only the combinations if there are no rows."""
     where = mark.find(("matrix",))
     rows, columns = (table.rows, table.columns) if table else ((LocatedValue({}, where),), ())
     problems = [*_matrix_problems(spec.matrix, columns, where)]
@@ -198,8 +199,7 @@ def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: L
 
 
 class _RowFiller:
-    """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
-    written otherwise than is usual."""
+    """A filler of one row's values into a scenario. Inserted values are not searched for references."""
 
     def __init__(self, row: LocatedValue, rows: Sequence[LocatedValue], found: dict[Problem, None]) -> None:
         self._row = row
@@ -208,7 +208,7 @@ class _RowFiller:
         self.has_original_text = False
 
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
-        """The value and its marks; the same objects where nothing was put in."""
+        """Return the value with its marks, filled in; the same objects if nothing was inserted."""
         if isinstance(value, str):
             return self._fill_text(value, mark, path) if "${" in value else (value, mark)
         if isinstance(value, dict):
@@ -244,8 +244,8 @@ class _RowFiller:
         return made, mark if made == text else self._row.mark.without_children
 
     def _fill_references(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
-        """A text with its references filled in. In an answer of a tool, which is filled in once more when the
-        tool is called, everything else stays as it is, and what is put in stays what it is."""
+        """Fill in the references in a text. An answer of a tool is filled in once more when the tool is
+        called; therefore everything else in it stays, and what is inserted is escaped."""
         is_template = _is_template(path)
 
         def put(match: re.Match[str]) -> str:
@@ -271,7 +271,7 @@ class _RowFiller:
         return text
 
     def _resolve(self, match: re.Match[str], mark: Mark) -> LocatedValue:
-        """What a reference stands for, and where that is written."""
+        """Return the value that a reference refers to, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
             what = f"'{match[0][:40]}' names no value of a row"
@@ -325,7 +325,7 @@ def _look_up(row: LocatedValue, path: str) -> LocatedValue | None:
 
 
 def _escape_references(value: Any) -> Any:
-    """A value as a tool's answer gives it back: nothing in it is a reference."""
+    """Escape a value, so that the answer of a tool returns it unchanged."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, Mapping):
@@ -334,12 +334,12 @@ def _escape_references(value: Any) -> Any:
 
 
 def as_text(value: Any, mark: Mark) -> str:
-    """A value within a text: a number as it was written, and what is no text as JSON."""
+    """Return a value as part of a text: a number as it was written, other values as JSON."""
     return value if isinstance(value, str) else mark.text or to_json_or_repr(value)
 
 
 def _refuse_references(value: Any, mark: Mark) -> None:
-    """A reference to a row in an entry that has none."""
+    """Raise ``AuthorError`` for a reference to a row in an entry that has none."""
     texts = ((loc, text) for loc, text in leaves(value) if isinstance(text, str) and "${" in text)
     for loc, text in texts:
         for match in _REFERENCE.finditer(text):
@@ -351,8 +351,8 @@ def _refuse_references(value: Any, mark: Mark) -> None:
 def merge_row_problems(
     found: Iterable[tuple[Problem, ScenarioEntry]], entries: Counter[Mark]
 ) -> Iterator[Problem]:
-    """What is wrong with many rows of a scenario, told once, with the rows that have it unless all do.
-    ``entries``: how many rows each scenario has, by where it is written."""
+    """Report a problem of many rows once, with the rows that have it unless all do. ``entries`` has the
+    number of rows of each scenario, by its place."""
     alike: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
         row = entry.row or entry.written_at
@@ -375,8 +375,9 @@ _MOST_LINES = 8
 
 
 class _IdBuilder:
-    """An id for each row. It names a column of the rows, or there would be no telling which row is which once
-    one is added; the values of a matrix are added to it where it does not name them."""
+    """A builder of an id for each row. The template must refer to a column of the rows; otherwise it would be
+    unclear which row is which once one is added. Values of the matrix that it does not refer to are appended.
+    """
 
     def __init__(
         self, value: Mapping[str, Any], mark: Mark, rows: Sequence[LocatedValue], axes: Mapping[str, Any]
@@ -408,7 +409,8 @@ def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
 
 
 def slug(name: str) -> str:
-    """An id of a name: letters and digits of any script in lower case, dashes for all between."""
+    """Make an id from a name: letters and digits of any script in lower case, with dashes for everything
+    between."""
     text = unicodedata.normalize("NFC", name).lower()
     kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
     return re.sub("-+", "-", kept).strip("-")
@@ -420,9 +422,9 @@ def slug(name: str) -> str:
 def case_from_row(
     row: LocatedValue, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool
 ) -> LocatedValue:
-    """A case of a row whose columns are named like a case's keys. Of CSV (``is_text``) an empty cell leaves
-    the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
-    type of each key. Raises ``AuthorError``."""
+    """Make a case from a row whose columns are named like the keys of a case. In CSV (``is_text``) an empty
+    cell leaves the key out, and a cell for a key that accepts lists, mappings or numbers is parsed as such.
+    ``fields`` has the type of each key. Raises ``AuthorError``."""
     problems: list[Problem] = []
     cells = row.items
     if is_text:

@@ -1,8 +1,7 @@
-"""``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
+"""Reads ``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
 
-TOML's own parser tells no places; a search for ``key =`` within the right table finds nearly all of
-them, and what it misses gets the place of the nearest thing above.
-"""
+Python's TOML parser reports no places. A search for ``key =`` in the right table finds nearly all of them;
+other keys get the place of the nearest key above."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 def parse_toml(data: bytes, path: str) -> SourceDocument | None:
-    """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is not a TOML."""
+    """Return the section, or ``None`` if there is none. Raises ``AuthorError`` for invalid TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
     try:
@@ -58,7 +57,7 @@ def _syntax_problem(error: Exception, path: str) -> Problem:
 
 
 def _is_deep(section: Any) -> bool:
-    """Whether something is nested deeper than YAML may be; dotted keys can nest without any end."""
+    """Check whether something is nested deeper than YAML may be; dotted keys allow unlimited nesting."""
     level = [section]
     for _ in range(MAX_DEPTH):
         level = [
@@ -71,7 +70,7 @@ def _is_deep(section: Any) -> bool:
 
 
 def _dates_to_text(value: Any) -> Any:
-    """Dates and times become texts, as they are in YAML here."""
+    """Convert dates and times to texts, as the YAML reader does."""
     if isinstance(value, dict):
         return {key: _dates_to_text(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -84,7 +83,7 @@ def _split_key(dotted: str) -> tuple[str, ...]:
 
 
 def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Line and column of every table and ``key =``; items of an array of tables by their number."""
+    """Return line and column of every table and ``key =``; items of an array of tables by their index."""
     found: dict[tuple[str | int, ...], tuple[int, int]] = {}
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str | int, ...] = ()
@@ -126,7 +125,7 @@ def _build_mark(
 
 
 def _find_inline_key(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
-    """A key of an inline table: searched from the line of what holds it to the next table."""
+    """Find a key of an inline table, from line ``first`` to the next table."""
     pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
     for number in range(first, len(lines) + 1):
         if number > first and _HEADER.match(lines[number - 1]):

@@ -1,4 +1,5 @@
-"""What an author wrote against the models: every mistake at its place, in the author's words."""
+"""Validates what an author wrote against the models. Every mistake is reported at its place, in the author's
+words."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "case": ("expected_tools", "expected_output_contains"),
     "config": ("gates.*",),
 }
-"""Where a key without a value would be a check or gate that somebody wrote and that never holds anything."""
+"""Keys that, without a value, would be a check or gate that never applies to anything."""
 
 
 def validate(
@@ -47,11 +48,11 @@ def validate(
     skip: Iterable[str] = (),
     found: Iterable[Problem] = (),
 ) -> tuple[M | None, list[Problem]]:
-    """``value`` as a ``model``, or all that is wrong with it.
+    """Return ``value`` as a ``model``, or everything that is wrong with it.
 
     ``kind`` is the part of ``agenteval.core.unsupported_keys`` that applies. ``also`` and ``skip`` are names
-    that a suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known
-    already; a number at the place of one is not named twice."""
+    that a suggestion for an unknown top-level key may and may not contain. ``found`` are mistakes that are
+    already known; a number at the place of one is not reported twice."""
     early = {found.loc: found.problem(mark) for found in find_unsupported_keys(value, kind)}
     early.update(_empty_value_problems(value, mark, kind))
     names = (known_keys(model) | set(also)) - set(skip)
@@ -70,15 +71,15 @@ def validate(
 def _internal_key_problems(
     model: type[BaseModel], value: Any, mark: Mark, names: Iterable[str]
 ) -> Iterator[tuple[Loc, Problem]]:
-    """Fields that the program fills in are not the author's to write."""
+    """Yield a problem for each field that only the program fills in."""
     for name in getattr(model, "INTERNAL", ()):
         if isinstance(value, Mapping) and name in value:
             yield (name,), unknown_key(name, names, mark.find((name,)))
 
 
 def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
-    """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
-    requests) and that nothing compares with; JSON has none of them."""
+    """Yield a problem for each infinite number or NaN. No model checks numbers in arguments, matchers,
+    schemas, results and bodies of requests, nothing equals them, and JSON cannot contain them."""
     for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
             what = f"{_dotted(loc)}: expected a finite number, got {display_value(item)}"
@@ -88,8 +89,8 @@ def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
 def part_problems(
     model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, is_whole: bool = True
 ) -> list[Problem]:
-    """What is wrong with a part of a file that has a model of its own. ``mark``: of the file; ``at`` leads
-    from there to the part. Of one that is not ``is_whole``, nothing is missing."""
+    """Return what is wrong with a part of a file that has a model of its own. ``mark`` is that of the file;
+    ``at`` is the path from there to the part. If it is not ``is_whole``, its keys are not required."""
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -98,7 +99,7 @@ def part_problems(
 
 
 def strict_problems(model: type[BaseModel], value: Mapping[str, Any], mark: Mark, at: Loc) -> list[Problem]:
-    """The same, of a model of another package, which may allow keys that it does not know."""
+    """Return what is wrong with a part whose model is of another package and may allow unknown keys."""
     known = known_keys(model)
     found = [unknown_key(key, known, mark.find((*at, key))) for key in value if key not in known]
     return [*found, *part_problems(model, {k: v for k, v in value.items() if k in known}, mark, at)]
@@ -109,7 +110,7 @@ def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
 
 
 def known_keys(model: type[BaseModel]) -> set[str]:
-    """The keys that an author may write."""
+    """Return the keys that an author may write."""
     return set(model.model_fields) - set(getattr(model, "INTERNAL", ()))
 
 
@@ -117,18 +118,21 @@ def known_keys(model: type[BaseModel]) -> set[str]:
 
 
 class UnsupportedKey(NamedTuple):
-    """A key or value that is not built: where it stands, what it is called, and what to do instead."""
+    """A key or value that is not supported yet."""
 
     loc: Loc
+    """Its location."""
     name: str
+    """The key or value, for messages."""
     remedy: str
+    """What to do instead."""
 
     def problem(self, mark: Mark) -> Problem:
         return Problem(f"'{self.name}' is not supported yet", self.remedy, mark.find(self.loc).place)
 
 
 def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
-    """Those that an author wrote into a value."""
+    """Yield the unsupported keys and values in what an author wrote."""
     for pattern, remedy in NOT_YET.get(kind, {}).items():
         path, _, meant = pattern.partition("=")
         for loc in _matches(value, [*path.split("."), *([f"={meant}"] if meant else ())]):
@@ -174,7 +178,8 @@ def _translate_errors(
     *,
     is_whole: bool = True,
 ) -> list[Problem]:
-    """``early``: places that have been complained about already. ``at``: where the model's value is."""
+    """Translate pydantic's errors. ``early`` has the locations that are reported already. ``at`` is the
+    location of the model's value."""
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
         is_extra = detail["type"] == "extra_forbidden"
@@ -192,7 +197,7 @@ def _translate_errors(
 
 
 def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
-    """Whether an error only follows from what is told by itself."""
+    """Check whether an error only follows from one that is reported on its own."""
     match detail["type"]:
         case "too_short" if detail["input"]:  # an item is wrong
             return True
@@ -202,8 +207,8 @@ def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
-    """``loc`` without the tags of unions and cut at a union of plain types; and what is asked for
-    there (of an unknown key: around it)."""
+    """Return ``loc`` without the tags of unions and cut at a union of plain types, and the type that is
+    expected there (for an unknown key: around it)."""
     expected: Any = model
     parts: list[str | int] = []
     path = loc[:-1] if is_extra else loc
@@ -220,7 +225,7 @@ def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tupl
 
 
 def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
-    """A key that the author knows from elsewhere, where the model around it says what to write here."""
+    """Return a problem for a key that belongs elsewhere, if the surrounding model names a replacement."""
     name = str(loc[-1])
     for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
@@ -231,7 +236,7 @@ def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
 
 
 def members_of(annotation: Any) -> list[Any]:
-    """What a union is made of, null left out; anything else is its own only member."""
+    """Return the members of a union without null; any other type is its own only member."""
     if get_origin(annotation) is Annotated:
         return members_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -240,7 +245,7 @@ def members_of(annotation: Any) -> list[Any]:
 
 
 def _tagged_member(annotation: Any, tag: str | int) -> Any:
-    """The member of a union that has a tag; the union itself if none has."""
+    """Return the member of a union that has a tag; the union itself if none has."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
@@ -262,7 +267,8 @@ def _keys_of(annotation: Any) -> set[str]:
 
 
 def _type_at(annotation: Any, part: str | int) -> Any:
-    """What is asked for at ``part`` of a value of this type; ``None`` if there is no such part."""
+    """Return the type that is expected at ``part`` of a value of this type; ``None`` if there is no such
+    part."""
     for member in members_of(annotation):
         origin, args = get_origin(member), get_args(member)
         if isinstance(part, int) and origin in (tuple, list):
@@ -275,7 +281,7 @@ def _type_at(annotation: Any, part: str | int) -> Any:
 
 
 def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
-    """What is wrong, and what to do."""
+    """Return what is wrong and what to do."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "missing":
@@ -297,12 +303,12 @@ def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
 
 
 def _prefix(loc: Loc) -> str:
-    """The keys that lead to a place, before what is said of it."""
+    """Return the dotted keys of a location as the beginning of a message; empty for the root."""
     return f"{name}: " if (name := _dotted(loc)) else ""
 
 
 def _dotted(loc: Loc) -> str:
-    """The keys of a place, without the positions of lists."""
+    """Return the keys of a location, without the positions of lists."""
     return ".".join(part for part in loc if isinstance(part, str))
 
 
@@ -317,7 +323,7 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
-"""By pydantic's name of the error: how it is said, and where the bound is in its context."""
+"""The words for a bound and its key in the error's context, by pydantic's name of the error."""
 
 
 def _remedy(value: Any, expected: Any) -> str:
@@ -340,13 +346,14 @@ def _remedy(value: Any, expected: Any) -> str:
 
 
 def _intended_choice(text: str, expected: Any) -> str:
-    """Which of the choices another word for it means; empty: none, or nobody said."""
+    """Return the choice that another word for it means; empty if there is none."""
     words = (getattr(member, "MEANT", {}) for member in members_of(expected))
     return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
 def _intended_key(text: str, model: type[BaseModel]) -> str:
-    """Which key of a mapping a text was meant for that stands in its place."""
+    """Return the key of a mapping for which a text in place of the mapping was probably meant; empty if
+    unknown."""
     meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
     return next((key for part, key in meant.items() if part in text), "")
 
@@ -355,7 +362,7 @@ _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", flo
 
 
 def describe_expected_type(annotation: Any) -> str:
-    """A type in the author's words: ``a list of texts``."""
+    """Describe a type in the author's words: ``a list of texts``."""
     choices = _choices(annotation)
     others = [_describe_expected_member(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
@@ -397,10 +404,9 @@ def keep_scalar_text(
     text_maps: frozenset[str] = frozenset(),
     opaque: frozenset[str] = frozenset(),
 ) -> Any:
-    """The document's value with numbers as they were written where text is asked for: ``1.50`` is not
-    ``1.5`` there. That is at the keys ``texts`` (or in lists there) and at any key of a mapping at
-    ``text_maps``; nothing is changed below an ``opaque`` key.
-    """
+    """Return the document's value with numbers as they were written where text is expected: ``1.50`` is not
+    ``1.5`` there. Text is expected at the keys ``texts`` (and in lists there) and at any key of a mapping at
+    ``text_maps``; nothing is changed below an ``opaque`` key."""
 
     def walk(value: Any, mark: Mark, is_text: bool, is_map: bool) -> Any:
         if isinstance(value, dict):

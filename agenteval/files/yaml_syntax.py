@@ -1,4 +1,4 @@
-"""The YAML parser's complaints in words that say what to do."""
+"""Translates the YAML parser's errors into messages with a remedy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from agenteval.core.errors import Place, Problem
 
 
 class _Advice(NamedTuple):
-    """``at_start``: the mistake is where the broken thing begins, not where reading stopped."""
+    """A message for errors that contain a fragment."""
 
     fragment: str
     what: str
     remedy: str
     at_start: bool = False
+    """True if the mistake is where the broken construct begins, not where reading stopped."""
 
 
 _ADVICE = (
@@ -49,7 +50,7 @@ _ADVICE = (
 
 
 def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
-    """A problem for what the parser raised about ``text``."""
+    """Return the problem for an error that the parser raised about ``text``."""
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     stopped: Any = getattr(error, "problem_mark", None)
     started: Any = getattr(error, "context_mark", None) or stopped
@@ -70,7 +71,7 @@ def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
 
 
 def _place(mark: Any, text: str, path: str) -> Place:
-    """At the end of the last line with content, where reading stopped beyond it."""
+    """Return the place of a mark; if it is beyond the content, the end of the last line with content."""
     lines = _lines(text.rstrip())
     if mark.line < len(lines):
         return Place(path, mark.line + 1, mark.column + 1)
@@ -87,7 +88,7 @@ def _line(text: str, line: int) -> str:
 
 
 def _tab_in_indentation(text: str, line: int) -> int | None:
-    """The column, from 1, of the first tab before the line's first character."""
+    """Return the column, from 1, of the first tab in a line's indentation; ``None`` if there is none."""
     content = _line(text, line)
     indentation = content[: len(content) - len(content.lstrip(" \t"))]
     return indentation.index("\t") + 1 if "\t" in indentation else None
