@@ -69,7 +69,7 @@ def _find_duplicates(entries: list[AcceptedFailure]) -> Iterator[Problem]:
     first: dict[str, AcceptedFailure] = {}
     for entry in entries:
         if entry.fingerprint in first:
-            what = f"the failure {entry.fingerprint} is already at {first[entry.fingerprint].where}"
+            what = f"the failure {entry.fingerprint} is already listed at {first[entry.fingerprint].where}"
             path, _, line = entry.where.rpartition(":")
             yield Problem(what, "keep one", Place(path, int(line)))
         first.setdefault(entry.fingerprint, entry)

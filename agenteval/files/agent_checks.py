@@ -37,8 +37,10 @@ def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Found:
             continue
         name, where = str(agent.get("name", "agent")), mark.find((*loc, "name"))
         if name in first:
-            remedy = "give each agent a name of its own"
-            yield Problem(f"the agent '{name}' is already at {first[name].place}", remedy, where.place)
+            remedy = "give each agent a different name"
+            yield Problem(
+                f"the agent name '{name}' is already used at {first[name].place}", remedy, where.place
+            )
         first.setdefault(name, where)
 
 
@@ -91,7 +93,7 @@ def _option_problems(
         if key in of_others and options[key] is not None:
             yield Problem(of_others[key], "remove it, or change type", where.place)
         elif key not in of_others:
-            # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
+            # ``options`` is not suggested for a built-in adapter: its options are usually written without it.
             others = names | (COMMON_AGENT_KEYS if OPTIONS_KEY in at else COMMON_AGENT_KEYS - {OPTIONS_KEY})
             yield _former_key_problem(key, options[key], where) or unknown_key(key, others, where)
     places = set()
@@ -126,7 +128,7 @@ def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}
     return Problem(
         "an agent has no key 'tools'",
-        remedy.get(str(value), "calls: all | unseen says how its calls are seen; scenarios declare tools"),
+        remedy.get(str(value), "write calls: all or calls: unseen; scenarios declare tools"),
         where.place,
     )
 
@@ -135,7 +137,7 @@ def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapt
     if len(type_keys := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
         one, other = type_keys[:2]
         what = f"the agent has both {_WITH_ARTICLE[one]} and {_WITH_ARTICLE[other]}"
-        remedy = f"keep one, or say type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
+        remedy = f"keep one, or write type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
         yield Problem(what, remedy, mark.find((other,)).place)
         return
     empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", [], {}))
@@ -144,7 +146,7 @@ def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapt
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
         return
     if any(_resembles_type_key(key) for key in agent):
-        return  # the key is unknown, and which one it means is said there
+        return  # the misspelt key is reported as unknown, with a suggestion
     python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
     remedy = f"write {python} (Python) or {http}, or {program}"
     yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)

@@ -42,7 +42,7 @@ def adapter_type(agent: Mapping[str, Any]) -> str:
     return kinds[0] if len(kinds) == 1 else ""
 
 
-# ── where options stand ──────────────────────────────────────────────────────────────────────────
+# ── locations of options ──────────────────────────────────────────────────────────────────────────
 
 
 def normalize_options(
@@ -64,7 +64,7 @@ def normalize_options(
 def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline: bool) -> LocatedValue:
     written = agent.value.get(OPTIONS_KEY)
     if written is not None and not isinstance(written, Mapping):
-        return agent  # the model says what is wrong with it
+        return agent  # the model reports it
     at_options = agent.mark.find((OPTIONS_KEY,))
     under = LocatedValue(written, at_options) if written else LocatedValue({}, at_options.with_children({}))
     inline = agent.drop_keys(*COMMON_AGENT_KEYS)
@@ -84,11 +84,11 @@ def _misplaced_options(
     """Find keys under ``options`` that are also written outside it, or belong there."""
     for key in under.value:
         if key in inline or key in common:
-            remedy = "write it once" if key in inline else "write it beside options"
+            remedy = "write it once" if key in inline else "move it out of options"
             yield Problem(f"options: '{key}' is a key of the agent", remedy, under.mark.find((key,)).place)
 
 
-# ── agents, each whole ───────────────────────────────────────────────────────────────────────────
+# ── complete agents ──────────────────────────────────────────────────────────────────────────────
 
 
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
@@ -114,7 +114,7 @@ def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue
             return agent
         name, where = loc[1], agent.mark.find(("name",))
         if (inner_name := agent.value.get("name", name)) != name:
-            what = f"the agent is named '{name}' by its key and '{inner_name}' by name:"
+            what = f"the agent's key is '{name}', but its name: is '{inner_name}'"
             problems.append(Problem(what, "remove name:", where.place))
         return LocatedValue({**agent.value, "name": name}, agent.mark)
 

@@ -70,14 +70,14 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
     elif provider:
         yield from _extra_problems(provider, spec.get("extra", {}), file, at)
     if isinstance(name, str) and is_key(name):
-        # It would be sent to whoever has the model, and stand in every report.
-        remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
-        yield Problem("this is a key; write the name of a model", remedy, mark.find(("model",)).place)
+        # A key would be sent to the provider as the name of a model, and appear in every report.
+        remedy = "write PROVIDER/MODEL, and set the key in the environment (OPENAI_API_KEY, api_key_env)"
+        yield Problem("this is an API key, not the name of a model", remedy, mark.find(("model",)).place)
     yield from _endpoint_problems(spec.get("base_url"), mark.find(("base_url",)))
     variable = spec.get("api_key_env")
     if isinstance(variable, str) and not _VARIABLE_NAME.fullmatch(variable):
         # Most likely the key itself, which must not be shown.
-        remedy = "write the name of the environment variable that holds the key, never the key"
+        remedy = "write the name of the environment variable that contains the key, not the key itself"
         yield Problem("api_key_env is not the name of a variable", remedy, mark.find(("api_key_env",)).place)
 
 

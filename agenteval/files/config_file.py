@@ -128,7 +128,7 @@ def load_config(
     others = {name: each for name, each in profiles.items() if name != profile}
     _check_other_profiles(file, others, known, environ)
     source_facts = _source_facts(path, cwd, assembled.resolved.mark)
-    # A path is no secret, though a variable such as CACHE_KEY may hold it.
+    # A path is not a secret, even if a variable such as CACHE_KEY contains it.
     register_author_text(lambda: str(source_facts["root"]))
     config = assembled.config.model_copy(
         update={**source_facts, "profile": profile or "", "selection": selection}
@@ -305,7 +305,7 @@ def _parse_document(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocum
 def _validate_config(
     config: LocatedValue, problems: list[Problem], known: Registries, secrets: tuple[str, ...]
 ) -> Config:
-    unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
+    unset = {problem.place for problem in problems}  # an unset variable is not also reported as empty
     found = (problem for problem in config_problems(*config, known) if problem.place not in unset)
     problems = [*problems, *found]
     validated, wrong = validate(
@@ -335,7 +335,7 @@ def _masked_problem(problem: Problem, mask: Mask) -> Problem:
     return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
 
 
-# ── what may be written down, and where it was written ───────────────────────────────────────────
+# ── the public form, and places of keys ──────────────────────────────────────────────────────────
 
 
 def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:

@@ -37,11 +37,13 @@ def read_table(data: bytes, path: str) -> Table:
     Raises ``AuthorError`` with every problem at its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
-        what = f"rows are read from {', '.join(_READERS)}, and this is none of them"
-        raise AuthorError(Problem(what, "save it as one of these", Place(path)))
+        what = f"rows can only be read from {', '.join(_READERS)}"
+        raise AuthorError(Problem(what, "save the file in one of these formats", Place(path)))
     table = read(data, path)
     if not table.rows:
-        raise AuthorError(Problem("the file holds no row", "add one, or remove what names it", Place(path)))
+        raise AuthorError(
+            Problem("the file contains no rows", "add one, or remove the reference to it", Place(path))
+        )
     return table
 
 
@@ -73,7 +75,7 @@ def csv_problem(error: csv.Error, at: int, begins: int) -> str:
     if "unexpected end of data" in text:
         return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
     if "field larger" in text:
-        return f"{text}: a double quote may not be closed"
+        return f"{text}: perhaps a double quote is not closed"
     return f"{text}{f' (line {at})' if at != begins else ''}"
 
 
@@ -84,7 +86,7 @@ def _from_csv(data: bytes, path: str) -> Table:
     delimiter = max(DELIMITERS, key=first.count)
     lines = _read_rows(text, delimiter, path)
     number, names, _ = next(lines, (1, [], ""))
-    if first.startswith("sep="):  # Excel's own line above the names
+    if first.startswith("sep="):  # a line that Excel writes above the names
         number, names, _ = next(lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
     if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
@@ -108,16 +110,15 @@ def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> 
     """Return what is wrong with a row and what to do; ``None`` if it is fine. ``written`` is the row as it is
     in the file."""
     if len(cells) != len(columns):
-        what = (
-            f"the row has {plural(len(cells), 'cell')}, the first line names {plural(len(columns), 'column')}"
-        )
-        return what, "put a text with a comma, a quote or a line break between double quotes"
+        cell_count, column_count = plural(len(cells), "cell"), plural(len(columns), "column")
+        what = f"the row has {cell_count}, but the first line has {column_count}"
+        return what, "put texts that contain a comma, a quote or a line break in double quotes"
     for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
         if not name and cell.strip():
-            return f"column {number} has a value here and no name", "name it in the first line"
+            return f"column {number} has a value here, but no name", "name it in the first line"
         is_quoted = cell.replace('"', '""') in written
         if cell[:1].isspace() and cell.lstrip().startswith('"') and not is_quoted:
-            return f"a blank stands before the quote of column {number}", "remove the blank"
+            return f"there is a blank before the quote of column {number}", "remove the blank"
     return None
 
 
@@ -138,7 +139,7 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
             cells = next(reader, None)
         except csv.Error as error:
             what = f"not CSV: {csv_problem(error, reader.line_num, begins)}"
-            remedy = 'close the quote; a quote within a quoted text is written twice ("")'
+            remedy = 'close the quote; write a quote inside a quoted text twice ("")'
             raise AuthorError(Problem(what, remedy, Place(path, begins))) from None
         if cells is None:
             return
@@ -156,7 +157,7 @@ def parse_json_at(text: str, at: Mark) -> LocatedValue:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("half of a character, escaped, is no text") from None
+        raise ValueError("an escaped half of a surrogate pair is not valid text") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return _with_marks(value, at)
@@ -185,13 +186,15 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         except ValueError as error:
             what = f"not JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
-            problems.append(Problem(what, "write one object a line", place))
+            problems.append(Problem(what, "write one object per line", place))
             continue
         if isinstance(row.value, dict):
             rows.append(row)
         else:
             what = f"expected an object, got {display_value(row.value)}"
-            problems.append(Problem(what, "write one object a line, or name it .json", Place(path, number)))
+            problems.append(
+                Problem(what, "write one object per line, or rename the file to .json", Place(path, number))
+            )
     if problems:
         raise AuthorError(*problems)
     return Table(_columns(rows), tuple(rows), Mark(path, 1))

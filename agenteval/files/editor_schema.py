@@ -139,7 +139,7 @@ def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
                 yield name, " ".join(line.split())
 
 
-# ── fewer words for the same ─────────────────────────────────────────────────────────────────────
+# ── simplification ───────────────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 """JSON Schema's keyword by pydantic's name for a bound, where a validator of this project runs before
@@ -209,7 +209,7 @@ def _by_shape(schemas: list[Schema]) -> Schema:
 def _split_by_type(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
     """Build a schema that checks ``here`` for values of a type and ``rest`` for all others."""
     others = _by_shape(rest)
-    if len(rest) == 1:  # its type is said by the whole, and would be a second message
+    if len(rest) == 1:  # the outer schema already has its type; a second one would add a message
         others = {key: each for key, each in others.items() if key != "type"}
     types = [name for each in rest for name in _types(each) or ["string"]]
     is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
@@ -246,7 +246,7 @@ def _types(schema: Schema) -> list[str]:
     return [found] if isinstance(found, str) else found
 
 
-# ── null, where it would be a check that never holds anything ─────────────────────────────────────
+# ── null, where it would be a check that checks nothing ───────────────────────────────────────────
 
 
 def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -> None:
@@ -270,7 +270,7 @@ def _drop_null(schema: Schema) -> None:
             _drop_null(each)
 
 
-# ── what is laid over something else ─────────────────────────────────────────────────────────────
+# ── overlays ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
@@ -279,7 +279,7 @@ def overlay_definition(name: str, definitions: Definitions, *, suffix: str, null
     value. Lists are replaced as a whole and must be complete."""
     made = f"{name}{suffix}"
     if made not in definitions:
-        definitions[made] = {}  # it may hold itself
+        definitions[made] = {}  # it may refer to itself
         definitions[made] = _overlay_schema(definitions[name], definitions, nulls, suffix)
     return made
 

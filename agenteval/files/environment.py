@@ -205,7 +205,7 @@ def _parse_override(variable: str, text: str, problems: list[Problem]) -> Any:
 def _unknown_variable(variable: str) -> Problem:
     key = variable.removeprefix(PREFIX).lower()
     if key in Config.model_fields and key not in Config.INTERNAL:
-        return Problem(f"'{key}' cannot be set by a variable", "write it in the file", Place(variable))
+        return Problem(f"'{key}' cannot be set by a variable", "set it in the file", Place(variable))
     return Problem("unknown variable", did_you_mean(variable, _PATH_BY_VARIABLE), Place(variable))
 
 

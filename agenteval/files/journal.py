@@ -36,14 +36,14 @@ LOCK_FILE = "lock"
 _BETWEEN_SYNCS_S = 0.01
 """The pause between two syncs, in seconds. At a thousand samples per second, waking up for each would slow
 the run."""
-_LOCK_OFFSET = 2**30  # where nobody reads: a locked byte cannot be read on Windows
+_LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
 def event_to_json(event: Event) -> str:
     """Serialize an event as one line. A lone surrogate, which no file can contain, becomes U+FFFD, because an
     event that cannot be written would cost the journal."""
     try:
-        # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
+        # ``model_dump_json`` without its dozen options: a third of the time for a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
     except ValueError:
         return json.dumps(_replace_surrogates(event.model_dump()), default=str)
@@ -80,7 +80,7 @@ class EventLog:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelAsked):
-            return  # no report is made of it
+            return  # reports do not use it
         if isinstance(event, Scored | Reconsidered):
             self._has_findings |= any(isinstance(item, Finding) for item in event.items)
         self._entries.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
@@ -209,7 +209,7 @@ class _Syncs:
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
-                if error.errno != errno.EINVAL:  # that of a file system which cannot
+                if error.errno != errno.EINVAL:  # the error of a file system without sync
                     self._error = error
             self._closing.wait(_BETWEEN_SYNCS_S)
 
@@ -229,7 +229,7 @@ def lock_run(folder: Path) -> Iterator[None]:
             by = f" (process {process})" if process.isdigit() else ""
             what = f"the run {folder.name} is still in progress{by}"
             raise AuthorError(Problem(what, "wait for it to end, or stop it"))
-        with suppress(OSError):  # on a full disk nobody reads who has it
+        with suppress(OSError):  # on a full disk the number is missing
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())
         yield
@@ -257,7 +257,7 @@ def _lock(descriptor: int) -> bool:
         else:
             import fcntl
 
-            # Of the process, not of the open file: one that an agent forks does not inherit it.
+            # The lock belongs to the process, not to the open file: forks of an agent do not inherit it.
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
@@ -270,9 +270,9 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
     version = first.get("schema_version")
     if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
         return
-    what = f"the journal has version {version}, and this agenteval reads version {SCHEMA_VERSION}"
-    newer = "use the agenteval that wrote it, or a newer one"
-    older = "read it with the agenteval that wrote it, or make the run again"
+    what = f"the journal has version {version}, but this agenteval reads version {SCHEMA_VERSION}"
+    newer = "use the version of agenteval that wrote it, or a newer one"
+    older = "read it with the version of agenteval that wrote it, or repeat the run"
     raise AuthorError(Problem(what, newer if version > SCHEMA_VERSION else older, place))
 
 
@@ -289,5 +289,5 @@ def read_journal(path: Path) -> Iterator[Event]:
             if number == len(lines):
                 return
             first = error.errors()[0]
-            what = f"not an event of a journal: {first['msg']}"
+            what = f"this is not a journal event: {first['msg']}"
             raise AuthorError(Problem(what, "", Place(str(path), number))) from None

@@ -87,7 +87,7 @@ class JudgeRequestLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # it must not cost the run, which is all but over
+        with suppress(OSError):  # an error must not cost the run, which is almost over
             self._write()
 
     def _write(self) -> None:

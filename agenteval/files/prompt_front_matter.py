@@ -44,7 +44,7 @@ def split_front_matter(text: str, source: str) -> PromptFile:
     if lines[0].rstrip() != "---" or not end:
         remedy = "begin with a line '---', then metric: and scale: or labels:, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
-    # The first line stays as an empty one, so that the places of the keys are those of the file.
+    # The first line becomes empty, so that the lines of the keys are those of the file.
     written = "\n".join(["", *lines[1:end]])
     document = parse_yaml((written if written.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
@@ -76,12 +76,12 @@ def parse_labels(value: Any) -> Labels:
             raise ValueError(f"label '{name}': '{meaning}' is neither ok nor low, medium, high or critical")
     ok = frozenset(name for name, meaning in meanings.items() if meaning == "ok")
     if len(meanings) < 2 or not all(name.strip() for name in meanings):
-        raise ValueError("a metric needs two labels or more, and none may be blank")
+        raise ValueError("a metric needs at least two labels, and none may be blank")
     if not ok:
-        raise ValueError("every label is a failure; say which are ok")
+        raise ValueError("every label is a failure; mark those that are ok")
     if len({normalize_label(name) for name in (*meanings, NOT_ENOUGH_INFORMATION)}) <= len(meanings):
         raise ValueError(
-            f"two labels are the same, or one is '{NOT_ENOUGH_INFORMATION}', which every judge may say"
+            f"two labels are the same, or one is '{NOT_ENOUGH_INFORMATION}', which every judge may answer"
         )
     severities = {name: Severity(each) for name, each in meanings.items() if each not in ("ok", "")}
     return Labels(tuple(meanings), ok, severities)
@@ -93,7 +93,7 @@ def _meanings(value: Any) -> dict[str, str]:
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
         return {str(name): "ok" if str(name) == "no failure" else "" for name in value}
-    raise ValueError(f"labels are {value!r}")
+    raise ValueError(f"labels cannot be {value!r}")
 
 
 def normalize_label(text: str) -> str:
@@ -111,33 +111,33 @@ def parse_scale(value: Any) -> tuple[float, float] | None:
     return (low, high) if float("-inf") < low < high < float("inf") else None
 
 
-# ── what each key takes ──────────────────────────────────────────────────────────────────────────
-# A ``ValueError`` has two arguments: what is wrong, and what to write.
+# ── values of the keys ───────────────────────────────────────────────────────────────────────────
+# Each ``ValueError`` has two arguments: what is wrong, and what to write.
 
 
 def _validate_metric(value: Any) -> str:
     if isinstance(value, str) and METRIC_NAME.fullmatch(value):
         return value
-    what = "the rubric does not name its metric" if value is None else f"metric is '{value}'"
-    raise ValueError(what, "write metric: and a name, letters first")
+    what = "the rubric does not name its metric" if value is None else f"metric cannot be '{value}'"
+    raise ValueError(what, "write metric: and a name that begins with a letter")
 
 
 def _validate_scope(value: Any) -> str:
     if value in ("turn", "conversation"):
         return str(value)
-    raise ValueError(f"scope is '{value}'", "write turn or conversation")
+    raise ValueError(f"scope cannot be '{value}'", "write turn or conversation")
 
 
 def _validate_whole(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ValueError(f"whole is '{value}'", "write true or false")
+    raise ValueError(f"whole cannot be '{value}'", "write true or false")
 
 
 def _validate_scale(value: Any) -> tuple[float, float]:
     if scale := parse_scale(value):
         return scale
-    raise ValueError(f"scale is {value!r}", "write the lowest and the highest number: scale: [1, 5]")
+    raise ValueError(f"scale cannot be {value!r}", "write the lowest and the highest number: scale: [1, 5]")
 
 
 def _validate_labels(value: Any) -> Labels:
@@ -150,7 +150,7 @@ def _validate_labels(value: Any) -> Labels:
 def _validate_version(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ValueError(f"version is '{value}'", "write a whole number")
+    raise ValueError(f"version cannot be '{value}'", "write a whole number")
 
 
 Version = Annotated[int, PlainValidator(_validate_version)]

@@ -104,7 +104,7 @@ class Prompt:
         placeholder: nothing that the caller passes may be lost."""
         unused = sorted(set(values) - set(self.placeholders))
         if unused:
-            what = f"the prompt '{self.name}' has no place for '{unused[0]}'"
+            what = f"the prompt '{self.name}' has no placeholder for '{unused[0]}'"
             raise AuthorError(Problem(what, f"add ${{{unused[0]}}} to it", Place(self.source)))
         return RenderedPrompt(
             render_template(self.system, values, source=self.source),
@@ -137,7 +137,7 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
 def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
     if (written_name := file.head.value.get("name", name)) != name:
         remedy = f"write name: {name}, or leave it out"
-        yield file.problem("name", f"the file replaces '{name}', but says name: {written_name}", remedy)
+        yield file.problem("name", f"the file replaces '{name}', but its name: is {written_name}", remedy)
 
 
 def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
@@ -146,7 +146,7 @@ def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iter
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
         remedy = "write the system text, a line '---', and the prompt"
-        yield Problem("the prompt does not have its two parts", remedy, at)
+        yield Problem("the prompt must have two parts", remedy, at)
     elif not shipped.system and (system or not prompt):
         yield Problem("the prompt must be a single, non-empty part", "remove the extra line '---'", at)
 
@@ -305,8 +305,8 @@ def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Prob
         what = "a rubric needs either scale or labels"
         yield file.problem("labels", what, "write for example scale: [1, 5]")
     if not file.body.strip():
-        what = "the rubric says nothing after its front matter"
-        yield Problem(what, "write what the judge is to look at", file.place)
+        what = "the rubric has no text after its front matter"
+        yield Problem(what, "write what the judge must assess", file.place)
 
 
 def _without_table_lines(text: str) -> str:
@@ -328,12 +328,12 @@ def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator
     head = file.head.value
     for key in head:
         if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):
-            what = f"{key} is not that of the built-in metric"
+            what = f"{key} differs from that of the built-in metric"
             remedy = "leave it out, or make it a custom metric (custom_metrics)"
             yield file.problem(key, what, remedy)
     required = shipped.get("references", {})
     if "references" in head and not _covers_references(head["references"], required):
-        what = "references are not those of the built-in metric"
+        what = "references differ from those of the built-in metric"
         remedy = f"give a text for each of {', '.join(required)}, or leave it out"
         yield file.problem("references", what, remedy if required else "leave it out")
 

@@ -123,7 +123,7 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
             for form, other in by_form.items():
                 text = text.replace(form, other)
         text = _replace_places(text, [], cut_off(text))
-        # What a terminal reads as a sequence is in a file one unseen sign, and letters.
+        # An escape sequence is invisible in a terminal; in a file only its first character is.
         for is_terminal in (True, False) if by_form and find_invisible(text) else ():
             is_held = may_hold(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
             for form, other in by_form.items() if is_held else ():
@@ -319,7 +319,7 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
     def put(text: str) -> str:
         return replace_secrets(text, marked)
 
-    # Where a placeholder is not taken: a word that events are made of, a number.
+    # The later ones are for places where a placeholder is not valid: words that events consist of, numbers.
     masks = (put, put, lambda text: text if _NUMBER.fullmatch(text) else put(text))
 
     def masked(event: Event) -> Event:
@@ -382,7 +382,7 @@ class _Masking:
                 return
         name = ".".join(part for part in path if isinstance(part, str))
         what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
-        raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
+        raise AuthorError(Problem(what, "remove the secret from there, or give the variable another value"))
 
 
 _Path: TypeAlias = tuple[str | int, ...]
@@ -443,7 +443,7 @@ def register_marked_secrets(marked: Iterable[str], *, also: bool = False) -> Non
 def register_author_text(text: Callable[[], str]) -> None:
     """Register the text of a scenario or a configuration (from its file, or from a journal that contains it):
     a text in it is not a secret just because a variable has the same value."""
-    if any(_named_secrets(os.environ)):  # mostly there is none
+    if any(_named_secrets(os.environ)):  # there rarely are any
         _store.author_texts.append(text())
         _store.mask = None
 

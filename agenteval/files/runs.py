@@ -110,13 +110,13 @@ def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
 
 def _ambiguous_name(name: str, alike: Sequence[Path]) -> Problem:
     named = ", ".join(folder.name for folder in alike[-_MOST_LISTED:])
-    return Problem(f"'{name}' matches {len(alike)} runs: {named}", "write more of its id")
+    return Problem(f"'{name}' matches {len(alike)} runs: {named}", "give more of its id")
 
 
 def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
     if not known:
-        remedy = "start with agenteval run, or name the folder of a run or its events.jsonl"
-        return Problem(f"no run '{name}': there is none in {root / '.agenteval' / 'runs'}", remedy)
+        remedy = "start one with agenteval run, or give the folder of a run or its events.jsonl"
+        return Problem(f"there is no run '{name}': {root / '.agenteval' / 'runs'} contains no runs", remedy)
     near = did_you_mean(name, [*known, "latest", "previous"])
     latest = f"the latest are {', '.join(reversed(known[-_MOST_LISTED:]))}"
     return Problem(f"no run is named '{name}'", near if near.startswith("did you") else latest)
@@ -153,7 +153,9 @@ def _check_version(file: Path) -> None:
         journal.check_journal_version(header, Place(str(file), 1))
     if first.endswith(b"\n") and not (isinstance(header, dict) and "type" in header):
         raise AuthorError(
-            Problem("not the journal of a run", f"name a folder with {JOURNAL_FILE}", Place(str(file), 1))
+            Problem(
+                "this is not the journal of a run", f"give a folder with {JOURNAL_FILE}", Place(str(file), 1)
+            )
         )
 
 
@@ -162,10 +164,12 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
     even if somebody edited the file."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with run_started: nothing is known about the run"
-        raise AuthorError(Problem(what, "it may have been killed right at its start", Place(str(file), 1)))
+        raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
     if stray := set(events[0].plan.scenarios) - scenarios:
-        raise AuthorError(Problem(f"a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1)))
+        raise AuthorError(
+            Problem(f"the journal has a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1))
+        )
     begun = set()
     for number, event in enumerate(events, start=1):
         key = getattr(event, "key", None)
@@ -173,5 +177,9 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
             begun.add(event.key)
         elif key is not None and key not in begun and event.type != "notice":
             raise AuthorError(
-                Problem(f"{event.type} of a sample that was not started: {key}", "", Place(str(file), number))
+                Problem(
+                    f"{event.type} refers to a sample that was not started: {key}",
+                    "",
+                    Place(str(file), number),
+                )
             )

@@ -16,13 +16,13 @@ from agenteval.files.value_parts import leaves, list_at, value_at
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark
 
-# As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
+# The syntax of `tools.fill`: `$${` is an escape, and a reference ends at the first `}`.
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 
 Found: TypeAlias = Iterator[Problem]
 
 
-# ── the tool world ───────────────────────────────────────────────────────────────────────────────
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def tool_problems(tool: Any, mark: Mark) -> Found:
@@ -45,7 +45,9 @@ def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] 
     for key in ("error", "sequence", "python"):
         if key in step and step[key] is None:
             remedy = "write a value, or remove the key; `returns: null` answers null"
-            yield Problem(f"{key}: null does not say how the tool answers", remedy, mark.find((key,)).place)
+            yield Problem(
+                f"{key}: null does not define how the tool answers", remedy, mark.find((key,)).place
+            )
     for key in ("returns", "error"):
         if key in step:
             yield from _template_problems(step[key], mark.find((key,)), known)
@@ -77,7 +79,7 @@ def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> 
             continue
         root, *path = name.strip().split(".")
         if root != "args" or not all(path):
-            yield Problem(f"'${{{name}}}' names nothing", _template_remedy(root, path), mark.place)
+            yield Problem(f"'${{{name}}}' refers to nothing", _template_remedy(root, path), mark.place)
         elif path and known is not None and path[0] not in known:
             what = f"'${{{name}}}': the tool's parameters have no '{path[0]}'"
             yield Problem(what, did_you_mean(path[0], known), mark.place)
@@ -94,7 +96,7 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
     remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = display_value(schema.get("type")) if "type" in schema else "missing"
-        what = f"parameters: its type must be object, but is {kind}"
+        what = f"parameters: type must be object, but is {kind}"
         yield Problem(what, remedy, mark.find(("type",)).place)
         return
     for what, path in schema_mistakes(schema):
@@ -137,5 +139,5 @@ def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Fou
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
         elif value == [] and f"{within}{key}" not in _EMPTY_LISTS_OF_MODEL:
-            remedy = "write what to check, or remove the key; null removes what defaults say"
+            remedy = "write what to check, or remove the key; null removes the value of defaults"
             yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)

@@ -194,7 +194,7 @@ class _LoadedScenario(NamedTuple):
     """A scenario and the place of its id, or of the name that the id is made from."""
 
     scenario: Scenario
-    place: Place  # of the id, or what it is made of
+    place: Place
 
 
 def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
@@ -206,7 +206,7 @@ def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
             if scenario.row and source != scenario.source:
                 what += f" (rows of {source}; these are of {scenario.source})"
             elif other == place:
-                what = f"two rows of this make the id '{scenario.id}'"
+                what = f"two rows of this scenario have the id '{scenario.id}'"
             yield Problem(what, "give one of them a different id", place)
         first.setdefault(scenario.id, (place, scenario.source))
 
@@ -231,7 +231,7 @@ class _FileLoader:
         self._base = base
         self._cwd = cwd
         self._tables: dict[Path, Table] = {}
-        # By identity; the value is kept, so that its id() is not given to another.
+        # By identity; keeping the value prevents another one from getting its id().
         self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
 
     def entries(self) -> list[_LoadedScenario]:
@@ -426,7 +426,7 @@ class _FileLoader:
             self.problems += tool_problems(tool, where)
             if not name.strip():
                 self._add_problem("a tool needs a name", "", where)
-            # What is wrong with it the whole scenario's validation tells, at its place.
+            # The validation of the whole scenario reports its mistakes, at their places.
             with suppress(TypeError, ValidationError):
                 made[name] = Tool.model_validate({**tool, "base": self._base})
         is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
@@ -439,7 +439,7 @@ class _FileLoader:
                 self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
 
     def _check_expectation(self, written: Any, mark: Mark) -> None:
-        if not any(not_finite(written, mark)):  # which the whole scenario's validation tells
+        if not any(not_finite(written, mark)):  # reported by the validation of the scenario
             self.problems += expectation_problems(written, mark, self._rules)
 
     def _extract_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
@@ -471,7 +471,7 @@ def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("the name has no letter or digit to make an id from", "add id:", where)
     elif not scenario.id.isprintable():
         where = mark.find(("id",)).place
-        yield Problem("an id must be one line of printable characters", "take the others out", where)
+        yield Problem("an id must be one line of printable characters", "remove all others", where)
     if scenario.turns == ():
         remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
         yield Problem("turns is empty", remedy, mark.find(("turns",)).place)

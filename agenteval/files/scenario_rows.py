@@ -106,7 +106,7 @@ def _read_rows(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
 
 def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
     if table is None or not table.is_text:
-        what = "types: is for the columns of a CSV file; other values have types of their own"
+        what = "types: is only for the columns of a CSV file; other values already have types"
         raise AuthorError(Problem(what, "remove types:", mark.place))
     problems = []
     for name in (name for name in types if name not in table.columns):
@@ -122,7 +122,7 @@ def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> T
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
                 got = display_value(cells[name].value)
                 what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {got}{why}"
-                problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
+                problems.append(Problem(what, "correct the cell, or remove its type", row.mark.place))
         rows.append(LocatedValue.from_mapping(cells, row.mark))
     if problems:
         raise AuthorError(*problems)
@@ -179,7 +179,7 @@ def _matrix_problems(
     for name in (name for name, values in matrix.items() if not values):
         yield Problem(f"matrix: '{name}' has no value", "write a list", mark.find((name,)).place)
     for name in (name for name in columns if name in matrix):
-        what = f"matrix: '{name}' is a column of the rows, too"
+        what = f"matrix: '{name}' is also a column of the rows"
         yield Problem(what, "rename one", mark.find((name,)).place)
 
 
@@ -254,8 +254,8 @@ class _RowFiller:
             if _is_of_row(match):
                 value = self._text_to_insert(match, mark, path)
                 return value.replace("${", "$${") if is_template else value
-            if path[:1] != ("tools",):  # where it is read once more, and refused
-                what = f"'{match[0][:40]}' stands for nothing here"
+            if path[:1] != ("tools",):  # references in tools are checked later
+                what = f"'{match[0][:40]}' refers to nothing here"
                 self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return match[0]
 
@@ -266,7 +266,7 @@ class _RowFiller:
         text = as_text(value, at)
         if value is None or (not text.strip() and _is_never_blank(path)):
             empty = "null" if value is None else "empty"
-            what = f"'{match[0]}' is {empty} in this row, and stands within a text"
+            what = f"'{match[0]}' is {empty} in this row, but is part of a text"
             self._found.setdefault(Problem(what, "give it a value", at.place))
         return text
 
@@ -274,7 +274,7 @@ class _RowFiller:
         """Return the value that a reference refers to, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
-            what = f"'{match[0][:40]}' names no value of a row"
+            what = f"'{match[0][:40]}' does not name a value of a row"
             self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return LocatedValue("?", mark)
         found = _look_up(self._row, path)
@@ -285,14 +285,14 @@ class _RowFiller:
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
         if any(_look_up(row, path) for row in self._rows):
-            what = f"this row has no '{path}', which '{reference}' at {mark.place} stands for"
+            what = f"this row has no '{path}', which '{reference}' at {mark.place} refers to"
             return Problem(what, "add it", self._row.mark.place)
-        what = f"'{reference}': no row has it"
+        what = f"'{reference}': no row has this value"
         first = path.partition(".")[0]
         if first in self._row.value and first != path:
             value = self._row.value[first]
             known = ", ".join(map(str, value)) if isinstance(value, Mapping) else display_value(value)
-            return Problem(what, f"'{first}' holds {known}", mark.place)
+            return Problem(what, f"'{first}' contains {known}", mark.place)
         known_names = dict.fromkeys(name for row in self._rows for name in row.value)
         return Problem(what, did_you_mean(path, known_names), mark.place)
 
@@ -344,7 +344,7 @@ def _refuse_references(value: Any, mark: Mark) -> None:
     for loc, text in texts:
         for match in _REFERENCE.finditer(text):
             if not match["escape"] and match["name"].strip().startswith("row."):
-                what = f"'{match[0][:40]}' stands for a value of a row, and there is no rows: or matrix:"
+                what = f"'{match[0][:40]}' refers to a row, but there is no rows: or matrix:"
                 raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
 
 
@@ -362,8 +362,8 @@ def merge_row_problems(
     for (at, key), ((first, row), *others) in alike.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
         also = f"also in line {join_first(lines, _MOST_LINES)}" if lines else ""
-        if key.place is not None:  # that of the scenario
-            of_row = f"of the row at {row.path}:{row.line}"
+        if key.place is not None:  # the place is in the scenario, not in the row
+            of_row = f"in the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1
             also = "" if is_in_all else "; ".join(filter(None, (of_row, also)))
         yield first._replace(what=f"{first.what} ({also})") if also else first
@@ -434,8 +434,8 @@ def case_from_row(
             cells[name] = _parse_cell(cell, fields.get(name))
         except ValueError as error:
             reason = getattr(error, "msg", error)
-            what = f"{name}: {display_value(cell.value)} begins like JSON and is none: {reason}"
-            remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
+            what = f"{name}: {display_value(cell.value)} begins like JSON, but is not valid JSON: {reason}"
+            remedy = 'write a list as ["one", "two"], even a list of a single text that begins with a bracket'
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)

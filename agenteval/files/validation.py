@@ -114,7 +114,7 @@ def known_keys(model: type[BaseModel]) -> set[str]:
     return set(model.model_fields) - set(getattr(model, "INTERNAL", ()))
 
 
-# ── keys that are not built yet ──────────────────────────────────────────────────────────────────
+# ── unsupported keys ─────────────────────────────────────────────────────────────────────────────
 
 
 class UnsupportedKey(NamedTuple):
@@ -199,9 +199,9 @@ def _translate_errors(
 def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
     """Check whether an error only follows from one that is reported on its own."""
     match detail["type"]:
-        case "too_short" if detail["input"]:  # an item is wrong
+        case "too_short" if detail["input"]:  # an item is invalid
             return True
-        case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # something else is there instead
+        case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # another key is there instead
             return True
     return any(loc[: len(seen)] == seen for seen in early)
 
@@ -230,7 +230,9 @@ def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
     for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
             around = [part for part in loc[:-1] if isinstance(part, str)]
-            what = f"{around[-1]}: '{name}' has no place here" if around else f"'{name}' has no place here"
+            what = (
+                f"{around[-1]}: '{name}' is not allowed here" if around else f"'{name}' is not allowed here"
+            )
             return Problem(what, remedy, mark.place)
     return None
 
@@ -312,7 +314,7 @@ def _dotted(loc: Loc) -> str:
     return ".".join(part for part in loc if isinstance(part, str))
 
 
-# Of types that only options of other packages' adapters have.
+# Errors of types that occur only in options of other packages' adapters.
 _PYDANTIC_MESSAGES = (
     *("string_pattern", "string_too_long", "too_long", "multiple_of", "url", "path", "date", "time", "uuid"),
     *("decimal", "ip_", "bytes", "callable", "is_instance", "is_subclass", "frozen_set", "set_"),

@@ -115,7 +115,10 @@ def parse_yaml(data: bytes, path: str) -> SourceDocument:
     except yaml.YAMLError as error:
         problem = _too_deep_before(error, text, path) or explain_yaml_error(error, text, path)
         raise AuthorError(*builder.problems, problem) from None
-    except (ValueError, OverflowError) as error:  # the parser in Python, on escapes beyond Unicode
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # raised by the pure Python parser for escapes beyond Unicode
         raise AuthorError(*builder.problems, Problem(f"not valid YAML: {error}", "", Place(path))) from None
     return builder.document()
 
@@ -144,7 +147,7 @@ def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | N
 
 
 def _too_deep(place: Place) -> Problem:
-    return Problem(f"nested deeper than {MAX_DEPTH} levels", "write it flatter", place)
+    return Problem(f"nested deeper than {MAX_DEPTH} levels", "nest it less deeply", place)
 
 
 def _place_of(event: Any, path: str) -> Place:
@@ -192,7 +195,7 @@ class _YamlNode:
         self.children = children
         self.size = size
         self.height = height
-        self.text: str | None = None  # a scalar's source
+        self.text: str | None = None  # the text of a scalar
         self.is_merge = False
 
 
@@ -207,7 +210,7 @@ class _Frame:
         self.line = event.start_mark.line + 1
         self.column = event.start_mark.column + 1
         self.anchor = event.anchor
-        self.key: Mark | None = None  # of the pair that is open; its `text` is the key
+        self.key: Mark | None = None  # the mark of the open pair; its `text` is the key
         self.merges: list[_YamlNode] | None = None
         self.size = 1
         self.height = 1
@@ -313,7 +316,7 @@ class _Builder:
             self._stop(event, f"'*{name}' refers to nothing", f"mark the value with &{name} before this line")
         self._aliased += node.size
         if self._aliased > MAX_ALIASED:
-            what = f"aliases here stand for more than {MAX_ALIASED:,} values"
+            what = f"the aliases expand to more than {MAX_ALIASED:,} values"
             self._stop(event, what, "use fewer aliases of aliases")
         if len(self._stack) + node.height > MAX_DEPTH:
             raise AuthorError(*self.problems, _too_deep(self._place(event)))
@@ -357,7 +360,7 @@ class _Builder:
             line = frame.marks[key].line
             self._note(mark, f"the key '{key}' is written twice, first on line {line}", "keep one")
         else:
-            # Taken at once, so that the second of two equal keys is seen whatever their values are.
+            # Set at once, so that a repeated key is found whatever its values are.
             frame.marks[key] = mark
             frame.value[key] = None
 
