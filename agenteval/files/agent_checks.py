@@ -17,18 +17,18 @@ from agenteval.files.value_parts import Loc, mapping_at
 from agenteval.files.yaml_source import Mark
 
 Adapters: TypeAlias = Registry[AgentAdapter]
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
 _WITH_ARTICLE = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
 
 
-def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
+def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Problems:
     for loc, agent in iter_agents(value):
         yield from _adapter_problems(agent, mark, loc, adapters)
     yield from _duplicate_names(value, mark)
 
 
-def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Found:
+def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Problems:
     """Find names that two agents share. With ``compare``, the primary agent is one of its entries and is not
     counted again."""
     first: dict[str, Mark] = {}
@@ -44,7 +44,7 @@ def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Found:
         first.setdefault(name, where)
 
 
-def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
+def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
     kind, at_type = adapter_type(agent), mark.find((*loc, "type")).place
     if not kind:
         yield from _missing_type_problems(agent, mark.find(loc), adapters)
@@ -84,7 +84,7 @@ def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
 
 def _option_problems(
     options: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, of_others: Mapping[str, str]
-) -> Found:
+) -> Problems:
     names = known_keys(adapter.options)
     for key in options:
         where = mark.find((*at, key))
@@ -106,7 +106,7 @@ def _option_problems(
     yield from (problem for problem in found if problem.place not in places)
 
 
-def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
+def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
     """Find options that no adapter takes, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
@@ -117,8 +117,8 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
                 key, (names | COMMON_AGENT_KEYS) - {OPTIONS_KEY}, where
             )
     for adapter in known:
-        own = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
-        yield from part_problems(adapter.options, own, mark, loc, is_whole=False)
+        options = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
+        yield from part_problems(adapter.options, options, mark, loc, is_whole=False)
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
@@ -133,7 +133,7 @@ def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
     )
 
 
-def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
+def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Problems:
     if len(type_keys := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
         one, other = type_keys[:2]
         what = f"the agent has both {_WITH_ARTICLE[one]} and {_WITH_ARTICLE[other]}"

@@ -62,11 +62,15 @@ def normalize_options(
 
 
 def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline: bool) -> LocatedValue:
-    written = agent.value.get(OPTIONS_KEY)
-    if written is not None and not isinstance(written, Mapping):
+    options_value = agent.value.get(OPTIONS_KEY)
+    if options_value is not None and not isinstance(options_value, Mapping):
         return agent  # the model reports it
     at_options = agent.mark.find((OPTIONS_KEY,))
-    under = LocatedValue(written, at_options) if written else LocatedValue({}, at_options.with_children({}))
+    under = (
+        LocatedValue(options_value, at_options)
+        if options_value
+        else LocatedValue({}, at_options.with_children({}))
+    )
     inline = agent.drop_keys(*COMMON_AGENT_KEYS)
     common = agent.select_keys(COMMON_AGENT_KEYS - {OPTIONS_KEY})
     problems += _misplaced_options(under, inline.value, COMMON_AGENT_KEYS if are_inline else ())
@@ -109,7 +113,7 @@ def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValu
 
 
 def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    def named(loc: Loc, agent: LocatedValue) -> LocatedValue:
+    def set_name(loc: Loc, agent: LocatedValue) -> LocatedValue:
         if loc[0] != "agents":
             return agent
         name, where = loc[1], agent.mark.find(("name",))
@@ -118,7 +122,7 @@ def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue
             problems.append(Problem(what, "remove name:", where.place))
         return LocatedValue({**agent.value, "name": name}, agent.mark)
 
-    return map_agents(config, named)
+    return map_agents(config, set_name)
 
 
 def _complete_entry(

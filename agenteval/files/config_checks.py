@@ -23,7 +23,7 @@ from agenteval.files.yaml_source import Mark
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
 
 class Registries(NamedTuple):
@@ -36,7 +36,7 @@ class Registries(NamedTuple):
     reporters: Registry[Any]
 
 
-def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> Found:
+def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> Problems:
     yield from agent_problems(value, mark, known.agents)
     for role, model in mapping_at(value, "models").items():
         yield from _model_problems(model, mark, ("models", role))
@@ -46,7 +46,7 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> 
     yield from _gate_problems(mapping_at(value, "gates"), mark, known.gates)
 
 
-def _endpoint_problems(url: Any, mark: Mark) -> Found:
+def _endpoint_problems(url: Any, mark: Mark) -> Problems:
     """Check a provider's address without showing it: it may contain a secret."""
     if isinstance(url, str) and url and not _is_http(url):
         yield Problem("not an http or https address", "write for example http://localhost:3000/…", mark.place)
@@ -60,7 +60,7 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
+def _model_problems(model: Any, file: Mark, at: Loc) -> Problems:
     mark = file.find(at)
     spec = model if isinstance(model, Mapping) else {"model": model}
     name = spec.get("model")
@@ -81,7 +81,7 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
         yield Problem("api_key_env is not the name of a variable", remedy, mark.find(("api_key_env",)).place)
 
 
-def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
+def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Problems:
     """Check the options of a provider that has a model for them."""
     try:
         options = PROVIDERS.get(provider).options
@@ -93,16 +93,16 @@ def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
         yield from strict_problems(options, extra, file, (*at, "extra"))
 
 
-def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
-    for name, written in gates.items():
+def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, type[BaseModel]]) -> Problems:
+    for name, gate in gates.items():
         if name not in known:
             if f"gates.{name}" not in NOT_YET["config"]:
                 yield unknown_key(name, known, mark.find(("gates", name)))
-        elif written is not None:
-            yield from part_problems(known[name], written, mark, ("gates", name))
+        elif gate is not None:
+            yield from part_problems(known[name], gate, mark, ("gates", name))
 
 
-def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
+def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Problems:
     name = parse_reporter(item).name if isinstance(item, str) else value_at(item, ("name",))
     if isinstance(name, str) and name not in known:
         yield known.unknown(name, mark.place)

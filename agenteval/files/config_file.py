@@ -197,9 +197,9 @@ def _check_other_profiles(
     problems: list[Problem] = []
     for name in profiles:
         try:
-            written = layer_profile(file, name, profiles).config
+            profiled = layer_profile(file, name, profiles).config
             unset: list[Problem] = []
-            expanded = expand_variables(written, environ, unset, skip=_unsupported_locations(written.value))
+            expanded = expand_variables(profiled, environ, unset, skip=_unsupported_locations(profiled.value))
             if not unset:
                 _assemble(expanded, unset, known, environ, is_other=True)
         except AuthorError as error:
@@ -250,8 +250,8 @@ def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> Locat
         return layer
     if chosen.partition("/")[0] != name.partition("/")[0]:
         return layer
-    by = layer.mark.find(_DEFAULT).without_children
-    at = config.mark.find(_DEFAULT).with_children({"model": by})
+    chosen_mark = layer.mark.find(_DEFAULT).without_children
+    at = config.mark.find(_DEFAULT).with_children({"model": chosen_mark})
     models = config.mark.find(("models",)).with_children({"default": at})
     return layer.replace_at(("models",), LocatedValue({"default": {"model": chosen}}, models))
 
@@ -268,14 +268,14 @@ def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
 def _add_unknown_secrets(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
     """Replace marked secrets whose variable is not set by ``UnknownSecret``: a replay needs none."""
 
-    def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
+    def replace_unset(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
         if not isinstance(listed, list):
             return agent
         secrets = [UnknownSecret(each) if has_unset_variable(each, environ) else each for each in listed]
         return LocatedValue({**agent.value, "secrets": secrets}, agent.mark)
 
-    return map_agents(config, seen)
+    return map_agents(config, replace_unset)
 
 
 def _read(path: Path, cwd: Path) -> LocatedValue:
@@ -322,13 +322,13 @@ def _validate_config(
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
     """Drop repeated problems. A mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
     it."""
-    kept = dict.fromkeys(problems)
+    unique = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
             original = problem._replace(what=f"agent.{problem.what.removeprefix('compare.')}")
-            if original in kept:
-                kept.pop(problem, None)
-    return list(kept)
+            if original in unique:
+                unique.pop(problem, None)
+    return list(unique)
 
 
 def _masked_problem(problem: Problem, mask: Mask) -> Problem:
@@ -347,21 +347,21 @@ def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Regist
     public = public.model_copy(update=_parsed_agents(public, config, adapters))
     marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
 
-    def shown(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
+    def mask_secrets(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
         return agent.model_copy(update={"secrets": tuple(replace_secrets(s, marked) for s in agent.secrets)})
 
-    return public.model_copy(update=_changed_agents(public, public, shown)) if marked else public
+    return public.model_copy(update=_changed_agents(public, public, mask_secrets)) if marked else public
 
 
 def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
     """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
     other packages stay as written, because their models may produce values that are not plain data."""
 
-    def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
-        if like.kind not in adapters.built_in:
+    def read(agent: AgentConfig, real_agent: AgentConfig) -> AgentConfig:
+        if real_agent.kind not in adapters.built_in:
             return agent
         options = _validate_public(
-            adapters.get(like.kind).options, agent.adapter_options, like.adapter_options
+            adapters.get(real_agent.kind).options, agent.adapter_options, real_agent.adapter_options
         )
         return agent.model_copy(update=options.model_dump()) if options else agent
 

@@ -49,12 +49,12 @@ def read_table(data: bytes, path: str) -> Table:
 
 def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
     """Make a table of the rows in a list. Raises ``AuthorError`` for items that are not mappings."""
-    wrong = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
+    invalid = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
         Problem(
             f"expected a mapping, got {display_value(value)}", "write {name: value}", mark.find((n,)).place
         )
-        for n, value in wrong
+        for n, value in invalid
     ]
     if problems:
         raise AuthorError(*problems)
@@ -89,13 +89,13 @@ def _from_csv(data: bytes, path: str) -> Table:
     if first.startswith("sep="):  # a line that Excel writes above the names
         number, names, _ = next(lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
-    if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
-        raise AuthorError(Problem(f"two columns are named '{twice}'", "rename one", Place(path, number)))
+    if duplicate := next((name for name in columns if name and columns.count(name) > 1), ""):
+        raise AuthorError(Problem(f"two columns are named '{duplicate}'", "rename one", Place(path, number)))
     problems: list[Problem] = []
     rows = []
     for line, cells, written in lines:
-        if wrong := _row_mistake(cells, columns, written):
-            problems.append(Problem(*wrong, Place(path, line)))
+        if mistake := _row_mistake(cells, columns, written):
+            problems.append(Problem(*mistake, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
         rows.append(

@@ -63,8 +63,8 @@ class _EditorSchema(GenerateJsonSchema):
     reference = ""
     """A pattern for those texts."""
 
-    def _or_text(self, schema: Schema, pattern: str, meant: str) -> Schema:
-        text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": meant}
+    def _or_text(self, schema: Schema, pattern: str, message: str) -> Schema:
+        text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": message}
         return {"anyOf": [schema, text]}
 
     def int_schema(self, schema: Any) -> Schema:
@@ -180,18 +180,18 @@ def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Sch
         yield from below or [each]
 
 
-def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema:
+def _any_of(alternatives: Iterable[Schema], keywords: Mapping[str, Any]) -> Schema:
     """Build a schema of alternatives. Those whose types do not overlap are merged into one, so that an editor
-    shows one message for a mistake instead of one per alternative. ``around`` contains the keywords next to
-    the alternatives; bounds apply to the numbers."""
+    shows one message for a mistake instead of one per alternative. ``keywords`` are those next to the
+    alternatives; bounds among them apply to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
-    apart = "array" if any("enum" in each for each in flat) else ""
+    separate_type = "array" if any("enum" in each for each in flat) else ""
     for each in flat:
         if not (takes_any_text and each.get("type") == "string" and "pattern" in each):
-            _merge(merged, each, apart)
-    outer = dict(around)
+            _merge(merged, each, separate_type)
+    outer = dict(keywords)
     bounds = {key: outer.pop(key) for key in _BOUNDS.values() if key in outer}
     return _by_shape([each | bounds if "type" in each else each for each in merged]) | outer
 
@@ -200,26 +200,28 @@ def _by_shape(schemas: list[Schema]) -> Schema:
     """Separate mappings and lists, so that a mistake inside one is not reported as a wrong type. An editor
     starts a value of the first type."""
     for shape in ("object", "array"):
-        here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
-        if 0 < len(here) < len(schemas):
-            return _split_by_type(shape, here, [each for each in schemas if each not in here])
+        of_shape = [
+            each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)
+        ]
+        if 0 < len(of_shape) < len(schemas):
+            return _split_by_type(shape, of_shape, [each for each in schemas if each not in of_shape])
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _split_by_type(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
-    """Build a schema that checks ``here`` for values of a type and ``rest`` for all others."""
+def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -> Schema:
+    """Build a schema that checks values of a type with ``of_shape`` and all others with ``rest``."""
     others = _by_shape(rest)
     if len(rest) == 1:  # the outer schema already has its type; a second one would add a message
         others = {key: each for key, each in others.items() if key != "type"}
     types = [name for each in rest for name in _types(each) or ["string"]]
-    is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
-    types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
-    return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
+    is_usual = type_name == "array" or types == ["null"] or any("enum" in each for each in rest)
+    types = list(dict.fromkeys([type_name, *types] if is_usual else [*types, type_name]))
+    return {"type": types, "if": {"type": type_name}, "then": _by_shape(of_shape), "else": others}
 
 
-def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
+def _merge(merged: list[Schema], each: Schema, separate_type: str) -> None:
     """Add a schema to ``merged``, combining it with another one if neither restricts the other's types.
-    ``apart`` is a type that is never combined."""
+    ``separate_type`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:
@@ -228,7 +230,7 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
             return
         if "type" in each and "type" in other and "enum" not in {*each, *other}:
             mine, theirs = _types(each), _types(other)
-            if apart in (*mine, *theirs) or set(mine) & set(theirs):
+            if separate_type in (*mine, *theirs) or set(mine) & set(theirs):
                 continue
             if not set(each) & set(other) - {"type", "description"}:
                 other |= each | _type_keyword((*theirs, *mine))
@@ -237,8 +239,8 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
 
 
 def _type_keyword(types: Iterable[str]) -> Schema:
-    named = sorted(types, key="string".__ne__)
-    return {"type": named[0] if len(named) == 1 else named} if named else {}
+    names = sorted(types, key="string".__ne__)
+    return {"type": names[0] if len(names) == 1 else names} if names else {}
 
 
 def _types(schema: Schema) -> list[str]:

@@ -93,15 +93,15 @@ class _Expansion(NamedTuple):
     skip: frozenset[Loc]
 
 
-def _expanded(value: Any, mark: Mark, path: Loc, how: _Expansion) -> Any:
-    if path in how.skip:
+def _expanded(value: Any, mark: Mark, path: Loc, expansion: _Expansion) -> Any:
+    if path in expansion.skip:
         return value
     if isinstance(value, str):
-        return _expand_text(value, mark, _names_at(path), how) if "${" in value else value
+        return _expand_text(value, mark, _names_at(path), expansion) if "${" in value else value
     if isinstance(value, dict):
-        return {k: _expanded(item, mark.find((k,)), (*path, k), how) for k, item in value.items()}
+        return {k: _expanded(item, mark.find((k,)), (*path, k), expansion) for k, item in value.items()}
     if isinstance(value, list):
-        return [_expanded(item, mark.find((i,)), (*path, i), how) for i, item in enumerate(value)]
+        return [_expanded(item, mark.find((i,)), (*path, i), expansion) for i, item in enumerate(value)]
     return value
 
 
@@ -114,11 +114,13 @@ def _names_at(path: Loc) -> frozenset[str]:
     return next(found, frozenset())
 
 
-def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> ExpandedText:
-    environ, problems = how.environ, how.problems
+def _expand_text(
+    text: str, mark: Mark, unexpanded_names: frozenset[str], expansion: _Expansion
+) -> ExpandedText:
+    environ, problems = expansion.environ, expansion.problems
     values: list[tuple[str, str]] = []
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
-    is_template = stay in _TEMPLATES or not stay.isdisjoint(names)
+    is_template = unexpanded_names in _TEMPLATES or not unexpanded_names.isdisjoint(names)
 
     def escape(text: str) -> str:
         return text.replace("${", "$${") if is_template else text
@@ -130,13 +132,13 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
             problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
         elif name is None:
             return escape("${")
-        elif name in stay and default is None:
+        elif name in unexpanded_names and default is None:
             return match[0]
         elif environ.get(name) or (name in environ and default is None):
             values.append((name, environ[name]))
             return escape(environ[name])
         elif default is None:
-            problems.append(_not_set_problem(name, stay, mark))
+            problems.append(_not_set_problem(name, unexpanded_names, mark))
         return escape(default or "")
 
     expanded = ExpandedText(_REFERENCE.sub(expand, text))
@@ -145,9 +147,9 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
     return expanded
 
 
-def _not_set_problem(name: str, stay: frozenset[str], mark: Mark) -> Problem:
+def _not_set_problem(name: str, unexpanded_names: frozenset[str], mark: Mark) -> Problem:
     remedy = f"set it, or write ${{{name}:-default}}"
-    if stay and (near := did_you_mean(name, stay)):
+    if unexpanded_names and (near := did_you_mean(name, unexpanded_names)):
         remedy = f"{near.rstrip('?')}, which agenteval fills in? Or {remedy}" if "did" in near else remedy
     return Problem(f"the variable {name} is not set", remedy, mark.place)
 
@@ -249,8 +251,8 @@ def _mask(value: Any, place: str) -> Any:
 
 def _is_secret_key(key: str | int, place: str) -> bool:
     """Check whether a key directly inside a secret place names a secret."""
-    named = _SECRET_KEYS.get(place)
-    return named is not None and isinstance(key, str) and bool(named.search(key))
+    pattern = _SECRET_KEYS.get(place)
+    return pattern is not None and isinstance(key, str) and bool(pattern.search(key))
 
 
 def _shows_no_secret(value: Any) -> bool:
@@ -285,7 +287,9 @@ def _secrets(value: Any) -> Iterator[str]:
         if _is_secret_key(key, _secret_place(around)) and not _shows_no_secret(text):
             yield str(text)
         if isinstance(text, ExpandedText):
-            yield from (own for name, own in text.values if place or _SECRET_NAME.search(name))
+            yield from (
+                variable_value for name, variable_value in text.values if place or _SECRET_NAME.search(name)
+            )
         if place in _ADDRESSES:
             yield from (match[2] for match in _URL_QUERY.finditer(text))
             yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(text))

@@ -226,8 +226,8 @@ def lock_run(folder: Path) -> Iterator[None]:
         if not _lock(file.fileno()):
             file.seek(0)
             process = file.read(20).decode("ascii", "replace").strip()
-            by = f" (process {process})" if process.isdigit() else ""
-            what = f"the run {folder.name} is still in progress{by}"
+            owner = f" (process {process})" if process.isdigit() else ""
+            what = f"the run {folder.name} is still in progress{owner}"
             raise AuthorError(Problem(what, "wait for it to end, or stop it"))
         with suppress(OSError):  # on a full disk the number is missing
             file.truncate(0)

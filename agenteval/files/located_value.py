@@ -43,10 +43,10 @@ class LocatedValue(NamedTuple):
 
     def select_keys(self, keys: Iterable[str]) -> LocatedValue:
         """Return this mapping with only those of its keys that are in ``keys``."""
-        kept = frozenset(keys)
-        marks = {key: mark for key, mark in self.mark.by_key.items() if key in kept}
+        selected = frozenset(keys)
+        marks = {key: mark for key, mark in self.mark.by_key.items() if key in selected}
         return LocatedValue(
-            {key: item for key, item in self.value.items() if key in kept}, self.mark.with_children(marks)
+            {key: item for key, item in self.value.items() if key in selected}, self.mark.with_children(marks)
         )
 
     def drop_keys(self, *keys: str) -> LocatedValue:

@@ -53,15 +53,15 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
     unrestricted: list[str | Path] = []
-    named: dict[str, dict[str, None]] = {}
-    order: list[str | Path] = []
+    ids_by_path: dict[str, dict[str, None]] = {}
+    arguments: list[str | Path] = []
     for path in paths:
         file, name = _split(path, cwd)
         found: Sequence[str | Path] = [file]
         if name and not os.path.exists(cwd / file):
             included = find_scenario_files(root, config.include, config.exclude)
             found = [each for each in included if ends_with(str(each), file)] or [file]
-        order += found
+        arguments += found
         if not name:
             unrestricted += found
             continue
@@ -69,13 +69,13 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
             what = f"{path}: {file} is a folder"
             raise AuthorError(Problem(what, f"name the file, or write {file} -s ID"))
         for each in found:
-            named.setdefault(os.path.realpath(cwd / each), {})[name] = None
-    files = find_files_under(order, cwd)
+            ids_by_path.setdefault(os.path.realpath(cwd / each), {})[name] = None
+    files = find_files_under(arguments, cwd)
     read_in_full = {
         os.path.realpath(each) for each in (find_files_under(unrestricted, cwd) if unrestricted else ())
     }
     return PathSelection(
-        tuple(files), {file: tuple(ids) for file, ids in named.items() if file not in read_in_full}
+        tuple(files), {file: tuple(ids) for file, ids in ids_by_path.items() if file not in read_in_full}
     )
 
 

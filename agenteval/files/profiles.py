@@ -58,9 +58,9 @@ def layer_profile(
 ) -> ProfiledConfig:
     """Return the configuration of a file without its profiles, overlaid with one of them. Raises
     ``AuthorError`` if the profile does not exist or sets a key that a profile cannot set."""
-    below = file.drop_keys(PROFILES_KEY)
+    base = file.drop_keys(PROFILES_KEY)
     if name is None:
-        return ProfiledConfig(below, ProfileSelection())
+        return ProfiledConfig(base, ProfileSelection())
     if name not in profiles:
         hint = did_you_mean(name, profiles) if profiles else "add profiles: {…} to the configuration"
         raise AuthorError(Problem(f"no profile is named '{name}'", hint))
@@ -71,7 +71,7 @@ def layer_profile(
     ):
         raise AuthorError(*problems)
     above = profile.drop_keys(*ProfileSelection.model_fields)
-    merged = _drop_removed(above.merge_over(below), below.value, above.value)
+    merged = _drop_removed(above.merge_over(base), base.value, above.value)
     return ProfiledConfig(
         LocatedValue(merged.value, file.mark.with_children(merged.mark.children)),
         ProfileSelection.model_validate(chosen.value),

@@ -45,8 +45,8 @@ def split_front_matter(text: str, source: str) -> PromptFile:
         remedy = "begin with a line '---', then metric: and scale: or labels:, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
     # The first line becomes empty, so that the lines of the keys are those of the file.
-    written = "\n".join(["", *lines[1:end]])
-    document = parse_yaml((written if written.strip() else "{}").encode(), source)
+    front_matter = "\n".join(["", *lines[1:end]])
+    document = parse_yaml((front_matter if front_matter.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
         raise AuthorError(Problem("the front matter is not a mapping", "write key: value", Place(source, 2)))
     head = LocatedValue(document.value, document.mark)

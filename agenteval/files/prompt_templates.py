@@ -28,7 +28,7 @@ def render_template(template: str, values: Mapping[str, str], *, source: str = "
 
     Raises ``AuthorError`` for a placeholder without a value."""
 
-    def put(found: re.Match[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
         if found["escaped"]:
             return "${"
         if found["name"] not in values:
@@ -36,7 +36,7 @@ def render_template(template: str, values: Mapping[str, str], *, source: str = "
             raise AuthorError(_unknown_placeholder(found["name"], values, place))
         return values[found["name"]]
 
-    return _REFERENCE.sub(put, template)
+    return _REFERENCE.sub(replacement, template)
 
 
 def find_placeholders(template: str) -> tuple[str, ...]:
@@ -50,9 +50,9 @@ def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> It
     for found in _references(template):
         if found["name"] not in known:
             yield _unknown_placeholder(found["name"], known, _place_in(template, found.start(), at))
-    there = find_placeholders(template)
+    present = find_placeholders(template)
     for name in known:
-        if name not in there:
+        if name not in present:
             what = f"the prompt has no placeholder '${{{name}}}'"
             yield Problem(what, f"add ${{{name}}} to it", Place(at.path, at.line, 1))
 

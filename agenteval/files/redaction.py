@@ -48,11 +48,11 @@ def secret_forms(secrets: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
-def replacement_forms(by: Mapping[str, str]) -> dict[str, str]:
+def replacement_forms(replacements: Mapping[str, str]) -> dict[str, str]:
     """Return for each form of each text the same form of its replacement, longest first."""
     pairs = [
         pair
-        for text, other in by.items()
+        for text, other in replacements.items()
         if len(text) >= SHORTEST_SECRET
         for pair in zip(_forms(text), _forms(other), strict=True)
     ]
@@ -110,22 +110,22 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
     """Return a function that replaces each form, in their order, even if invisible characters are inside it.
     A part of a form next to the ellipsis of a shortened text is masked."""
     all_forms = "\0".join(by_form)
-    sought = _minimal_forms(by_form)
+    minimal = _minimal_forms(by_form)
 
-    def may_hold(text: str) -> bool:
-        return any(map(text.__contains__, sought))
+    def may_contain(text: str) -> bool:
+        return any(map(text.__contains__, minimal))
 
     def cut_off(text: str) -> list[_Replacement]:
         return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
 
-    def replaced(text: str) -> str:
-        if may_hold(text):
+    def replace_all(text: str) -> str:
+        if may_contain(text):
             for form, other in by_form.items():
                 text = text.replace(form, other)
         text = _replace_places(text, [], cut_off(text))
         # An escape sequence is invisible in a terminal; in a file only its first character is.
         for is_terminal in (True, False) if by_form and find_invisible(text) else ():
-            is_held = may_hold(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
+            is_held = may_contain(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
             for form, other in by_form.items() if is_held else ():
                 gaps = find_invisible(text, sequences=is_terminal)
                 text = _replace_places(text, gaps, _find_form(_without_gaps(text, gaps), form, other))
@@ -133,7 +133,7 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
             text = _replace_places(text, gaps, cut_off(_without_gaps(text, gaps)))
         return text
 
-    return replaced
+    return replace_all
 
 
 def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
@@ -244,19 +244,19 @@ def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
     names: set[str] = set()
     texts: set[str] = set()
 
-    def walk(part: Any) -> None:
+    def collect(part: Any) -> None:
         if isinstance(part, Mapping):
             if isinstance(properties := part.get("properties"), Mapping):
                 names.update(properties)
             values = [part.get("const"), part.get("default")]
             values += part["enum"] if isinstance(part.get("enum"), list) else []
             texts.update(each for each in values if isinstance(each, str))
-            walk(list(part.values()))
+            collect(list(part.values()))
         elif isinstance(part, list):
             for each in part:
-                walk(each)
+                collect(each)
 
-    walk(schema)
+    collect(schema)
     return frozenset(names), frozenset(texts)
 
 

@@ -37,11 +37,11 @@ def find_run(name: str, root: Path) -> Path:
         return path
     if name in ("latest", "previous"):
         return _latest_or_previous(name, tuple(known.values()), root)
-    alike = [folder for each, folder in known.items() if short_run_id(each) == name]
-    alike = alike or [folder for each, folder in known.items() if name and each.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
-    raise AuthorError(_ambiguous_name(name, alike) if alike else _unknown_name(name, list(known), root))
+    matches = [folder for each, folder in known.items() if short_run_id(each) == name]
+    matches = matches or [folder for each, folder in known.items() if name and each.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    raise AuthorError(_ambiguous_name(name, matches) if matches else _unknown_name(name, list(known), root))
 
 
 def ensure_project_folder(root: Path) -> Path:
@@ -108,9 +108,9 @@ def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
     raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with agenteval run"))
 
 
-def _ambiguous_name(name: str, alike: Sequence[Path]) -> Problem:
-    named = ", ".join(folder.name for folder in alike[-_MOST_LISTED:])
-    return Problem(f"'{name}' matches {len(alike)} runs: {named}", "give more of its id")
+def _ambiguous_name(name: str, matches: Sequence[Path]) -> Problem:
+    listed = ", ".join(folder.name for folder in matches[-_MOST_LISTED:])
+    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give more of its id")
 
 
 def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
@@ -166,16 +166,18 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
         what = "the journal does not start with run_started: nothing is known about the run"
         raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
-    if stray := set(events[0].plan.scenarios) - scenarios:
+    if unknown := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(
-            Problem(f"the journal has a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1))
+            Problem(
+                f"the journal has a sample of an unknown scenario, {min(unknown)}", "", Place(str(file), 1)
+            )
         )
-    begun = set()
+    started = set()
     for number, event in enumerate(events, start=1):
         key = getattr(event, "key", None)
         if isinstance(event, SampleStarted) and (event.scenario or event.key.scenario in scenarios):
-            begun.add(event.key)
-        elif key is not None and key not in begun and event.type != "notice":
+            started.add(event.key)
+        elif key is not None and key not in started and event.type != "notice":
             raise AuthorError(
                 Problem(
                     f"{event.type} refers to a sample that was not started: {key}",

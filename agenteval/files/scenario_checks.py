@@ -19,13 +19,13 @@ from agenteval.files.yaml_source import Mark
 # The syntax of `tools.fill`: `$${` is an escape, and a reference ends at the first `}`.
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tool_problems(tool: Any, mark: Mark) -> Found:
+def tool_problems(tool: Any, mark: Mark) -> Problems:
     """Yield what is wrong with a tool's ``parameters``, its answers and the ``${…}`` in them."""
     if not isinstance(tool, Mapping):
         return
@@ -41,7 +41,7 @@ def tool_problems(tool: Any, mark: Mark) -> Found:
             yield from _answer_problems(step, mark.find(("sequence", index)), known)
 
 
-def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Found:
+def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Problems:
     for key in ("error", "sequence", "python"):
         if key in step and step[key] is None:
             remedy = "write a value, or remove the key; `returns: null` answers null"
@@ -62,13 +62,13 @@ def _argument_names(parameters: Any) -> frozenset[str] | None:
     return frozenset(parameters["properties"])
 
 
-def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Found:
+def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Problems:
     for loc, text in leaves(template):
         if isinstance(text, str) and "${" in text:
             yield from _reference_problems(text, mark.find(loc), known)
 
 
-def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Found:
+def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Problems:
     for match in _REFERENCE.finditer(text):
         name = match["name"]
         if name is None:
@@ -92,7 +92,7 @@ def _template_remedy(root: str, path: list[str]) -> str:
     return "write ${args.NAME} for an argument of the call, or $${ for the literal characters"
 
 
-def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
+def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
     remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = display_value(schema.get("type")) if "type" in schema else "missing"
@@ -106,7 +106,7 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
 # ── expectations ─────────────────────────────────────────────────────────────────────────────────
 
 
-def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Found:
+def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Problems:
     """Yield what is wrong with the criteria and with the value of each rule, and lists that are empty."""
     if not isinstance(expect, Mapping):
         return
@@ -121,7 +121,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
             yield Problem(mistake.what, mistake.remedy, where.place)
 
 
-def blank_problems(value: Any, mark: Mark, what: str) -> Found:
+def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
     """Yield a problem ``what`` for each blank text in a list, or for a single blank text."""
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
@@ -133,7 +133,7 @@ _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
 """The empty lists that the model checks: it knows when an empty list means that no call is expected."""
 
 
-def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
+def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:
     """Find empty lists of expectations, which check nothing."""
     for key, value in expect.items():
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:

@@ -173,13 +173,13 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
 def _drop_removed_checks(below: Any, merged: Any) -> Any:
     """Return ``merged`` without the checks of ``defaults`` that a ``null`` in an entry removes."""
 
-    def kept(low: Any, high: Any) -> Any:
+    def drop_nulls(low: Any, high: Any) -> Any:
         if not isinstance(low, Mapping) or not isinstance(high, Mapping):
             return high
         left = ((k, v) for k, v in high.items() if v is not None or low.get(k) is None)
-        return {k: kept(low.get(k), v) for k, v in left}
+        return {k: drop_nulls(low.get(k), v) for k, v in left}
 
-    expect = kept(below.get("expect"), merged.get("expect"))
+    expect = drop_nulls(below.get("expect"), merged.get("expect"))
     return {**merged, "expect": expect} if "expect" in merged else merged
 
 
@@ -314,9 +314,9 @@ class _FileLoader:
                     f"expected a mapping, got {display_value(item)}", "write at least name: or id:", where
                 )
                 continue
-            below = defaults._replace(value=_without_other_answers(defaults.value, item))
-            merged = LocatedValue(item, where).merge_over(below)
-            entry_value = _drop_removed_checks(below.value, merged.value)
+            base = defaults._replace(value=_without_other_answers(defaults.value, item))
+            merged = LocatedValue(item, where).merge_over(base)
+            entry_value = _drop_removed_checks(base.value, merged.value)
             entry = ScenarioEntry(entry_value, merged.mark, is_case, merged.mark)
             try:
                 yield from expand_rows(entry, self._table, _keep_written_texts)

@@ -76,11 +76,11 @@ def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) ->
     entries = []
     for row in rows:
         filler = _RowFiller(row, rows, found)
-        made, mark = filler.fill(value, entry.mark)
+        filled, mark = filler.fill(value, entry.mark)
         if filler.has_original_text:
-            made = as_written(SourceDocument(made, mark, has_original_text=True))
-        made = id_builder.add_id(made, row)
-        entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=id_builder.pattern))
+            filled = as_written(SourceDocument(filled, mark, has_original_text=True))
+        filled = id_builder.add_id(filled, row)
+        entries.append(entry._replace(value=filled, mark=mark, row=row.mark, pattern=id_builder.pattern))
     if found:
         raise AuthorError(*found)
     yield from entries
@@ -248,7 +248,7 @@ class _RowFiller:
         called; therefore everything else in it stays, and what is inserted is escaped."""
         is_template = _is_template(path)
 
-        def put(match: re.Match[str]) -> str:
+        def replacement(match: re.Match[str]) -> str:
             if match["escape"]:
                 return match[0] if is_template else match[0][1:]
             if _is_of_row(match):
@@ -259,7 +259,7 @@ class _RowFiller:
                 self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return match[0]
 
-        return _REFERENCE.sub(put, text)
+        return _REFERENCE.sub(replacement, text)
 
     def _text_to_insert(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
         value, at = self._resolve(match, mark)
@@ -353,13 +353,13 @@ def merge_row_problems(
 ) -> Iterator[Problem]:
     """Report a problem of many rows once, with the rows that have it unless all do. ``entries`` has the
     number of rows of each scenario, by its place."""
-    alike: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
+    groups: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
         row = entry.row or entry.written_at
         is_at_row = problem.place is not None and problem.place[:2] == row.place[:2]
         key = problem._replace(place=None) if is_at_row else problem
-        alike.setdefault((entry.written_at, key), []).append((problem, row))
-    for (at, key), ((first, row), *others) in alike.items():
+        groups.setdefault((entry.written_at, key), []).append((problem, row))
+    for (at, key), ((first, row), *others) in groups.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
         also = f"also in line {join_first(lines, _MOST_LINES)}" if lines else ""
         if key.place is not None:  # the place is in the scenario, not in the row
@@ -384,23 +384,23 @@ class _IdBuilder:
     ) -> None:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
-        written = template if isinstance(template, str) else "" if template is None else str(template)
-        found = (match for match in _REFERENCE.finditer(written) if not match["escape"])
+        template_text = template if isinstance(template, str) else "" if template is None else str(template)
+        found = (match for match in _REFERENCE.finditer(template_text) if not match["escape"])
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in axes if axis not in used]
-        if written and used <= axes.keys() and len(rows) > 1:
+        if template_text and used <= axes.keys() and len(rows) > 1:
             column = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
-            what = f"{key}: '{written}' is the same for every row"
-            remedy = f"write id: {slug(written) or 'row'}-${{row.{column}}}"
+            what = f"{key}: '{template_text}' is the same for every row"
+            remedy = f"write id: {slug(template_text) or 'row'}-${{row.{column}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
-        self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
+        self.pattern = "-".join((_REFERENCE.sub("*", template_text), *("*" for _ in self._added)))
 
-    def add_id(self, made: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
+    def add_id(self, scenario: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
         if not self._added:
-            return made
-        own_id = made.get("id") or slug(str(made.get("name") or ""))
+            return scenario
+        own_id = scenario.get("id") or slug(str(scenario.get("name") or ""))
         ends = (slug(as_text(*row.at(axis))) for axis in self._added)
-        return {**made, "id": "-".join(map(str, (own_id, *ends)))}
+        return {**scenario, "id": "-".join(map(str, (own_id, *ends)))}
 
 
 def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
@@ -412,8 +412,8 @@ def slug(name: str) -> str:
     """Make an id from a name: letters and digits of any script in lower case, with dashes for everything
     between."""
     text = unicodedata.normalize("NFC", name).lower()
-    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
-    return re.sub("-+", "-", kept).strip("-")
+    letters = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
+    return re.sub("-+", "-", letters).strip("-")
 
 
 # ── cases in a file ──────────────────────────────────────────────────────────────────────────────

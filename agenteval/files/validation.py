@@ -203,7 +203,7 @@ def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
             return True
         case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # another key is there instead
             return True
-    return any(loc[: len(seen)] == seen for seen in early)
+    return any(loc[: len(reported)] == reported for reported in early)
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
