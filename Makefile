@@ -31,6 +31,7 @@ test:
 
 lint:
 	$(PYTHON) -m ruff check .
+	$(PYTHON) .ci/names.py
 	$(PYTHON) -m ruff format --check .
 
 format:
