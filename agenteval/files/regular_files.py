@@ -22,8 +22,8 @@ _KINDS = {
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a file for reading. Raises ``OSError``, as ``open`` does, and also if it is not a regular file, in
-    which case it is not opened."""
+    """Open a file for reading. Raises ``OSError`` as ``open`` does, and also for a named pipe, a device or a
+    socket, which is not opened."""
     if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
         raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
     return path.open("rb")
