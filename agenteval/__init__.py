@@ -1,9 +1,8 @@
-"""A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.
+"""A test runner for AI agents: it plays YAML scenarios and returns an exit code that CI can trust.
 
-This module is a table of contents: what the code of an author or of another package derives from, makes,
-raises or is handed, and nothing else. Names are imported when they are first used, so that
-``import agenteval`` costs nothing; ``tests/test_architecture.py`` checks the table.
-"""
+This module is only a table of contents: it lists what the code of authors and of other packages subclasses,
+constructs, raises or receives. Names are imported when they are first used, so that ``import agenteval``
+costs nothing; ``tests/test_architecture.py`` checks the table."""
 
 from typing import TYPE_CHECKING, Any
 

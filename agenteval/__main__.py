@@ -1,10 +1,10 @@
-"""``agenteval``, and ``python -m agenteval``."""
+"""The entry point of the command ``agenteval`` and of ``python -m agenteval``."""
 
 import sys
 
 
 def main() -> None:
-    """The console script. Ctrl-C while the command line is loaded is no traceback, either."""
+    """Run the command line. Ctrl-C prints no traceback, even while the command line is being imported."""
     try:
         from agenteval.cli.main import main as command
     except KeyboardInterrupt:

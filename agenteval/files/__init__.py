@@ -1,1 +1,1 @@
-"""Files of authors and of runs, and the values in them. Every mistake is reported at its place."""
+"""Reads and writes the files of authors and of runs. Every mistake in a file is reported at its place."""

@@ -1,4 +1,4 @@
-"""The accept list: a YAML file of known failures, each with an owner, a reason and a last day."""
+"""Reads the accept list: a YAML file of known failures, each with an owner, a reason and an expiry date."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from agenteval.files.validation import keep_scalar_text, known_keys, unknown_key
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import MAX_BYTES, Mark, parse_yaml
 
-_KEY = "accepted"
-_TEXTS = frozenset(known_keys(AcceptedFailure))
+_LIST_KEY = "accepted"
+_TEXT_KEYS = frozenset(known_keys(AcceptedFailure))
 _EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: …, expires: 2026-12-31}]"
 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
-    """The entries of the file, in order. ``named_at``: where the configuration names it. Raises
-    ``AuthorError`` with every mistake at its place."""
+    """Return the entries of the file, in order. ``named_at`` is the place where the configuration names the
+    file. Raises ``AuthorError`` with every mistake at its place."""
     name = display_path(path, cwd)
     with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
         data = read_file(path, MAX_BYTES + 1)
@@ -29,45 +29,47 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
         return ()
     document = parse_yaml(data, name)
     mark = document.mark
-    value = keep_scalar_text(document, texts=_TEXTS)
+    value = keep_scalar_text(document, texts=_TEXT_KEYS)
     problems: list[Problem] = []
     if isinstance(value, dict):
-        problems += [unknown_key(key, [_KEY], mark.find((key,))) for key in value if key != _KEY]
-        value, mark = value.get(_KEY), mark.find((_KEY,))
-    if value is None and document.value == {_KEY: None}:
+        problems += [unknown_key(key, [_LIST_KEY], mark.find((key,))) for key in value if key != _LIST_KEY]
+        value, mark = value.get(_LIST_KEY), mark.find((_LIST_KEY,))
+    if value is None and document.value == {_LIST_KEY: None}:
         return ()
     if not isinstance(value, list):
         raise AuthorError(
             *problems,
             Problem(f"expected a list of failures, got {display_value(value)}", _EXAMPLE, mark.place),
         )
-    entries = list(_entries(value, mark, problems))
-    problems += _twice(entries)
+    entries = list(_parse_entries(value, mark, problems))
+    problems += _find_duplicates(entries)
     if problems:
         raise AuthorError(*problems)
     return tuple(entries)
 
 
 def _is_empty(data: bytes) -> bool:
-    """A list from which the last entry was removed is a list still."""
+    """Check whether a file has no entries. One from which the last entry was removed is still valid."""
     return all(not line.strip() or line.lstrip().startswith(b"#") for line in data.splitlines())
 
 
-def _entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:
+def _parse_entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:
+    """Yield the valid entries; append mistakes to ``problems``."""
     for index, item in enumerate(value):
         where = mark.find((index,))
-        entry, wrong = validate(AcceptedFailure, item, where, kind=_KEY)
+        entry, wrong = validate(AcceptedFailure, item, where, kind=_LIST_KEY)
         problems += wrong
         if entry:
             place = Place(where.place.path, where.place.line)
             yield entry.model_copy(update={"where": str(place)})
 
 
-def _twice(entries: list[AcceptedFailure]) -> Iterator[Problem]:
+def _find_duplicates(entries: list[AcceptedFailure]) -> Iterator[Problem]:
+    """Find fingerprints that an earlier entry already has."""
     first: dict[str, AcceptedFailure] = {}
     for entry in entries:
         if entry.fingerprint in first:
-            what = f"the failure {entry.fingerprint} is already at {first[entry.fingerprint].where}"
+            what = f"the failure {entry.fingerprint} is already listed at {first[entry.fingerprint].where}"
             path, _, line = entry.where.rpartition(":")
             yield Problem(what, "keep one", Place(path, int(line)))
         first.setdefault(entry.fingerprint, entry)

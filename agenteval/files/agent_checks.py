@@ -1,5 +1,5 @@
-"""Checks of the agents in a configuration: which adapter each one is of, and what its adapter says of its
-options. They look at what was written, so that they run beside the models."""
+"""Checks the agents of a configuration: the adapter of each, and the options that its adapter takes. The
+checks read the values as written, so that they can run next to the validation by models."""
 
 from __future__ import annotations
 
@@ -17,34 +17,37 @@ from agenteval.files.value_parts import Loc, mapping_at
 from agenteval.files.yaml_source import Mark
 
 Adapters: TypeAlias = Registry[AgentAdapter]
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
-_A = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
+_WITH_ARTICLE = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
 
 
-def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
+def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Problems:
     for loc, agent in iter_agents(value):
-        yield from _problems_of(agent, mark, loc, adapters)
-    yield from _twice(value, mark)
+        yield from _adapter_problems(agent, mark, loc, adapters)
+    yield from _duplicate_names(value, mark)
 
 
-def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
-    """One name for two agents. With ``compare`` the primary agent is in it and not counted again."""
+def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Problems:
+    """Find names that two agents share. With ``compare``, the primary agent is one of its entries and is not
+    counted again."""
     first: dict[str, Mark] = {}
     for loc, agent in iter_agents(value):
         if loc[0] == "agent" and value.get("compare"):
             continue
         name, where = str(agent.get("name", "agent")), mark.find((*loc, "name"))
         if name in first:
-            remedy = "give each agent a name of its own"
-            yield Problem(f"the agent '{name}' is already at {first[name].place}", remedy, where.place)
+            remedy = "give each agent a different name"
+            yield Problem(
+                f"the agent name '{name}' is already used at {first[name].place}", remedy, where.place
+            )
         first.setdefault(name, where)
 
 
-def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
+def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
     kind, at_type = adapter_type(agent), mark.find((*loc, "type")).place
     if not kind:
-        yield from _no_kind(agent, mark.find(loc), adapters)
+        yield from _missing_type_problems(agent, mark.find(loc), adapters)
     elif kind not in adapters:
         yield adapters.unknown(kind, at_type)
     else:
@@ -54,81 +57,87 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
             yield from (problem._replace(place=at_type) for problem in error.problems)
             return
         at = loc if kind in adapters.built_in else (*loc, OPTIONS_KEY)
-        yield from _option_problems(_own(agent, kind, adapters), mark, at, adapter, _unfit(kind, adapters))
+        yield from _option_problems(
+            _adapter_options(agent, kind, adapters),
+            mark,
+            at,
+            adapter,
+            _other_adapters_options(kind, adapters),
+        )
         return
-    yield from _of_any_adapter(agent, mark, loc, adapters)
+    yield from _unknown_adapter_problems(agent, mark, loc, adapters)
 
 
-def _own(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
-    """The options of its adapter, where ``normalize_options`` has put them."""
+def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
+    """Return the options of an agent's adapter from where ``normalize_options`` put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)
 
 
-def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:
-    """What to say of options that only another adapter has, by their names."""
+def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
+    """Return a message for each option that only another adapter has."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
     return {name: f"an agent of type {kind} has no '{name}'" for name in names}
 
 
 def _option_problems(
-    own: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, unfit: Mapping[str, str]
-) -> Found:
+    options: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, of_others: Mapping[str, str]
+) -> Problems:
     names = known_keys(adapter.options)
-    for key in own:
+    for key in options:
         where = mark.find((*at, key))
         if key in names:
             continue
-        if key in unfit and own[key] is not None:
-            yield Problem(unfit[key], "remove it, or change type", where.place)
-        elif key not in unfit:
-            # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
+        if key in of_others and options[key] is not None:
+            yield Problem(of_others[key], "remove it, or change type", where.place)
+        elif key not in of_others:
+            # ``options`` is not suggested for a built-in adapter: its options are usually written without it.
             others = names | (COMMON_AGENT_KEYS if OPTIONS_KEY in at else COMMON_AGENT_KEYS - {OPTIONS_KEY})
-            yield _renamed(key, own[key], where) or unknown_key(key, others, where)
+            yield _former_key_problem(key, options[key], where) or unknown_key(key, others, where)
     places = set()
-    for mistake in adapter.mistakes(own):
+    for mistake in adapter.mistakes(options):
         place = mark.find((*at, *mistake.path)).place
         places.add(place)
         yield Problem(mistake.what, mistake.remedy, place)
-    known = {key: value for key, value in own.items() if key in names}
+    known = {key: value for key, value in options.items() if key in names}
     found = part_problems(adapter.options, known, mark, at)
     yield from (problem for problem in found if problem.place not in places)
 
 
-def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
-    """Where nobody knows which adapter is meant: what none of them would take."""
+def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
+    """Find options that no adapter takes, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
         if key not in names | COMMON_AGENT_KEYS:
             where = mark.find((*loc, key))
-            yield _renamed(key, agent[key], where) or unknown_key(
+            yield _former_key_problem(key, agent[key], where) or unknown_key(
                 key, (names | COMMON_AGENT_KEYS) - {OPTIONS_KEY}, where
             )
     for adapter in known:
-        own = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
-        yield from part_problems(adapter.options, own, mark, loc, is_whole=False)
+        options = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
+        yield from part_problems(adapter.options, options, mark, loc, is_whole=False)
 
 
-def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
-    """What to write for ``tools: visible | none``, as the key was once called."""
+def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
+    """Return a problem for the former key ``tools``, with its new spelling; ``None`` for any other key."""
     if key != "tools":
         return None
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}
     return Problem(
         "an agent has no key 'tools'",
-        remedy.get(str(value), "calls: all | unseen says how its calls are seen; scenarios declare tools"),
+        remedy.get(str(value), "write calls: all or calls: unseen; scenarios declare tools"),
         where.place,
     )
 
 
-def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
-    if len(given := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
-        one, other = given[:2]
-        what = f"the agent has both {_A[one]} and {_A[other]}"
-        remedy = f"keep one, or say type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
+def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Problems:
+    if len(type_keys := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
+        one, other = type_keys[:2]
+        what = f"the agent has both {_WITH_ARTICLE[one]} and {_WITH_ARTICLE[other]}"
+        remedy = f"keep one, or write type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
         yield Problem(what, remedy, mark.find((other,)).place)
         return
     empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", [], {}))
@@ -136,12 +145,12 @@ def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
         return
-    if any(_means_a_kind(key) for key in agent):
-        return  # the key is unknown, and which one it means is said there
+    if any(_resembles_type_key(key) for key in agent):
+        return  # the misspelt key is reported as unknown, with a suggestion
     python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
     remedy = f"write {python} (Python) or {http}, or {program}"
     yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
 
 
-def _means_a_kind(key: str) -> bool:
+def _resembles_type_key(key: str) -> bool:
     return key not in KIND_BY_KEY and bool(get_close_matches(key.lower(), KIND_BY_KEY, n=1, cutoff=0.6))

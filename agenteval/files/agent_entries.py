@@ -1,5 +1,5 @@
-"""The agents of a configuration as an author writes them: where they stand, the options of each in one place,
-and ``compare`` as whole agents."""
+"""Normalizes the agents of a configuration: finds where they are written, collects the options of each in one
+place, and completes the entries of ``compare``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS_KEY = "options"
 
 
 def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
-    """Each agent that is written down as a mapping, and where."""
+    """Yield each agent that is written as a mapping, with its location."""
     found: list[tuple[Loc, Any]] = [(("agent",), value.get("agent"))]
     found += [(("agents", name), agent) for name, agent in mapping_at(value, "agents").items()]
     found += [(("compare", index), agent) for index, agent in enumerate(list_at(value, "compare"))]
@@ -28,28 +28,28 @@ def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, An
 
 
 def map_agents(config: LocatedValue, change: Callable[[Loc, LocatedValue], LocatedValue]) -> LocatedValue:
-    """The configuration with something else in the place of each of its agents."""
+    """Return the configuration with each agent replaced."""
     for loc, _ in tuple(iter_agents(config.value)):
         config = config.replace_at(loc, change(loc, config.at(*loc)))
     return config
 
 
 def adapter_type(agent: Mapping[str, Any]) -> str:
-    """The adapter's name; empty when nothing says which, or when two do."""
+    """Return the adapter's name; empty if nothing names one, or if two are named."""
     if agent.get("type"):
         return str(agent["type"])
-    given = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
-    return given[0] if len(given) == 1 else ""
+    kinds = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
+    return kinds[0] if len(kinds) == 1 else ""
 
 
-# ── where options stand ──────────────────────────────────────────────────────────────────────────
+# ── locations of options ──────────────────────────────────────────────────────────────────────────
 
 
 def normalize_options(
     config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
 ) -> LocatedValue:
-    """Each agent with the options of its adapter in one place: of those that are built in beside the common
-    keys, of other packages' under ``options``. An author may write them either way."""
+    """Collect the options of each agent's adapter in one place: next to the common keys for built-in
+    adapters, under ``options`` for those of other packages. An author may write them either way."""
     inherited = adapter_type(mapping_at(config.value, "agent"))
 
     def normalized(loc: Loc, agent: LocatedValue) -> LocatedValue:
@@ -62,15 +62,19 @@ def normalize_options(
 
 
 def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline: bool) -> LocatedValue:
-    written = agent.value.get(OPTIONS_KEY)
-    if written is not None and not isinstance(written, Mapping):
-        return agent  # the model says what is wrong with it
+    options_value = agent.value.get(OPTIONS_KEY)
+    if options_value is not None and not isinstance(options_value, Mapping):
+        return agent  # the model reports it
     at_options = agent.mark.find((OPTIONS_KEY,))
-    under = LocatedValue(written, at_options) if written else LocatedValue({}, at_options.with_children({}))
-    own = agent.drop_keys(*COMMON_AGENT_KEYS)
+    under = (
+        LocatedValue(options_value, at_options)
+        if options_value
+        else LocatedValue({}, at_options.with_children({}))
+    )
+    inline = agent.drop_keys(*COMMON_AGENT_KEYS)
     common = agent.select_keys(COMMON_AGENT_KEYS - {OPTIONS_KEY})
-    problems += _written_twice(under, own.value, COMMON_AGENT_KEYS if are_inline else ())
-    options = under.merge_over(own)
+    problems += _misplaced_options(under, inline.value, COMMON_AGENT_KEYS if are_inline else ())
+    options = under.merge_over(inline)
     if are_inline:
         return common.merge_over(options)
     if not options.value and OPTIONS_KEY not in agent.value:
@@ -78,57 +82,64 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
     return common.replace_at((OPTIONS_KEY,), options)
 
 
-def _written_twice(under: LocatedValue, own: Container[str], common: Container[str]) -> Iterator[Problem]:
-    """What stands under ``options`` and is also an option beside it, or belongs there."""
+def _misplaced_options(
+    under: LocatedValue, inline: Container[str], common: Container[str]
+) -> Iterator[Problem]:
+    """Find keys under ``options`` that are also written outside it, or belong there."""
     for key in under.value:
-        if key in own or key in common:
-            remedy = "write it once" if key in own else "write it beside options"
+        if key in inline or key in common:
+            remedy = "write it once" if key in inline else "move it out of options"
             yield Problem(f"options: '{key}' is a key of the agent", remedy, under.mark.find((key,)).place)
 
 
-# ── agents, each whole ───────────────────────────────────────────────────────────────────────────
+# ── complete agents ──────────────────────────────────────────────────────────────────────────────
 
 
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
-    the right shape is left for the model to refuse."""
-    config = _named_by_keys(config, problems)
+    """Name ``agents`` by their keys, and complete the entries of ``compare``, with the primary agent first.
+    Values of the wrong shape stay as they are, for the model to refuse."""
+    config = _name_by_keys(config, problems)
     entries = list_at(config.value, "compare")
     if not entries or not all(isinstance(each, Mapping) for each in entries):
         return config
     primary = config.at("agent") if isinstance(config.value.get("agent"), Mapping) else None
-    wholes = [_whole(config.at("compare", index), index, primary, problems) for index in range(len(entries))]
+    agents = [
+        _complete_entry(config.at("compare", index), index, primary, problems)
+        for index in range(len(entries))
+    ]
     if primary is not None:
-        wholes.insert(0, primary)
-    return config.replace_at(("compare",), LocatedValue.from_list(wholes, config.mark.find(("compare",))))
+        agents.insert(0, primary)
+    return config.replace_at(("compare",), LocatedValue.from_list(agents, config.mark.find(("compare",))))
 
 
-def _named_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    def named(loc: Loc, agent: LocatedValue) -> LocatedValue:
+def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
+    def set_name(loc: Loc, agent: LocatedValue) -> LocatedValue:
         if loc[0] != "agents":
             return agent
         name, where = loc[1], agent.mark.find(("name",))
-        if (own := agent.value.get("name", name)) != name:
-            what = f"the agent is named '{name}' by its key and '{own}' by name:"
+        if (inner_name := agent.value.get("name", name)) != name:
+            what = f"the agent's key is '{name}', but its name: is '{inner_name}'"
             problems.append(Problem(what, "remove name:", where.place))
         return LocatedValue({**agent.value, "name": name}, agent.mark)
 
-    return map_agents(config, named)
+    return map_agents(config, set_name)
 
 
-def _whole(
+def _complete_entry(
     entry: LocatedValue, index: int, primary: LocatedValue | None, problems: list[Problem]
 ) -> LocatedValue:
-    whole = entry.merge_over(_inherited(entry.value, primary))
+    """Return an entry of ``compare`` with what it inherits. An entry without a name is a problem and gets a
+    placeholder."""
+    completed = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
-        return whole
+        return completed
     problems.append(Problem("an agent in compare needs a name", "add name:", entry.mark.place))
-    return LocatedValue({**whole.value, "name": f"compare.{index}"}, whole.mark)
+    return LocatedValue({**completed.value, "name": f"compare.{index}"}, completed.mark)
 
 
 def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> LocatedValue:
-    """What an entry of ``compare`` has of the primary agent: all, or, if it stands on its own, only what no
-    agent is to say."""
+    """Return what an entry of ``compare`` inherits from the primary agent: everything, or, if it is a whole
+    agent itself, only the keys that every agent shares."""
     if primary is None:
         return empty_mapping()
     if is_whole_agent(entry, primary.value):
@@ -137,12 +148,12 @@ def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> Locate
 
 
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
-    """Whether an entry of ``compare`` stands on its own: it brings what another type needs, or it says
-    its type and what that needs. Such an entry inherits nothing, credentials least of all, but what no agent
-    is to say."""
-    brought = [key for key in KIND_BY_KEY if entry.get(key)]
-    own = adapter_type(agent)
-    if any(KIND_BY_KEY[key] != own for key in brought):
+    """Check whether an entry of ``compare`` is an agent of its own: it has the key that another type
+    requires, or it names its type and has the key that this type requires. Such an entry inherits only the
+    shared keys, and never credentials."""
+    type_keys = [key for key in KIND_BY_KEY if entry.get(key)]
+    primary_type = adapter_type(agent)
+    if any(KIND_BY_KEY[key] != primary_type for key in type_keys):
         return True
-    said = entry.get("type")
-    return bool(said) and (said != own or bool(brought))
+    entry_type = entry.get("type")
+    return bool(entry_type) and (entry_type != primary_type or bool(type_keys))

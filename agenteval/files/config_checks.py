@@ -1,5 +1,5 @@
-"""Checks of a configuration that its models cannot make, each at its place: agents that can be
-reached, names that exist. They look at what was written, so that they run beside the models."""
+"""Checks of a configuration that its models cannot make, each at its place: reachable agents, existing names.
+The checks read the values as written, so that they can run next to the validation by models."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from agenteval.files.yaml_source import Mark
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
 
 class Registries(NamedTuple):
-    """What a configuration may name that is registered in rooms above this one; the command line hands it in.
-    ``gates``: by name, what an author writes there."""
+    """The names that a configuration may use and that packages above this one register. The command line
+    provides them."""
 
     agents: Adapters
     gates: Mapping[str, type[BaseModel]]
+    """The model of each gate's value, by the gate's name."""
     reporters: Registry[Any]
 
 
-def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> Found:
+def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> Problems:
     yield from agent_problems(value, mark, known.agents)
     for role, model in mapping_at(value, "models").items():
         yield from _model_problems(model, mark, ("models", role))
@@ -45,8 +46,8 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> 
     yield from _gate_problems(mapping_at(value, "gates"), mark, known.gates)
 
 
-def _endpoint_problems(url: Any, mark: Mark) -> Found:
-    """The address itself is not shown: it may hold a secret."""
+def _endpoint_problems(url: Any, mark: Mark) -> Problems:
+    """Check a provider's address without showing it: it may contain a secret."""
     if isinstance(url, str) and url and not _is_http(url):
         yield Problem("not an http or https address", "write for example http://localhost:3000/…", mark.place)
 
@@ -59,7 +60,7 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
+def _model_problems(model: Any, file: Mark, at: Loc) -> Problems:
     mark = file.find(at)
     spec = model if isinstance(model, Mapping) else {"model": model}
     name = spec.get("model")
@@ -69,19 +70,19 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
     elif provider:
         yield from _extra_problems(provider, spec.get("extra", {}), file, at)
     if isinstance(name, str) and is_key(name):
-        # It would be sent to whoever has the model, and stand in every report.
-        remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
-        yield Problem("this is a key; write the name of a model", remedy, mark.find(("model",)).place)
+        # A key would be sent to the provider as the name of a model, and appear in every report.
+        remedy = "write PROVIDER/MODEL, and set the key in the environment (OPENAI_API_KEY, api_key_env)"
+        yield Problem("this is an API key, not the name of a model", remedy, mark.find(("model",)).place)
     yield from _endpoint_problems(spec.get("base_url"), mark.find(("base_url",)))
     variable = spec.get("api_key_env")
     if isinstance(variable, str) and not _VARIABLE_NAME.fullmatch(variable):
         # Most likely the key itself, which must not be shown.
-        remedy = "write the name of the environment variable that holds the key, never the key"
+        remedy = "write the name of the environment variable that contains the key, not the key itself"
         yield Problem("api_key_env is not the name of a variable", remedy, mark.find(("api_key_env",)).place)
 
 
-def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
-    """Of a provider that has a model of its options."""
+def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Problems:
+    """Check the options of a provider that has a model for them."""
     try:
         options = PROVIDERS.get(provider).options
     except AuthorError as error:
@@ -92,16 +93,16 @@ def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
         yield from strict_problems(options, extra, file, (*at, "extra"))
 
 
-def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
-    for name, written in gates.items():
+def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, type[BaseModel]]) -> Problems:
+    for name, gate in gates.items():
         if name not in known:
             if f"gates.{name}" not in NOT_YET["config"]:
                 yield unknown_key(name, known, mark.find(("gates", name)))
-        elif written is not None:
-            yield from part_problems(known[name], written, mark, ("gates", name))
+        elif gate is not None:
+            yield from part_problems(known[name], gate, mark, ("gates", name))
 
 
-def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
+def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Problems:
     name = parse_reporter(item).name if isinstance(item, str) else value_at(item, ("name",))
     if isinstance(name, str) and name not in known:
         yield known.unknown(name, mark.place)

@@ -1,4 +1,5 @@
-"""The configuration: found upward, read, layered (defaults < file < environment < flags), checked."""
+"""Loads the configuration: finds the file in a folder or above it, reads it, applies the layers (defaults,
+file, environment variables, flags; later ones win) and checks the result."""
 
 from __future__ import annotations
 
@@ -49,12 +50,14 @@ _OPAQUE_KEYS = frozenset(("body", "extra", "options", "request"))
 
 
 class LoadedConfig(NamedTuple):
-    """``public`` is ``config`` as it may be written down: variables unexpanded, literal secrets masked.
-    ``secrets`` are the texts that must not be shown, longest first."""
+    """A configuration in the form that runs use and in the form that may be written down."""
 
     config: Config
+    """The configuration to run with."""
     public: Config
+    """The same configuration with variables unexpanded and literal secrets masked."""
     secrets: tuple[str, ...]
+    """The texts that must not be shown, longest first."""
 
     def without_thresholds(self) -> LoadedConfig:
         update: dict[str, Any] = {"thresholds": {}}
@@ -63,7 +66,7 @@ class LoadedConfig(NamedTuple):
 
 
 def find_config(start: Path) -> Path | None:
-    """The nearest configuration at or above a folder. Raises ``AuthorError`` where two lie side by side."""
+    """Return the nearest configuration at or above a folder. Raises ``AuthorError`` if a folder has two."""
     here = Path(os.path.abspath(start))
     for folder in (here, *here.parents):
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
@@ -78,12 +81,13 @@ def find_config(start: Path) -> Path | None:
 
 
 def profile_names(path: Path) -> list[str]:
-    """The profiles of a configuration. Raises ``AuthorError`` for what cannot be read."""
+    """Return the names of a configuration's profiles. Raises ``AuthorError`` if the file cannot be read."""
     return list(parse_profiles(_read(path, Path.cwd())))
 
 
 def _has_section(path: Path) -> bool:
-    """Whether a ``pyproject.toml`` is ours to read. One that is broken is, if it names the section."""
+    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it mentions the
+    section."""
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -102,55 +106,62 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """The configuration of a file (``None``: of none), with a ``profile`` of it, ``AGENTEVAL_*`` and then
-    ``flags`` over it. Its other profiles are checked as well.
+    """Load the configuration of a file (``None``: an empty one), overlaid with one of its profiles,
+    ``AGENTEVAL_*`` variables and then ``flags``. Its other profiles are checked as well.
 
-    ``known``: what it may name. ``flags`` has the shape of the file; ``None`` values count as not given.
-    ``path`` starts at ``cwd`` (the working directory). Raises ``AuthorError`` with every problem.
-    """
+    ``known`` contains the names that the configuration may refer to. ``flags`` has the shape of the file;
+    ``None`` values count as not given. ``path`` is relative to ``cwd`` (by default the working directory).
+    Raises ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
     profiles = parse_profiles(file)
-    own, selection = layer_profile(file, profile, profiles)
-    merged = expand_variables(own, environ, problems, skip=_not_built(own.value))
-    mentioned = set(referenced_variables(own.value))
-    for layer in (read_variable_overrides(environ, mentioned=mentioned, problems=problems), _by_flags(flags)):
+    profiled, selection = layer_profile(file, profile, profiles)
+    merged = expand_variables(profiled, environ, problems, skip=_unsupported_locations(profiled.value))
+    mentioned = set(referenced_variables(profiled.value))
+    for layer in (
+        read_variable_overrides(environ, mentioned=mentioned, problems=problems),
+        _flag_layer(flags),
+    ):
         merged = _layer_over(layer, merged)
     assembled = _assemble(merged, problems, known, environ)
     others = {name: each for name, each in profiles.items() if name != profile}
-    _require_sound(file, others, known, environ)
-    facts = _where_written(path, cwd, assembled.whole.mark)
-    # A path is no secret, though a variable such as CACHE_KEY may hold it.
-    register_author_text(lambda: str(facts["root"]))
-    config = assembled.config.model_copy(update={**facts, "profile": profile or "", "selection": selection})
+    _check_other_profiles(file, others, known, environ)
+    source_facts = _source_facts(path, cwd, assembled.resolved.mark)
+    # A path is not a secret, even if a variable such as CACHE_KEY contains it.
+    register_author_text(lambda: str(source_facts["root"]))
+    config = assembled.config.model_copy(
+        update={**source_facts, "profile": profile or "", "selection": selection}
+    )
     if config.accepted:
-        named_at = assembled.whole.mark.find(("accepted",)).place
+        named_at = assembled.resolved.mark.find(("accepted",)).place
         accepted = load_accepted(Path(config.root) / config.accepted, cwd, named_at=named_at)
         config = config.model_copy(update={"accepted_failures": accepted})
-    public = _public(assembled.whole.value, config, known.agents)
-    config = config.model_copy(update=_agents_read(config, config, known.agents))
+    public = _public_config(assembled.resolved.value, config, known.agents)
+    config = config.model_copy(update=_parsed_agents(config, config, known.agents))
     return LoadedConfig(config, public, assembled.secrets)
 
 
-def _where_written(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
-    """Where a configuration stands, and each of its keys."""
+def _source_facts(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
+    """Return the location of a configuration and of each of its keys."""
     file = Path(os.path.abspath(cwd / path)) if path else None
     return {
         "source": display_path(cwd / path, cwd) if path else "",
         "root": str(file.parent if file else Path(os.path.abspath(cwd))),
-        "lines": {name: at.line for name, at in _written(mark, mark.path)},
-        "columns": {name: at.column for name, at in _written(mark, mark.path)},
+        "lines": {name: at.line for name, at in _marks_in_file(mark, mark.path)},
+        "columns": {name: at.column for name, at in _marks_in_file(mark, mark.path)},
         "origins": dict(_origins(mark)),
     }
 
 
-class _Assembled(NamedTuple):
-    """A checked configuration; what it was made of, with variables put in and whole agents; its secrets."""
+class _AssembledConfig(NamedTuple):
+    """A checked configuration with the value that it was built from."""
 
     config: Config
-    whole: LocatedValue
+    resolved: LocatedValue
+    """The value with variables expanded and agents completed."""
     secrets: tuple[str, ...]
+    """The texts that must not be shown, longest first."""
 
 
 def _assemble(
@@ -160,31 +171,35 @@ def _assemble(
     environ: Mapping[str, str],
     *,
     is_other: bool = False,
-) -> _Assembled:
-    """``merged``: all layers, variables put in. ``problems``: those that are known. ``is_other``: it is not
-    the configuration of this run. Raises ``AuthorError`` with every problem."""
+) -> _AssembledConfig:
+    """Build the configuration from ``merged``: all layers, with variables expanded. ``problems`` are those
+    found before. ``is_other`` means that this is not the configuration of the run, but another profile.
+    Raises ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
-    register_marked_secrets(_marked_in(merged.value), also=is_other)
-    whole = resolve_agents(merged, problems)
-    value = unwrap_expanded(_with_unknown(whole, environ).value)
-    return _Assembled(_checked(LocatedValue(value, whole.mark), problems, known, secrets), whole, secrets)
+    register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
+    resolved = resolve_agents(merged, problems)
+    value = unwrap_expanded(_add_unknown_secrets(resolved, environ).value)
+    return _AssembledConfig(
+        _validate_config(LocatedValue(value, resolved.mark), problems, known, secrets), resolved, secrets
+    )
 
 
-def _require_sound(
+def _check_other_profiles(
     file: LocatedValue,
     profiles: Mapping[str, Mapping[str, Any]],
     known: Registries,
     environ: Mapping[str, str],
 ) -> None:
-    """Raises ``AuthorError`` with what is wrong in profiles that are not taken now: a mistake in the nightly
-    one is not to show at night. Where a variable of one is not set, that is a matter of another machine."""
+    """Raise ``AuthorError`` for mistakes in the profiles that are not selected, so that a mistake in the
+    nightly profile is found before the night. A profile with variables that are not set is skipped: another
+    machine may set them."""
     problems: list[Problem] = []
     for name in profiles:
         try:
-            written = layer_profile(file, name, profiles).config
+            profiled = layer_profile(file, name, profiles).config
             unset: list[Problem] = []
-            expanded = expand_variables(written, environ, unset, skip=_not_built(written.value))
+            expanded = expand_variables(profiled, environ, unset, skip=_unsupported_locations(profiled.value))
             if not unset:
                 _assemble(expanded, unset, known, environ, is_other=True)
         except AuthorError as error:
@@ -193,19 +208,21 @@ def _require_sound(
         raise AuthorError(*dict.fromkeys(problems))
 
 
-def _not_built(value: Any) -> frozenset[Loc]:
-    """Where a variable that is not set would be a second message."""
+def _unsupported_locations(value: Any) -> frozenset[Loc]:
+    """Return the locations of unsupported keys, where an unset variable would only add a second problem."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
-"""Flags that are not called as the key that they set."""
+"""The flags whose names differ from the keys that they set."""
 
 
-def _by_flags(flags: Mapping[str, Any]) -> LocatedValue:
-    """What the command line sets, at the flag that does."""
-    given = {key: flag for key, flag in flags.items() if flag is not None}
-    return LocatedValue(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
+def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
+    """Return the values that the command line sets, located at their flags."""
+    values = {key: flag for key, flag in flags.items() if flag is not None}
+    return LocatedValue(
+        values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
+    )
 
 
 def _flag_mark(key: str, value: Any) -> Mark:
@@ -215,8 +232,8 @@ def _flag_mark(key: str, value: Any) -> Mark:
 
 
 def _layer_over(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """Variables or flags over the configuration so far. They do not move its beginning, where whatever is
-    missing is missed."""
+    """Merge variables or flags over the configuration so far. The result keeps the start of the configuration
+    as its place, where missing keys are reported."""
     merged = _normalize_default_model(layer, config).merge_over(config)
     return LocatedValue(merged.value, config.mark.with_children(merged.mark.children))
 
@@ -225,21 +242,22 @@ _DEFAULT = ("models", "default")
 
 
 def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """A layer with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
-    model of that provider: its address, key and limits stay. They are nothing to another provider."""
+    """Replace the bare name of a model in a layer with a mapping if the file configures another model of the
+    same provider. The address, key and limits of the file then still apply; for another provider they would
+    be meaningless."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer
     if chosen.partition("/")[0] != name.partition("/")[0]:
         return layer
-    by = layer.mark.find(_DEFAULT).without_children
-    at = config.mark.find(_DEFAULT).with_children({"model": by})
+    chosen_mark = layer.mark.find(_DEFAULT).without_children
+    at = config.mark.find(_DEFAULT).with_children({"model": chosen_mark})
     models = config.mark.find(("models",)).with_children({"default": at})
     return layer.replace_at(("models",), LocatedValue({"default": {"model": chosen}}, models))
 
 
-def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
-    """What is marked as a secret, as far as it is text."""
+def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts that agents mark as secrets."""
     for _, agent in iter_agents(value):
         listed = agent.get("secrets")
         for each in listed if isinstance(listed, list) else [listed]:
@@ -247,17 +265,17 @@ def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
                 yield str(each)
 
 
-def _with_unknown(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
-    """With those secrets as such of which a variable is not known: a replay needs none."""
+def _add_unknown_secrets(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
+    """Replace marked secrets whose variable is not set by ``UnknownSecret``: a replay needs none."""
 
-    def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
+    def replace_unset(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
         if not isinstance(listed, list):
             return agent
         secrets = [UnknownSecret(each) if has_unset_variable(each, environ) else each for each in listed]
         return LocatedValue({**agent.value, "secrets": secrets}, agent.mark)
 
-    return map_agents(config, seen)
+    return map_agents(config, replace_unset)
 
 
 def _read(path: Path, cwd: Path) -> LocatedValue:
@@ -265,7 +283,7 @@ def _read(path: Path, cwd: Path) -> LocatedValue:
     with wrap_read_errors("the configuration", Place(shown_as)):
         data = read_file(path, MAX_BYTES + 1)
     register_author_text(lambda: data.decode("utf-8", "replace"))
-    document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
+    document = _parse_document(data, shown_as, is_toml=path.suffix.lower() == ".toml")
     value = keep_scalar_text(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
     if isinstance(value, dict):
         return LocatedValue(value, document.mark)
@@ -275,7 +293,7 @@ def _read(path: Path, cwd: Path) -> LocatedValue:
     )
 
 
-def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
+def _parse_document(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
     if not is_toml:
         return parse_yaml(data, shown_as)
     document = parse_toml(data, shown_as)
@@ -284,63 +302,67 @@ def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
     return document
 
 
-def _checked(
+def _validate_config(
     config: LocatedValue, problems: list[Problem], known: Registries, secrets: tuple[str, ...]
 ) -> Config:
-    unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
+    unset = {problem.place for problem in problems}  # an unset variable is not also reported as empty
     found = (problem for problem in config_problems(*config, known) if problem.place not in unset)
     problems = [*problems, *found]
-    made, wrong = validate(Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems)
+    validated, wrong = validate(
+        Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems
+    )
     problems += wrong
-    if made is None or problems:
+    if validated is None or problems:
         ordered = sorted(_deduplicate_problems(problems), key=attrgetter("order"))
         mask = redactor(secrets)
-        raise AuthorError(*(_without(problem, mask) for problem in ordered))
-    return made
+        raise AuthorError(*(_masked_problem(problem, mask) for problem in ordered))
+    return validated
 
 
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
-    """Without repetition; a mistake in ``agent`` is not a second one where ``compare`` inherits it."""
-    kept = dict.fromkeys(problems)
+    """Drop repeated problems. A mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
+    it."""
+    unique = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
             original = problem._replace(what=f"agent.{problem.what.removeprefix('compare.')}")
-            if original in kept:
-                kept.pop(problem, None)
-    return list(kept)
+            if original in unique:
+                unique.pop(problem, None)
+    return list(unique)
 
 
-def _without(problem: Problem, mask: Mask) -> Problem:
+def _masked_problem(problem: Problem, mask: Mask) -> Problem:
     return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
 
 
-# ── what may be written down, and where it was written ───────────────────────────────────────────
+# ── the public form, and places of keys ──────────────────────────────────────────────────────────
 
 
-def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
-    """The configuration with variables unexpanded, and placeholders for the secrets that are written as
-    they are. Gates are numbers and words to decide by, and no secrets: a variable there is shown with its
-    value."""
-    public = _fitting(Config, mask_config(whole), unwrap_expanded(whole)) or Config()
-    facts = {name: getattr(config, name) for name in Config.INTERNAL}
-    public = public.model_copy(update={**facts, "gates": config.gates})
-    public = public.model_copy(update=_agents_read(public, config, adapters))
+def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
+    """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates contain
+    only numbers and keywords, so a variable there is shown with its value."""
+    public = _validate_public(Config, mask_config(resolved), unwrap_expanded(resolved)) or Config()
+    internal = {name: getattr(config, name) for name in Config.INTERNAL}
+    public = public.model_copy(update={**internal, "gates": config.gates})
+    public = public.model_copy(update=_parsed_agents(public, config, adapters))
     marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
 
-    def shown(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
+    def mask_secrets(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
         return agent.model_copy(update={"secrets": tuple(replace_secrets(s, marked) for s in agent.secrets)})
 
-    return public.model_copy(update=_changed_agents(public, public, shown)) if marked else public
+    return public.model_copy(update=_changed_agents(public, public, mask_secrets)) if marked else public
 
 
-def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
-    """The agents of ``config``, options of the adapters that are built in as these read them. Of other
-    packages' they stay as they were written: what their models make of them may not be data."""
+def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
+    """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
+    other packages stay as written, because their models may produce values that are not plain data."""
 
-    def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
-        if like.kind not in adapters.built_in:
+    def read(agent: AgentConfig, real_agent: AgentConfig) -> AgentConfig:
+        if real_agent.kind not in adapters.built_in:
             return agent
-        options = _fitting(adapters.get(like.kind).options, agent.adapter_options, like.adapter_options)
+        options = _validate_public(
+            adapters.get(real_agent.kind).options, agent.adapter_options, real_agent.adapter_options
+        )
         return agent.model_copy(update=options.model_dump()) if options else agent
 
     return _changed_agents(config, real, read)
@@ -349,7 +371,7 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """The agents of ``config``, each changed by what it is, and what the same agent is in ``real``."""
+    """Return the agents of ``config``, each replaced by ``change`` of it and the same agent in ``real``."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
@@ -357,41 +379,41 @@ def _changed_agents(
     }
 
 
-def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
-    """``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a choice), that
-    stays: it is not a secret."""
+def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model | None:
+    """Validate ``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a
+    choice), the real one is used: it is not a secret. Returns ``None`` if the value stays invalid."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                shown_value = _patched(shown_value, real, list(detail["loc"]))
+                shown_value = _with_real_value(shown_value, real, list(detail["loc"]))
     return None
 
 
-def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
-    """``shown_value`` with the real value at ``loc``, as far as there is such a place."""
+def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
+    """Return ``shown_value`` with the real value at ``loc``, or at the nearest existing location above."""
     if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
         key, rest = str(loc[0]), loc[1:]
-        return {**shown_value, key: _patched(shown_value[key], real[key], rest)}
+        return {**shown_value, key: _with_real_value(shown_value[key], real[key], rest)}
     if loc and isinstance(shown_value, list) and isinstance(loc[0], int):
         items = list(shown_value)
-        items[loc[0]] = _patched(items[loc[0]], real[loc[0]], loc[1:])
+        items[loc[0]] = _with_real_value(items[loc[0]], real[loc[0]], loc[1:])
         return items
     return real
 
 
-def _written(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
-    """Dotted key to its mark, of what the file itself says."""
+def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
+    """Yield the dotted key and the mark of each value that the file itself contains."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:
             yield name, below
-        yield from _written(below, path, f"{name}.")
+        yield from _marks_in_file(below, path, f"{name}.")
 
 
 def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted key to the variable or flag that set it; a mapping only where nothing else is in it."""
+    """Yield dotted keys with the variable or flag that set them; a mapping only if nothing is inside it."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if not below.line and below.children is None:

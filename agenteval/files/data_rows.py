@@ -1,4 +1,4 @@
-"""Rows of data that scenarios are made of (CSV, JSON lines, JSON or YAML), each with its place."""
+"""Reads rows of data (CSV, JSON lines, JSON or YAML) that scenarios are made of, each with its place."""
 
 from __future__ import annotations
 
@@ -22,36 +22,39 @@ LARGEST_CELL = 1 << 26
 
 
 class Table(NamedTuple):
-    """``columns``: every name that a row has, in the order in which they first occur. ``is_text``: all values
-    are texts, for want of types in the format."""
+    """The rows of a data file or of a list."""
 
     columns: tuple[str, ...]
+    """Every name that a row has, in the order of first occurrence."""
     rows: tuple[LocatedValue, ...]
     mark: Mark
     is_text: bool = False
+    """True if all values are texts because the format has no types."""
 
 
 def read_table(data: bytes, path: str) -> Table:
-    """The rows of a file; ``path`` is how messages name it, and its ending says what it holds. Raises
-    ``AuthorError`` with all that is wrong, each at its line."""
+    """Read the rows of a file. ``path`` is the name shown in messages; its suffix determines the format.
+    Raises ``AuthorError`` with every problem at its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
-        what = f"rows are read from {', '.join(_READERS)}, and this is none of them"
-        raise AuthorError(Problem(what, "save it as one of these", Place(path)))
+        what = f"rows can only be read from {', '.join(_READERS)}"
+        raise AuthorError(Problem(what, "save the file in one of these formats", Place(path)))
     table = read(data, path)
     if not table.rows:
-        raise AuthorError(Problem("the file holds no row", "add one, or remove what names it", Place(path)))
+        raise AuthorError(
+            Problem("the file contains no rows", "add one, or remove the reference to it", Place(path))
+        )
     return table
 
 
 def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
-    """Rows as they are written in a list. Raises ``AuthorError``."""
-    wrong = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
+    """Make a table of the rows in a list. Raises ``AuthorError`` for items that are not mappings."""
+    invalid = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
         Problem(
             f"expected a mapping, got {display_value(value)}", "write {name: value}", mark.find((n,)).place
         )
-        for n, value in wrong
+        for n, value in invalid
     ]
     if problems:
         raise AuthorError(*problems)
@@ -67,12 +70,12 @@ def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
 
 
 def csv_problem(error: csv.Error, at: int, begins: int) -> str:
-    """What is wrong with a row that begins at one line and was read up to another."""
+    """Describe the error in a row that begins at line ``begins`` and was read up to line ``at``."""
     text = str(error)
     if "unexpected end of data" in text:
         return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
     if "field larger" in text:
-        return f"{text}: a double quote may not be closed"
+        return f"{text}: perhaps a double quote is not closed"
     return f"{text}{f' (line {at})' if at != begins else ''}"
 
 
@@ -83,16 +86,16 @@ def _from_csv(data: bytes, path: str) -> Table:
     delimiter = max(DELIMITERS, key=first.count)
     lines = _read_rows(text, delimiter, path)
     number, names, _ = next(lines, (1, [], ""))
-    if first.startswith("sep="):  # Excel's own line above the names
+    if first.startswith("sep="):  # a line that Excel writes above the names
         number, names, _ = next(lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
-    if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
-        raise AuthorError(Problem(f"two columns are named '{twice}'", "rename one", Place(path, number)))
+    if duplicate := next((name for name in columns if name and columns.count(name) > 1), ""):
+        raise AuthorError(Problem(f"two columns are named '{duplicate}'", "rename one", Place(path, number)))
     problems: list[Problem] = []
     rows = []
     for line, cells, written in lines:
-        if wrong := _wrong_with(cells, columns, written):
-            problems.append(Problem(*wrong, Place(path, line)))
+        if mistake := _row_mistake(cells, columns, written):
+            problems.append(Problem(*mistake, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
         rows.append(
@@ -103,19 +106,19 @@ def _from_csv(data: bytes, path: str) -> Table:
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
 
 
-def _wrong_with(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
-    """Return what is wrong with a row, ``written`` in the file, and what to do; ``None`` if it is fine."""
+def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
+    """Return what is wrong with a row and what to do; ``None`` if it is fine. ``written`` is the row as it is
+    in the file."""
     if len(cells) != len(columns):
-        what = (
-            f"the row has {plural(len(cells), 'cell')}, the first line names {plural(len(columns), 'column')}"
-        )
-        return what, "put a text with a comma, a quote or a line break between double quotes"
+        cell_count, column_count = plural(len(cells), "cell"), plural(len(columns), "column")
+        what = f"the row has {cell_count}, but the first line has {column_count}"
+        return what, "put texts that contain a comma, a quote or a line break in double quotes"
     for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
         if not name and cell.strip():
-            return f"column {number} has a value here and no name", "name it in the first line"
+            return f"column {number} has a value here, but no name", "name it in the first line"
         is_quoted = cell.replace('"', '""') in written
         if cell[:1].isspace() and cell.lstrip().startswith('"') and not is_quoted:
-            return f"a blank stands before the quote of column {number}", "remove the blank"
+            return f"there is a blank before the quote of column {number}", "remove the blank"
     return None
 
 
@@ -136,7 +139,7 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
             cells = next(reader, None)
         except csv.Error as error:
             what = f"not CSV: {csv_problem(error, reader.line_num, begins)}"
-            remedy = 'close the quote; a quote within a quoted text is written twice ("")'
+            remedy = 'close the quote; write a quote inside a quoted text twice ("")'
             raise AuthorError(Problem(what, remedy, Place(path, begins))) from None
         if cells is None:
             return
@@ -148,27 +151,27 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
 
 
 def parse_json_at(text: str, at: Mark) -> LocatedValue:
-    """The JSON of a line or a cell, all of it at one place; its numbers keep how they were written. Raises
-    ``ValueError``."""
+    """Parse the JSON of a line or a cell and locate all of it at one place. Numbers keep their spelling.
+    Raises ``ValueError``."""
     try:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("half of a character, escaped, is no text") from None
+        raise ValueError("an escaped half of a surrogate pair is not valid text") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return _marked(value, at)
+    return _with_marks(value, at)
 
 
-def _marked(value: Any, at: Mark) -> LocatedValue:
+def _with_marks(value: Any, at: Mark) -> LocatedValue:
     if isinstance(value, WrittenNumber):
         return LocatedValue(float(value), at.with_text(value.text))
     if isinstance(value, dict):
         return LocatedValue.from_mapping(
-            {key: _marked(item, at) for key, item in value.items()}, at.without_children
+            {key: _with_marks(item, at) for key, item in value.items()}, at.without_children
         )
     if isinstance(value, list):
-        return LocatedValue.from_list([_marked(item, at) for item in value], at.without_children)
+        return LocatedValue.from_list([_with_marks(item, at) for item in value], at.without_children)
     return LocatedValue(value, at.without_children)
 
 
@@ -183,13 +186,15 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         except ValueError as error:
             what = f"not JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
-            problems.append(Problem(what, "write one object a line", place))
+            problems.append(Problem(what, "write one object per line", place))
             continue
         if isinstance(row.value, dict):
             rows.append(row)
         else:
             what = f"expected an object, got {display_value(row.value)}"
-            problems.append(Problem(what, "write one object a line, or name it .json", Place(path, number)))
+            problems.append(
+                Problem(what, "write one object per line, or rename the file to .json", Place(path, number))
+            )
     if problems:
         raise AuthorError(*problems)
     return Table(_columns(rows), tuple(rows), Mark(path, 1))

@@ -1,7 +1,6 @@
-"""Models as JSON Schema for an editor: what an author may write, each key with its line of help.
+"""Translates models to JSON Schema for editors: the keys that an author may write, each with a line of help.
 
-Draft-07, which the YAML language server and ``check-jsonschema`` both read in full.
-"""
+The schemas are draft-07, which both the YAML language server and ``check-jsonschema`` fully support."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ Definitions: TypeAlias = dict[str, Schema]
 NULL: Schema = {"type": "null"}
 
 _IN_REFERENCE = "#/definitions/"
-_WHOLE = r"^\s*[-+]?[0-9]+\s*$"
+_WHOLE_NUMBER = r"^\s*[-+]?[0-9]+\s*$"
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
-_TRUTH = "^(" + "|".join(
+_TRUTH_VALUE = "^(" + "|".join(
     "".join(f"[{c}{c.upper()}]" for c in word)
     for word in ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f")
 ) + "|[01])$"  # fmt: skip
-"""Texts that pydantic takes for a number or a truth value. JavaScript's expressions have no ``(?i)``."""
+"""The texts that pydantic accepts as a truth value. JavaScript's regular expressions have no ``(?i)``."""
 
 
 _UPPER = re.compile("([A-Z])")
@@ -41,13 +40,13 @@ def ref(name: str) -> Schema:
     return {"$ref": _IN_REFERENCE + name}
 
 
-def _name_in(reference: Schema) -> str:
+def _definition_name(reference: Schema) -> str:
     return str(reference["$ref"]).removeprefix(_IN_REFERENCE)
 
 
 def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
-    """The models and all that they are made of, by class name. ``reference``: an expression for texts that
-    may stand for any number, truth value or choice, since something is put in later."""
+    """Build the schemas of the models and of all models they refer to, by class name. ``reference`` is a
+    pattern for texts that may replace any number, boolean or choice because they are expanded later."""
     generator = type("_Generator", (_EditorSchema,), {"reference": reference})
     _, made = models_json_schema(
         [(model, "validation") for model in models],
@@ -59,21 +58,24 @@ def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Defi
 
 
 class _EditorSchema(GenerateJsonSchema):
-    reference = ""
+    """A schema generator that also accepts texts that are expanded to a number, boolean or choice later."""
 
-    def _or_text(self, schema: Schema, pattern: str, meant: str) -> Schema:
-        text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": meant}
+    reference = ""
+    """A pattern for those texts."""
+
+    def _or_text(self, schema: Schema, pattern: str, message: str) -> Schema:
+        text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": message}
         return {"anyOf": [schema, text]}
 
     def int_schema(self, schema: Any) -> Schema:
-        return self._or_text(super().int_schema(schema), _WHOLE, "Expected a whole number.")
+        return self._or_text(super().int_schema(schema), _WHOLE_NUMBER, "Expected a whole number.")
 
     def float_schema(self, schema: Any) -> Schema:
         return self._or_text(super().float_schema(schema), _NUMBER, "Expected a number.")
 
     def bool_schema(self, schema: Any) -> Schema:
         made = {"type": ["boolean", "integer"], "minimum": 0, "maximum": 1}
-        return self._or_text(made, _TRUTH, "Expected true or false.")
+        return self._or_text(made, _TRUTH_VALUE, "Expected true or false.")
 
     def literal_schema(self, schema: Any) -> Schema:
         return self._choice(schema["expected"])
@@ -109,7 +111,7 @@ class _EditorSchema(GenerateJsonSchema):
 
 
 def help_of(model: type[BaseModel]) -> dict[str, str]:
-    """The docstring beneath each field of a model, those of its parents included."""
+    """Return the docstring beneath each field of a model, including those of its base classes."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         found |= _help_in(each.__module__).get(each.__qualname__, {}) if issubclass(each, BaseModel) else {}
@@ -118,33 +120,35 @@ def help_of(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _help_in(module: str) -> dict[str, dict[str, str]]:
-    """By class, as the module's source has them. Without a source there is no help, and all else holds."""
+    """Return the field docstrings of a module by class. If the source is not available, there is no help and
+    nothing else changes."""
     with suppress(OSError, TypeError):
         tree = ast.parse(inspect.getsource(sys.modules[module]))
         return {
-            node.name: dict(_documented(node.body))
+            node.name: dict(_documented_fields(node.body))
             for node in ast.walk(tree)
             if isinstance(node, ast.ClassDef)
         }
     return {}
 
 
-def _documented(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for field, below in pairwise(body):
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(line))):
                 yield name, " ".join(line.split())
 
 
-# ── fewer words for the same ─────────────────────────────────────────────────────────────────────
+# ── simplification ───────────────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""What pydantic calls the bounds of a number that a validator of ours looks at first."""
+"""JSON Schema's keyword by pydantic's name for a bound, where a validator of this project runs before
+pydantic's."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
-    """A whole schema in the form in which an editor has one message for a mistake. Before, alternatives are
-    a plain ``anyOf``."""
+    """Rewrite a schema so that an editor reports one message per mistake. Alternatives must be a plain
+    ``anyOf`` before this step."""
     definitions: Definitions = schema["definitions"]
     choices = {
         ref(name)["$ref"]: each for name, each in definitions.items() if "enum" in each.get("anyOf", [{}])[0]
@@ -154,7 +158,7 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """``choices``: definitions that stand better where they are referred to."""
+    """Simplify a part of a schema. ``choices`` are definitions to write out where they are referred to."""
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -170,50 +174,54 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
 
 
 def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Those of a schema, and of each of them that is nothing else."""
+    """Yield the alternatives of a schema, flattening those that only contain alternatives themselves."""
     for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
         below = list(_alternatives(each, choices)) if len(each) == 1 else []
         yield from below or [each]
 
 
-def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema:
-    """One of these. Those that say nothing of each other's types become one: an editor then has one message
-    for a mistake and not one for each. ``around``: keywords beside; bounds belong to the numbers."""
+def _any_of(alternatives: Iterable[Schema], keywords: Mapping[str, Any]) -> Schema:
+    """Build a schema of alternatives. Those whose types do not overlap are merged into one, so that an editor
+    shows one message for a mistake instead of one per alternative. ``keywords`` are those next to the
+    alternatives; bounds among them apply to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
-    apart = "array" if any("enum" in each for each in flat) else ""
+    separate_type = "array" if any("enum" in each for each in flat) else ""
     for each in flat:
         if not (takes_any_text and each.get("type") == "string" and "pattern" in each):
-            _merge(merged, each, apart)
-    outer = dict(around)
+            _merge(merged, each, separate_type)
+    outer = dict(keywords)
     bounds = {key: outer.pop(key) for key in _BOUNDS.values() if key in outer}
     return _by_shape([each | bounds if "type" in each else each for each in merged]) | outer
 
 
 def _by_shape(schemas: list[Schema]) -> Schema:
-    """Mappings and lists apart, so that a mistake within one is not said to be of the wrong type. An editor
-    begins the first of the types."""
+    """Separate mappings and lists, so that a mistake inside one is not reported as a wrong type. An editor
+    starts a value of the first type."""
     for shape in ("object", "array"):
-        here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
-        if 0 < len(here) < len(schemas):
-            return _apart(shape, here, [each for each in schemas if each not in here])
+        of_shape = [
+            each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)
+        ]
+        if 0 < len(of_shape) < len(schemas):
+            return _split_by_type(shape, of_shape, [each for each in schemas if each not in of_shape])
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _apart(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
-    """Those of a shape, else one of the rest."""
+def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -> Schema:
+    """Build a schema that checks values of a type with ``of_shape`` and all others with ``rest``."""
     others = _by_shape(rest)
-    if len(rest) == 1:  # its type is said by the whole, and would be a second message
+    if len(rest) == 1:  # the outer schema already has its type; a second one would add a message
         others = {key: each for key, each in others.items() if key != "type"}
     types = [name for each in rest for name in _types(each) or ["string"]]
-    is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
-    types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
-    return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
+    is_usual = type_name == "array" or types == ["null"] or any("enum" in each for each in rest)
+    types = list(dict.fromkeys([type_name, *types] if is_usual else [*types, type_name]))
+    return {"type": types, "if": {"type": type_name}, "then": _by_shape(of_shape), "else": others}
 
 
-def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
-    """Add one, to another where neither says anything of the other's types. ``apart``: a type that stays."""
+def _merge(merged: list[Schema], each: Schema, separate_type: str) -> None:
+    """Add a schema to ``merged``, combining it with another one if neither restricts the other's types.
+    ``separate_type`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:
@@ -222,17 +230,17 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
             return
         if "type" in each and "type" in other and "enum" not in {*each, *other}:
             mine, theirs = _types(each), _types(other)
-            if apart in (*mine, *theirs) or set(mine) & set(theirs):
+            if separate_type in (*mine, *theirs) or set(mine) & set(theirs):
                 continue
             if not set(each) & set(other) - {"type", "description"}:
-                other |= each | _typed((*theirs, *mine))
+                other |= each | _type_keyword((*theirs, *mine))
                 return
     merged.append(dict(each))
 
 
-def _typed(types: Iterable[str]) -> Schema:
-    named = sorted(types, key="string".__ne__)
-    return {"type": named[0] if len(named) == 1 else named} if named else {}
+def _type_keyword(types: Iterable[str]) -> Schema:
+    names = sorted(types, key="string".__ne__)
+    return {"type": names[0] if len(names) == 1 else names} if names else {}
 
 
 def _types(schema: Schema) -> list[str]:
@@ -240,14 +248,14 @@ def _types(schema: Schema) -> list[str]:
     return [found] if isinstance(found, str) else found
 
 
-# ── null, where it would be a check that never holds anything ─────────────────────────────────────
+# ── null, where it would be a check that checks nothing ───────────────────────────────────────────
 
 
 def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -> None:
-    """Take null from what is at a ``path`` below ``schema``; ``*`` stands for any key or item."""
+    """Remove null from the schemas at a ``path`` below ``schema``; ``*`` stands for any key or item."""
     key, *rest = path
     for each in (schema, *schema.get("anyOf", ())):
-        owner = definitions[_name_in(each)] if "$ref" in each else each
+        owner = definitions[_definition_name(each)] if "$ref" in each else each
         below = [owner["items"]] if key == "*" and "items" in owner else []
         below += [place for name, place in owner.get("properties", {}).items() if key in (name, "*")]
         for place in below:
@@ -264,16 +272,16 @@ def _drop_null(schema: Schema) -> None:
             _drop_null(each)
 
 
-# ── what is laid over something else ─────────────────────────────────────────────────────────────
+# ── overlays ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
-    """The name of a definition that takes a part of what ``name`` takes: it is merged over another value of
-    that kind, so nothing is missing in it. ``nulls``: null takes away what is there. Lists are replaced, and
-    are whole."""
+    """Return the name of a definition that accepts a part of what ``name`` accepts. Because such a part is
+    merged over another value of that kind, no key is required in it. ``nulls`` allows null, which removes a
+    value. Lists are replaced as a whole and must be complete."""
     made = f"{name}{suffix}"
     if made not in definitions:
-        definitions[made] = {}  # it may hold itself
+        definitions[made] = {}  # it may refer to itself
         definitions[made] = _overlay_schema(definitions[name], definitions, nulls, suffix)
     return made
 
@@ -292,7 +300,7 @@ def _overlay_schema(schema: Schema, definitions: Definitions, nulls: bool, suffi
     made: Schema = {}
     for key, each in schema.items():
         if key == "$ref":
-            made |= ref(overlay_definition(_name_in(schema), definitions, nulls=nulls, suffix=suffix))
+            made |= ref(overlay_definition(_definition_name(schema), definitions, nulls=nulls, suffix=suffix))
         elif key == "properties":
             made[key] = {name: value(part) for name, part in each.items()}
         elif key == "additionalProperties":

@@ -1,5 +1,5 @@
-"""The environment in the configuration: ``${VAR}`` in its texts, ``AGENTEVAL_*`` over its keys, and what
-of all that is secret."""
+"""Applies environment variables to the configuration (``${VAR}`` in texts, ``AGENTEVAL_*`` for keys) and
+determines which values are secret."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _PATH_BY_VARIABLE = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
     PREFIX + "MODEL": ("models", "default")
 }
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
-"""Those that a mapping can be written in, as ``{min: 3, max: 20}``."""
+"""The variables whose value may be a mapping, such as ``{min: 3, max: 20}``."""
 
 _REFERENCE = re.compile(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
-"""Where a variable's value is kept out of all that is written, whatever the variable's name is."""
+"""The keys below which a variable's value is never shown, whatever the variable is called."""
 _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
 }
-"""By secret place: what names a secret among the keys below it, whose value is one as it stands."""
+"""By secret place, a pattern for the keys below it whose literal value is a secret."""
 _ADDRESSES = ("endpoint", "base_url")
 
 _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
@@ -45,19 +45,21 @@ _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([
 
 
 class ExpandedText(str):
-    """A text that came of ``written`` by putting in variables; ``values`` are theirs."""
+    """A text in which variables were expanded."""
 
     __slots__ = ("unexpanded", "values")
 
     unexpanded: str
+    """The text as written."""
     values: tuple[tuple[str, str], ...]
+    """The names and values of the variables."""
 
 
 TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
-"""Names in an agent's ``request`` that are no variables: each request fills them."""
+"""Names in an agent's ``request`` that are not variables: each request fills them in."""
 TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
-"""Names in the ``run`` of a text program that are no variables: each turn fills them."""
+"""Names in the ``run`` command of a text program that are not variables: each turn fills them in."""
 _TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)
 _SESSION = frozenset(("session",))
 _FILLED_LATER = {
@@ -67,7 +69,7 @@ _FILLED_LATER = {
     ("endpoint",): _SESSION,
     ("poll", "url"): frozenset(("job",)),
 }
-"""The keys of an agent whose texts have names of their own."""
+"""The names that stay unexpanded, by the key of an agent whose texts contain them."""
 
 
 def expand_variables(
@@ -77,12 +79,11 @@ def expand_variables(
     *,
     skip: frozenset[Loc] = frozenset(),
 ) -> LocatedValue:
-    """The configuration with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is
-    not read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+    """Expand ``${VAR}`` and ``${VAR:-default}`` in the texts of the configuration, once: expanded values are
+    not expanded again. As in a shell, the default also replaces an empty variable. ``$${`` writes ``${``.
 
-    Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
-    ``$${``. ``skip``: the places where nothing is looked at.
-    """
+    Names that a request or a turn fills in (``_FILLED_LATER``) stay; in such a text ``${`` is still written
+    ``$${``. ``skip`` lists places that are left alone. Mistakes are appended to ``problems``."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
@@ -92,20 +93,20 @@ class _Expansion(NamedTuple):
     skip: frozenset[Loc]
 
 
-def _expanded(value: Any, mark: Mark, path: Loc, how: _Expansion) -> Any:
-    if path in how.skip:
+def _expanded(value: Any, mark: Mark, path: Loc, expansion: _Expansion) -> Any:
+    if path in expansion.skip:
         return value
     if isinstance(value, str):
-        return _expand_text(value, mark, _names_at(path), how) if "${" in value else value
+        return _expand_text(value, mark, _names_at(path), expansion) if "${" in value else value
     if isinstance(value, dict):
-        return {k: _expanded(item, mark.find((k,)), (*path, k), how) for k, item in value.items()}
+        return {k: _expanded(item, mark.find((k,)), (*path, k), expansion) for k, item in value.items()}
     if isinstance(value, list):
-        return [_expanded(item, mark.find((i,)), (*path, i), how) for i, item in enumerate(value)]
+        return [_expanded(item, mark.find((i,)), (*path, i), expansion) for i, item in enumerate(value)]
     return value
 
 
 def _names_at(path: Loc) -> frozenset[str]:
-    """The names that stay, at a place in the configuration."""
+    """Return the names that stay unexpanded at a place in the configuration."""
     inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
     keys = path[inside:]
     keys = keys[1:] if keys[:1] == ("options",) else keys
@@ -113,47 +114,49 @@ def _names_at(path: Loc) -> frozenset[str]:
     return next(found, frozenset())
 
 
-def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> ExpandedText:
-    environ, problems = how.environ, how.problems
+def _expand_text(
+    text: str, mark: Mark, unexpanded_names: frozenset[str], expansion: _Expansion
+) -> ExpandedText:
+    environ, problems = expansion.environ, expansion.problems
     values: list[tuple[str, str]] = []
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
-    is_template = stay in _TEMPLATES or not stay.isdisjoint(names)
+    is_template = unexpanded_names in _TEMPLATES or not unexpanded_names.isdisjoint(names)
 
-    def kept(text: str) -> str:
+    def escape(text: str) -> str:
         return text.replace("${", "$${") if is_template else text
 
-    def put(match: re.Match[str]) -> str:
+    def expand(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
         if match["bad"] is not None:
             remedy = "write ${NAME} or ${NAME:-default}, or $${ for the literal characters"
             problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
         elif name is None:
-            return kept("${")
-        elif name in stay and default is None:
+            return escape("${")
+        elif name in unexpanded_names and default is None:
             return match[0]
         elif environ.get(name) or (name in environ and default is None):
             values.append((name, environ[name]))
-            return kept(environ[name])
+            return escape(environ[name])
         elif default is None:
-            problems.append(_not_set(name, stay, mark))
-        return kept(default or "")
+            problems.append(_not_set_problem(name, unexpanded_names, mark))
+        return escape(default or "")
 
-    expanded = ExpandedText(_REFERENCE.sub(put, text))
+    expanded = ExpandedText(_REFERENCE.sub(expand, text))
     expanded.unexpanded = text
     expanded.values = tuple(values)
     return expanded
 
 
-def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
+def _not_set_problem(name: str, unexpanded_names: frozenset[str], mark: Mark) -> Problem:
     remedy = f"set it, or write ${{{name}:-default}}"
-    if stay and (near := did_you_mean(name, stay)):
+    if unexpanded_names and (near := did_you_mean(name, unexpanded_names)):
         remedy = f"{near.rstrip('?')}, which agenteval fills in? Or {remedy}" if "did" in near else remedy
     return Problem(f"the variable {name} is not set", remedy, mark.place)
 
 
 def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
-    """Whether a variable in an expanded text has neither a value nor a default: it is not set, or a replay
-    does without it."""
+    """Check whether an expanded text refers to a variable that is not set and has no default. In a replay
+    such a variable is expanded to a mask, because its value is not needed."""
     if not isinstance(text, ExpandedText):
         return False
     found = _REFERENCE.finditer(text.unexpanded)
@@ -162,7 +165,7 @@ def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
 
 
 def referenced_variables(value: Any) -> Iterator[str]:
-    """The names that a configuration mentions in ``${…}``."""
+    """Yield the names that a configuration mentions in ``${…}``."""
     for _, text in leaves(value):
         if isinstance(text, str):
             yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
@@ -171,7 +174,8 @@ def referenced_variables(value: Any) -> Iterator[str]:
 def read_variable_overrides(
     environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
 ) -> LocatedValue:
-    """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
+    """Return the keys that ``AGENTEVAL_*`` variables set, typed like YAML. An empty variable sets nothing.
+    Unknown variables are problems, unless they are ``mentioned`` in the file."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
     for variable, text in sorted(environ.items()):
@@ -179,7 +183,7 @@ def read_variable_overrides(
             continue
         if variable in _PATH_BY_VARIABLE:
             top, *below = _PATH_BY_VARIABLE[variable]
-            value = {below[0]: text.strip()} if below else _typed(variable, text.strip(), problems)
+            value = {below[0]: text.strip()} if below else _parse_override(variable, text.strip(), problems)
             found[top] = value
             inner = {key: Mark(variable) for key in value} if isinstance(value, dict) else None
             marks[top] = Mark(variable, children=inner)
@@ -188,7 +192,7 @@ def read_variable_overrides(
     return LocatedValue(found, Mark("", children=marks))
 
 
-def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
+def _parse_override(variable: str, text: str, problems: list[Problem]) -> Any:
     try:
         is_mapping = variable in _MAY_MAP and text.startswith("{")
         return parse_yaml(text.encode(), variable).value if is_mapping else parse_scalar(text)
@@ -203,7 +207,7 @@ def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
 def _unknown_variable(variable: str) -> Problem:
     key = variable.removeprefix(PREFIX).lower()
     if key in Config.model_fields and key not in Config.INTERNAL:
-        return Problem(f"'{key}' cannot be set by a variable", "write it in the file", Place(variable))
+        return Problem(f"'{key}' cannot be set by a variable", "set it in the file", Place(variable))
     return Problem("unknown variable", did_you_mean(variable, _PATH_BY_VARIABLE), Place(variable))
 
 
@@ -211,12 +215,12 @@ def _unknown_variable(variable: str) -> Problem:
 
 
 def unwrap_expanded(value: Any) -> Any:
-    """``value`` with its expanded texts as ordinary ones."""
+    """Replace expanded texts in ``value`` with plain ones."""
     return _replace_expanded(value, str)
 
 
 def mask_config(value: Any) -> Any:
-    """``value`` as it may be written down: variables unexpanded, literal secrets masked."""
+    """Return ``value`` in a form that may be stored: variables unexpanded, literal secrets masked."""
     return _mask(_replace_expanded(value, lambda text: text.unexpanded), "")
 
 
@@ -229,11 +233,11 @@ def _replace_expanded(value: Any, convert: Any) -> Any:
 
 
 def _mask(value: Any, place: str) -> Any:
-    """``place``: the nearest key above that is among the secret places."""
+    """Mask the secrets in a value. ``place`` is the nearest key above it that is a secret place."""
     if isinstance(value, dict):
         return {
             key: MASK
-            if _is_secret_key(key, place) and not _is_only_reference(item)
+            if _is_secret_key(key, place) and not _shows_no_secret(item)
             else _mask(item, key if key in _SECRET_PLACES else place)
             for key, item in value.items()
         }
@@ -246,25 +250,27 @@ def _mask(value: Any, place: str) -> Any:
 
 
 def _is_secret_key(key: str | int, place: str) -> bool:
-    """Whether a key right below a secret place names a secret."""
-    named = _SECRET_KEYS.get(place)
-    return named is not None and isinstance(key, str) and bool(named.search(key))
+    """Check whether a key directly inside a secret place names a secret."""
+    pattern = _SECRET_KEYS.get(place)
+    return pattern is not None and isinstance(key, str) and bool(pattern.search(key))
 
 
-def _is_only_reference(value: Any) -> bool:
-    """Whether nothing of a secret stands there: a number, a mapping, or ``Bearer ${NAME}``."""
+def _shows_no_secret(value: Any) -> bool:
+    """Check whether a value shows nothing of a secret: it is not a text, or it is ``${NAME}`` or ``Bearer
+    ${NAME}``."""
     if not isinstance(value, str):
         return True
     return bool(re.fullmatch(r"(?:[A-Za-z]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", value.strip()))
 
 
 def _masked(text: str) -> str:
-    return text if _is_only_reference(text) else MASK
+    return text if _shows_no_secret(text) else MASK
 
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
-    """Every text of an expanded configuration that must not be shown: values of variables in secret
-    places or of telling names, literal secrets in headers, bodies and addresses. Longest first."""
+    """Return every text of an expanded configuration that must not be shown, longest first: values of
+    variables in secret places or with names that suggest a secret, and literal secrets in headers, bodies and
+    addresses."""
     found: set[str] = set()
     for text in _secrets(value):
         words = text.split()
@@ -278,15 +284,17 @@ def _secrets(value: Any) -> Iterator[str]:
             continue
         *around, key = loc
         place = _secret_place(loc)
-        if _is_secret_key(key, _secret_place(around)) and not _is_only_reference(text):
+        if _is_secret_key(key, _secret_place(around)) and not _shows_no_secret(text):
             yield str(text)
         if isinstance(text, ExpandedText):
-            yield from (own for name, own in text.values if place or _SECRET_NAME.search(name))
+            yield from (
+                variable_value for name, variable_value in text.values if place or _SECRET_NAME.search(name)
+            )
         if place in _ADDRESSES:
             yield from (match[2] for match in _URL_QUERY.finditer(text))
             yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(text))
 
 
 def _secret_place(loc: Sequence[str | int]) -> str:
-    """The nearest key on the way to a place that is among the secret places."""
+    """Return the nearest key on a path that is a secret place; empty if there is none."""
     return next((str(key) for key in reversed(loc) if key in _SECRET_PLACES), "")

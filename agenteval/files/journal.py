@@ -1,4 +1,4 @@
-"""The journal: the events of a run as JSON Lines, append-only; the truth that reports are made of."""
+"""The journal: the events of a run as JSON Lines, append-only. All reports are made from it."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ from agenteval.core.score import Finding
 from agenteval.files.regular_files import private_opener
 
 LOCK_FILE = "lock"
-"""A file beside the journal. Its text, the number of a process, is for people."""
+"""A file next to the journal. It contains the number of the process, for people to read."""
 _BETWEEN_SYNCS_S = 0.01
-"""A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
-_FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windows
+"""The pause between two syncs, in seconds. At a thousand samples per second, waking up for each would slow
+the run."""
+_LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
 def event_to_json(event: Event) -> str:
-    """One line. Half a surrogate pair, which no file can hold, becomes U+FFFD: an event that cannot be
-    written would cost the journal."""
+    """Serialize an event as one line. A lone surrogate, which no file can contain, becomes U+FFFD, because an
+    event that cannot be written would cost the journal."""
     try:
-        # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
+        # ``model_dump_json`` without its dozen options: a third of the time for a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
     except ValueError:
-        return json.dumps(_whole(event.model_dump()), default=str)
+        return json.dumps(_replace_surrogates(event.model_dump()), default=str)
 
 
-def _whole(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def event_from_json(text: str | bytes) -> Event:
@@ -62,52 +63,53 @@ def event_from_json(text: str | bytes) -> Event:
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Made when a journal is first read: most commands read none."""
+    """Make the parser of events. It is made when a journal is first read, because most commands read none."""
     return TypeAdapter(Event)
 
 
 class EventLog:
-    """The events of a run as their lines, an eighth of what they take as objects. A sink, and read as often
-    as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
+    """The events of a run in memory, as lines, which take an eighth of the space of objects. A sink that can
+    be iterated repeatedly, independent of the journal's file. ``RunStarted`` stays an object, because the
+    plan is in memory anyway."""
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
-        self._kept: deque[bytes | RunStarted] = deque()
+        self._entries: deque[bytes | RunStarted] = deque()
         self._has_findings = False
         for event in past:
             self(event)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelAsked):
-            return  # no report is made of it
+            return  # reports do not use it
         if isinstance(event, Scored | Reconsidered):
             self._has_findings |= any(isinstance(item, Finding) for item in event.items)
-        self._kept.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
+        self._entries.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
 
     def __iter__(self) -> Iterator[Event]:
-        return map(_read_back, self._kept)
+        return map(_restore_entry, self._entries)
 
     def events_for_grouping(self) -> Iterator[Event]:
-        """All of them if any holds a finding, else what the run begins with: there is nothing to group."""
+        """Return all events if any has a finding; otherwise only the first, because there is nothing to
+        group."""
         if self._has_findings:
             return iter(self)
-        return (event for event in self._kept if isinstance(event, RunStarted))
+        return (event for event in self._entries if isinstance(event, RunStarted))
 
     def drain(self) -> Iterator[Event]:
-        """All of them for the last time: a line is forgotten when it has been read."""
-        while self._kept:
-            yield _read_back(self._kept.popleft())
+        """Yield all events for the last time. Each line is released once it has been read."""
+        while self._entries:
+            yield _restore_entry(self._entries.popleft())
 
 
-def _read_back(kept: bytes | RunStarted) -> Event:
-    return kept if isinstance(kept, RunStarted) else event_from_json(kept)
+def _restore_entry(entry: bytes | RunStarted) -> Event:
+    return entry if isinstance(entry, RunStarted) else event_from_json(entry)
 
 
 class Journal:
-    """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
-    is synced to disk at once, and survives a power cut. A context manager.
+    """A writer of a run's events, one line each, written in one piece, so that they survive a killed process.
+    A finished sample is synced to disk at once and also survives a power cut. A context manager.
 
-    A new file, which must not exist; ``Journal.reopen`` continues with one.
-    """
+    The constructor creates a new file, which must not exist; ``Journal.reopen`` continues an existing one."""
 
     def __init__(self, path: Path) -> None:
         self._begin(path, open(path, "xb", buffering=0, opener=private_opener))  # noqa: SIM115
@@ -119,23 +121,23 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path) -> Self:
-        """Goes on with a journal that was cut off. A torn last line is cut away."""
+        """Continue a journal that was cut off. A torn last line is removed."""
         file = path.open("r+b", buffering=0)
         journal = cls.__new__(cls)
         journal._begin(path, file)
-        _mend(path, file)
+        _repair_end(path, file)
         return journal
 
     def __call__(self, event: Event) -> None:
-        kept = event.for_journal if isinstance(event, ModelAsked) else event
-        if kept is None:
+        stored = event.for_journal if isinstance(event, ModelAsked) else event
+        if stored is None:
             return
         self._syncs.check()
-        data = memoryview((event_to_json(kept) + "\n").encode())
+        data = memoryview((event_to_json(stored) + "\n").encode())
         while data:
             data = data[self._file.write(data) :]
         if isinstance(event, SampleFinished | Reconsidered):
-            self._syncs.want()
+            self._syncs.request()
 
     def __enter__(self) -> Journal:
         return self
@@ -147,17 +149,18 @@ class Journal:
         self._file.close()
 
 
-def _mend(path: Path, file: FileIO) -> None:
-    """Let the file end where a line does. A last line that only lacks its end is whole: readers count it."""
+def _repair_end(path: Path, file: FileIO) -> None:
+    """Make the file end at the end of a line. A last line of which only the line end is missing is kept,
+    because readers count it."""
     data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    rest = data[whole:]
+    end = data.rfind(b"\n") + 1
+    rest = data[end:]
     if rest and _is_event(rest):
         file.seek(len(data))
         file.write(b"\n")
         return
-    file.truncate(whole)
-    file.seek(whole)
+    file.truncate(end)
+    file.seek(end)
 
 
 def _is_event(line: bytes) -> bool:
@@ -169,52 +172,52 @@ def _is_event(line: bytes) -> bool:
 
 
 class _Syncs:
-    """Syncs a file to disk on a thread of its own. A sync takes milliseconds, which the run does not wait;
-    samples that finish meanwhile share the next one."""
+    """A thread that syncs a file to disk. A sync takes milliseconds, for which the run does not wait; samples
+    that finish meanwhile share the next one."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._wanted = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._error: OSError | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="agenteval-journal", daemon=True)
             self._thread.start()
-        self._wanted.set()
+        self._requested.set()
 
     def check(self) -> None:
-        """Raises what the disk said to the last sync."""
+        """Raise the error of the last sync, if it failed."""
         if self._error:
             raise self._error
 
     def close(self) -> None:
-        """Waits for a last sync."""
+        """Sync for the last time and wait for it."""
         self._closing.set()
-        self.want()
+        self.request()
         assert self._thread is not None
         self._thread.join()
 
     def _work(self) -> None:
         is_last = False
         while not is_last:
-            self._wanted.wait()
-            self._wanted.clear()
+            self._requested.wait()
+            self._requested.clear()
             is_last = self._closing.is_set()
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
-                if error.errno != errno.EINVAL:  # that of a file system which cannot
+                if error.errno != errno.EINVAL:  # the error of a file system without sync
                     self._error = error
             self._closing.wait(_BETWEEN_SYNCS_S)
 
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
-    """The folder of a run is written to: by one process at a time. The lock is the system's, and ends with
-    the process, however that ends. Raises ``AuthorError`` where another process has it."""
+    """Lock the folder of a run, so that only one process writes to it. The operating system releases the lock
+    when the process ends, however it ends. Raises ``AuthorError`` if another process has the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -223,17 +226,17 @@ def lock_run(folder: Path) -> Iterator[None]:
         if not _lock(file.fileno()):
             file.seek(0)
             process = file.read(20).decode("ascii", "replace").strip()
-            by = f" (process {process})" if process.isdigit() else ""
-            what = f"the run {folder.name} is still in progress{by}"
+            owner = f" (process {process})" if process.isdigit() else ""
+            what = f"the run {folder.name} is still in progress{owner}"
             raise AuthorError(Problem(what, "wait for it to end, or stop it"))
-        with suppress(OSError):  # on a full disk nobody reads who has it
+        with suppress(OSError):  # on a full disk the number is missing
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())
         yield
 
 
 def is_run_locked(folder: Path) -> bool:
-    """Whether another process writes to the folder of a run. Nothing is written to find out."""
+    """Check whether another process writes to the folder of a run, without writing anything."""
     try:
         file = (folder / LOCK_FILE).open("r+b")
     except OSError:
@@ -243,17 +246,18 @@ def is_run_locked(folder: Path) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """False where another process has the lock. A file system that has none is taken as it is."""
+    """Lock a file; return ``False`` if another process has locked it. On a file system without locks this
+    always succeeds."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(descriptor, _FAR_BEHIND, os.SEEK_SET)
+            os.lseek(descriptor, _LOCK_OFFSET, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            # Of the process, not of the open file: one that an agent forks does not inherit it.
+            # The lock belongs to the process, not to the open file: forks of an agent do not inherit it.
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
@@ -261,20 +265,20 @@ def _lock(descriptor: int) -> bool:
 
 
 def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
-    """Raises ``AuthorError`` for a journal that another version of agenteval wrote. ``first``: its first
-    event, as it stands there."""
+    """Raise ``AuthorError`` for a journal that another version of agenteval wrote. ``first`` is its first
+    event, unparsed."""
     version = first.get("schema_version")
     if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
         return
-    what = f"the journal has version {version}, and this agenteval reads version {SCHEMA_VERSION}"
-    newer = "use the agenteval that wrote it, or a newer one"
-    older = "read it with the agenteval that wrote it, or make the run again"
+    what = f"the journal has version {version}, but this agenteval reads version {SCHEMA_VERSION}"
+    newer = "use the version of agenteval that wrote it, or a newer one"
+    older = "read it with the version of agenteval that wrote it, or repeat the run"
     raise AuthorError(Problem(what, newer if version > SCHEMA_VERSION else older, place))
 
 
 def read_journal(path: Path) -> Iterator[Event]:
-    """The events of a journal. A torn last line (the process was killed while writing it) is left
-    out; anything else unreadable raises ``AuthorError`` with its line."""
+    """Yield the events of a journal. A torn last line, left by a process that was killed while writing, is
+    skipped; anything else that is unreadable raises ``AuthorError`` with its line."""
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -285,5 +289,5 @@ def read_journal(path: Path) -> Iterator[Event]:
             if number == len(lines):
                 return
             first = error.errors()[0]
-            what = f"not an event of a journal: {first['msg']}"
+            what = f"this is not a journal event: {first['msg']}"
             raise AuthorError(Problem(what, "", Place(str(path), number))) from None

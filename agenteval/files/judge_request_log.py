@@ -1,13 +1,14 @@
-"""What judges were asked, beside the journal: texts that many requests share are there once, by their hash.
+"""The requests to judges, stored next to the journal. A text that many requests share is stored once, by its
+hash.
 
-A file of gzip members, one for each time that a conversation ended, of JSON Lines: a text (``{"text": HASH,
-"is": …}``), one that is put together of others (``{"text": HASH, "of": [HASH, …]}``), and a request, which
-names its texts. A prompt is the record of the conversation, which begins with that of the turn before, and
-the rules of a metric, which are the same everywhere: little of a request is new, and that is packed.
+The file consists of gzip members of JSON Lines, one member for each time that a conversation ended. A line is
+a text (``{"text": HASH, "is": …}``), a text composed of others (``{"text": HASH, "of": [HASH, …]}``), or a
+request, which refers to its texts. A prompt consists of the record of the conversation, which begins with the
+record of the previous turn, and the rules of a metric, which are the same everywhere. Therefore little of a
+request is new, and that part is compressed.
 
-A sample that a resumed run plays again begins anew (``{"anew": KEY}``): what was asked before counts no more.
-Reports are made without it. What is torn (a killed process) is left out.
-"""
+A sample that a resumed run plays again starts over (``{"anew": KEY}``): its earlier requests no longer count.
+Reports do not use this file. Torn parts, left by a killed process, are ignored."""
 
 from __future__ import annotations
 
@@ -43,32 +44,33 @@ from agenteval.core.scenario import SampleKey
 from agenteval.files.regular_files import private_opener
 
 JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
-"""Beside the journal."""
-_LEAST = 60
-"""Characters of a piece: a shorter one costs more as a hash than as itself."""
+"""The name of the file, next to the journal."""
+_SHORTEST_PIECE = 60
+"""The minimum length of a piece, in characters: a shorter one takes less space than its hash."""
 _PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")
 _MAGIC = b"\x1f\x8b\x08"
 
 
 class JudgeRequestLog:
-    """A sink of ``Asked``. The file is there once something was asked. A context manager."""
+    """A sink that stores ``ModelAsked`` events. The file is created with the first request. A context
+    manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._goes_on = path.exists()
-        self._begun: set[SampleKey] = set()
+        self._is_resumed = path.exists()
+        self._started: set[SampleKey] = set()
         self._known: set[str] = set()
         self._lines: list[str] = []
 
     def __call__(self, event: Event) -> None:
         match event:
             case ModelAsked():
-                self._lines += self._written(event)
-            case SampleStarted() if self._goes_on or event.key in self._begun:
+                self._lines += self._entries_for(event)
+            case SampleStarted() if self._is_resumed or event.key in self._started:
                 key = event.key.model_dump(mode="json", exclude_defaults=True)
                 self._lines.append(json.dumps({"anew": key}))
             case SampleStarted():
-                self._begun.add(event.key)
+                self._started.add(event.key)
             case SampleFinished():
                 self._write()
             case (
@@ -85,50 +87,50 @@ class JudgeRequestLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # it must not cost the run, which is all but over
+        with suppress(OSError):  # an error must not cost the run, which is almost over
             self._write()
 
     def _write(self) -> None:
-        """What is there by now, in one piece."""
+        """Write the lines collected so far in one piece."""
         if self._lines:
             text = "".join(f"{line}\n" for line in self._lines)
             self._lines.clear()
             with open(self._path, "ab", buffering=0, opener=private_opener) as file:
                 file.write(gzip.compress(text.encode("utf-8", "replace"), 5, mtime=0))
 
-    def _written(self, event: ModelAsked) -> Iterator[str]:
+    def _entries_for(self, event: ModelAsked) -> Iterator[str]:
         texts = (event.system, event.prompt[: event.record], event.prompt[event.record :])
-        names = tuple(map(_name, texts))
-        for name, text in zip(names, texts, strict=True):
-            if name not in self._known:
-                yield from self._text(name, text)
-        fields = event.model_dump(mode="json", exclude=_APART, exclude_defaults=True)
-        yield _json({"asked": {"system": names[0], "prompt": names[1:]}, **fields})
+        hashes = tuple(map(_text_hash, texts))
+        for text_hash, text in zip(hashes, texts, strict=True):
+            if text_hash not in self._known:
+                yield from self._text_entries(text_hash, text)
+        fields = event.model_dump(mode="json", exclude=_SEPARATE_FIELDS, exclude_defaults=True)
+        yield _json({"asked": {"system": hashes[0], "prompt": hashes[1:]}, **fields})
 
-    def _text(self, name: str, text: str) -> Iterator[str]:
-        pieces = {_name(piece): piece for piece in _pieces(text)}
-        self._known.add(name)
-        for own, piece in pieces.items():
-            if own not in self._known or own == name:
-                self._known.add(own)
-                yield _json({"text": own, "is": piece})
-        if name not in pieces:
-            yield _json({"text": name, "of": [_name(piece) for piece in _pieces(text)]})
+    def _text_entries(self, text_hash: str, text: str) -> Iterator[str]:
+        pieces = {_text_hash(piece): piece for piece in _pieces(text)}
+        self._known.add(text_hash)
+        for piece_hash, piece in pieces.items():
+            if piece_hash not in self._known or piece_hash == text_hash:
+                self._known.add(piece_hash)
+                yield _json({"text": piece_hash, "is": piece})
+        if text_hash not in pieces:
+            yield _json({"text": text_hash, "of": [_text_hash(piece) for piece in _pieces(text)]})
 
 
-_APART = {"type", "hash", "system", "prompt"}
+_SEPARATE_FIELDS = {"type", "hash", "system", "prompt"}
 _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
-def _name(text: str) -> str:
+def _text_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _pieces(text: str) -> list[str]:
-    """Paragraphs, each with the blank line before it; short ones are one with the next."""
+    """Split a text into paragraphs, each with the blank line before it. Short ones join the next."""
     pieces: list[str] = []
     for paragraph in _PARAGRAPHS.split(text):
-        if pieces and len(pieces[-1]) < _LEAST:
+        if pieces and len(pieces[-1]) < _SHORTEST_PIECE:
             pieces[-1] += paragraph
         else:
             pieces.append(paragraph)
@@ -139,8 +141,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
-    """What was asked about these samples, in the order of the answers; ``None`` if the run has kept nothing
-    of the kind: an older one, or one without a judge."""
+    """Return the requests to judges about these samples, in the order of the answers; ``None`` if the run
+    stored no requests, because it is older or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
@@ -153,9 +155,9 @@ def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelA
             texts[str(line["text"])] = line["is"] if "is" in line else line.get("of", [])
         elif "anew" in line:
             found = [each for each in found if each["key"] != line["anew"]]
-        elif "asked" in line and _key(line) in wanted:
+        elif "asked" in line and _parse_key(line) in wanted:
             found.append(line)
-    return tuple(_asked(line, texts) for line in found)
+    return tuple(_restore_request(line, texts) for line in found)
 
 
 def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
@@ -170,7 +172,7 @@ def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _members(packed: bytes) -> Iterator[bytes]:
-    """Each member that is whole: one that a killed process left unfinished may stand between others."""
+    """Yield each complete member. One that a killed process left unfinished may be between others."""
     at = packed.find(_MAGIC)
     while at >= 0:
         reader = zlib.decompressobj(wbits=31)
@@ -185,22 +187,22 @@ def _members(packed: bytes) -> Iterator[bytes]:
             at = packed.find(_MAGIC, at + 1)
 
 
-def _key(line: Mapping[str, Any]) -> SampleKey | None:
+def _parse_key(line: Mapping[str, Any]) -> SampleKey | None:
     try:
         return SampleKey.model_validate(line["key"])
     except (KeyError, ValidationError):
         return None
 
 
-def _asked(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
+def _restore_request(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
     fields = {name: value for name, value in line.items() if name != "asked"}
-    record, rest = (_text_of(name, texts) for name in line["asked"]["prompt"])
-    system = _text_of(line["asked"]["system"], texts)
+    record, rest = (_restore_text(name, texts) for name in line["asked"]["prompt"])
+    system = _restore_text(line["asked"]["system"], texts)
     return ModelAsked.model_validate(
         {**fields, "system": system, "prompt": record + rest, "record": len(record)}
     )
 
 
-def _text_of(name: str, texts: Mapping[str, str | list[str]]) -> str:
+def _restore_text(name: str, texts: Mapping[str, str | list[str]]) -> str:
     text = texts.get(name, "")
-    return text if isinstance(text, str) else "".join(_text_of(piece, texts) for piece in text)
+    return text if isinstance(text, str) else "".join(_restore_text(piece, texts) for piece in text)

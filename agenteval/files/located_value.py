@@ -1,4 +1,4 @@
-"""A value and the places of all that is in it, which change together."""
+"""Values together with the places where they and their parts were written."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from agenteval.files.yaml_source import Mark
 
 
 class LocatedValue(NamedTuple):
-    """A value of a file with its mark. Nothing is changed in place: each method makes another one."""
+    """A value of a file with its mark. Immutable: each method returns a new one."""
 
     value: Any
-    """What is written there, or what became of it."""
+    """The value as written, or what it was changed to."""
     mark: Mark
-    """Where it stands, and where all below it does."""
+    """The place of the value and of everything in it."""
 
     @classmethod
     def from_list(cls, items: Sequence[LocatedValue], at: Mark) -> LocatedValue:
-        """A list of these, which stands at a mark."""
+        """Combine values into a list located at a mark."""
         return cls([item.value for item in items], at.with_children([item.mark for item in items]))
 
     @classmethod
     def from_mapping(cls, items: Mapping[str, LocatedValue], at: Mark) -> LocatedValue:
-        """A mapping of these, which stands at a mark."""
+        """Combine values into a mapping located at a mark."""
         values = {key: item.value for key, item in items.items()}
         return cls(values, at.with_children({key: item.mark for key, item in items.items()}))
 
     @property
     def items(self) -> dict[str, LocatedValue]:
-        """By key, what stands right below in this mapping."""
+        """The located values of this mapping, by key."""
         marks = self.mark.by_key
         return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
 
     def at(self, *loc: str | int) -> LocatedValue:
-        """What stands there; the place is that of the nearest thing above, where it has none of its own."""
+        """Return the value at a path. If it has no place of its own, it gets that of the nearest parent."""
         value = self.value
         for part in loc:
             value = value[part]
         return LocatedValue(value, self.mark.find(loc))
 
     def select_keys(self, keys: Iterable[str]) -> LocatedValue:
-        """This mapping with those of its keys that are among ``keys``."""
-        kept = frozenset(keys)
-        marks = {key: mark for key, mark in self.mark.by_key.items() if key in kept}
+        """Return this mapping with only those of its keys that are in ``keys``."""
+        selected = frozenset(keys)
+        marks = {key: mark for key, mark in self.mark.by_key.items() if key in selected}
         return LocatedValue(
-            {key: item for key, item in self.value.items() if key in kept}, self.mark.with_children(marks)
+            {key: item for key, item in self.value.items() if key in selected}, self.mark.with_children(marks)
         )
 
     def drop_keys(self, *keys: str) -> LocatedValue:
-        """This mapping without some of its keys."""
+        """Return this mapping without some of its keys."""
         return self.select_keys(self.value.keys() - set(keys))
 
     def replace_at(self, loc: Sequence[str | int], item: LocatedValue) -> LocatedValue:
-        """The same with ``item`` at ``loc``, which may be a new key of a mapping."""
+        """Return a copy with ``item`` at ``loc``, which may be a new key of a mapping."""
         if not loc:
             return item
         key, *rest = loc
@@ -67,18 +67,18 @@ class LocatedValue(NamedTuple):
         return LocatedValue({**self.value, key: below.value}, self.mark.with_children(marks))
 
     def merge_over(self, low: LocatedValue) -> LocatedValue:
-        """This laid over another: mappings are merged deeply, of all else this one counts."""
+        """Merge this value over another: mappings are merged deeply, everything else is replaced."""
         merged = deep_merge(low.value, self.value)
         return LocatedValue(merged, _marks_over(low.mark, self.mark, low.value, self.value))
 
 
 def empty_mapping() -> LocatedValue:
-    """An empty mapping, which nobody wrote."""
+    """Return an empty mapping that is not in any file."""
     return LocatedValue({}, Mark("", children={}))
 
 
 def _marks_over(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
-    """The marks of ``deep_merge(low_value, high_value)``."""
+    """Return the marks of ``deep_merge(low_value, high_value)``."""
     if not isinstance(low.children, dict) or not isinstance(high.children, dict):
         return high
     children = dict(low.children)

@@ -1,4 +1,5 @@
-"""What the command line's paths name: files, folders, and ``FILE::ID``, one scenario of a file."""
+"""Resolves the path arguments of the command line: files, folders, and ``FILE::ID`` for one scenario of a
+file."""
 
 from __future__ import annotations
 
@@ -16,14 +17,16 @@ from agenteval.files.scenario_files import display_path, find_files_under, find_
 
 @dataclass(frozen=True)
 class PathSelection:
-    """``files`` to be read. Of those in ``named``, by their real paths, only the scenarios of these ids are
-    meant; of all others every one."""
+    """The files that the path arguments select, with the ids selected in them."""
 
     files: tuple[Path, ...]
+    """The files to read."""
     ids_by_file: dict[str, tuple[str, ...]]
+    """The selected ids of a file, by its real path. All scenarios of other files are selected."""
 
     def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
-        """Those that are meant. Raises ``NothingSelectedError`` for an id that its file has not."""
+        """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that does not exist in its
+        file."""
         loaded = tuple(scenarios)
         in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
         for scenario in loaded if self.ids_by_file else ():
@@ -43,44 +46,47 @@ class PathSelection:
 
 
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
-    """Without ``paths``: what the configuration includes. ``FILE`` of ``FILE::ID`` may also be the end of the
-    path of such a file, as reports name them. Raises ``AuthorError`` for what there is not."""
+    """Resolve path arguments; without ``paths``, the files that the configuration includes. ``FILE`` of
+    ``FILE::ID`` may also be the end of an included file's path, as reports show it. Raises ``AuthorError``
+    for a path that does not exist."""
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
-    whole: list[str | Path] = []
-    named: dict[str, dict[str, None]] = {}
-    order: list[str | Path] = []
+    unrestricted: list[str | Path] = []
+    ids_by_path: dict[str, dict[str, None]] = {}
+    arguments: list[str | Path] = []
     for path in paths:
         file, name = _split(path, cwd)
         found: Sequence[str | Path] = [file]
         if name and not os.path.exists(cwd / file):
             included = find_scenario_files(root, config.include, config.exclude)
             found = [each for each in included if ends_with(str(each), file)] or [file]
-        order += found
+        arguments += found
         if not name:
-            whole += found
+            unrestricted += found
             continue
         if os.path.isdir(cwd / file):
             what = f"{path}: {file} is a folder"
             raise AuthorError(Problem(what, f"name the file, or write {file} -s ID"))
         for each in found:
-            named.setdefault(os.path.realpath(cwd / each), {})[name] = None
-    files = find_files_under(order, cwd)
-    all_of = {os.path.realpath(each) for each in (find_files_under(whole, cwd) if whole else ())}
+            ids_by_path.setdefault(os.path.realpath(cwd / each), {})[name] = None
+    files = find_files_under(arguments, cwd)
+    read_in_full = {
+        os.path.realpath(each) for each in (find_files_under(unrestricted, cwd) if unrestricted else ())
+    }
     return PathSelection(
-        tuple(files), {file: tuple(ids) for file, ids in named.items() if file not in all_of}
+        tuple(files), {file: tuple(ids) for file, ids in ids_by_path.items() if file not in read_in_full}
     )
 
 
 def _split(path: str, cwd: Path) -> tuple[str, str]:
-    """A file and an id, which is empty for a path that names a file or a folder."""
+    """Split an argument into a file and an id, which is empty for a plain path."""
     file, name = split_id(path)
     return (file, name) if name and not os.path.exists(cwd / path) else (path, "")
 
 
 def absolute_path_argument(path: str, cwd: str) -> str:
-    """The same path argument, as it holds from anywhere."""
+    """Make a path argument independent of the working directory."""
     file, name = _split(path, Path(cwd))
     if not name:
         return os.path.abspath(Path(cwd, path))

@@ -1,4 +1,4 @@
-"""``profiles``: named overrides of the configuration, of which a run takes one with ``--profile``."""
+"""``profiles``: named overrides of the configuration. A run selects one with ``--profile``."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ PROFILES_KEY = "profiles"
 
 
 class ProfiledConfig(NamedTuple):
-    """The configuration with a profile over it, and what the profile selects."""
+    """The configuration overlaid with a profile, and what the profile selects."""
 
     config: LocatedValue
     selection: ProfileSelection
 
 
 def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
-    """By name. Raises ``AuthorError`` for what is no mapping."""
-    written = file.value.get(PROFILES_KEY)
-    if written is None:
+    """Return the profiles by name. Raises ``AuthorError`` for values that are not mappings."""
+    profiles = file.value.get(PROFILES_KEY)
+    if profiles is None:
         return {}
     at = file.mark.find((PROFILES_KEY,))
-    if not isinstance(written, Mapping):
-        raise AuthorError(_not_a_mapping(written, at))
+    if not isinstance(profiles, Mapping):
+        raise AuthorError(_not_a_mapping(profiles, at))
     problems = [
         _not_a_mapping(profile, at.find((name,)))
-        for name, profile in written.items()
+        for name, profile in profiles.items()
         if profile is not None and not isinstance(profile, Mapping)
     ]
     problems += [
-        Problem("a profile has no profiles of its own", "remove it", at.find((name, PROFILES_KEY)).place)
-        for name, profile in written.items()
+        Problem("a profile cannot contain profiles", "remove it", at.find((name, PROFILES_KEY)).place)
+        for name, profile in profiles.items()
         if isinstance(profile, Mapping) and PROFILES_KEY in profile
     ]
     if problems:
         raise AuthorError(*problems)
-    return {str(name): profile or {} for name, profile in written.items()}
+    return {str(name): profile or {} for name, profile in profiles.items()}
 
 
-def _not_a_mapping(written: Any, mark: Mark) -> Problem:
+def _not_a_mapping(value: Any, mark: Mark) -> Problem:
     return Problem(
-        f"expected a mapping, got {display_value(written)}",
+        f"expected a mapping, got {display_value(value)}",
         "write for example pr: {tags: [smoke]}",
         mark.place,
     )
@@ -56,13 +56,13 @@ def _not_a_mapping(written: Any, mark: Mark) -> Problem:
 def layer_profile(
     file: LocatedValue, name: str | None, profiles: Mapping[str, Mapping[str, Any]]
 ) -> ProfiledConfig:
-    """The configuration of a file without its profiles, and with one of them over it. Raises ``AuthorError``
-    if there is no such profile, or for what it cannot select."""
-    below = file.drop_keys(PROFILES_KEY)
+    """Return the configuration of a file without its profiles, overlaid with one of them. Raises
+    ``AuthorError`` if the profile does not exist or sets a key that a profile cannot set."""
+    base = file.drop_keys(PROFILES_KEY)
     if name is None:
-        return ProfiledConfig(below, ProfileSelection())
+        return ProfiledConfig(base, ProfileSelection())
     if name not in profiles:
-        hint = did_you_mean(name, profiles) if profiles else "write profiles: {…} into the configuration"
+        hint = did_you_mean(name, profiles) if profiles else "add profiles: {…} to the configuration"
         raise AuthorError(Problem(f"no profile is named '{name}'", hint))
     profile = LocatedValue(profiles[name], file.mark.find((PROFILES_KEY, name)))
     chosen = profile.select_keys(ProfileSelection.model_fields)
@@ -71,19 +71,19 @@ def layer_profile(
     ):
         raise AuthorError(*problems)
     above = profile.drop_keys(*ProfileSelection.model_fields)
-    merged = _without_removed(above.merge_over(below), below.value, above.value)
+    merged = _drop_removed(above.merge_over(base), base.value, above.value)
     return ProfiledConfig(
         LocatedValue(merged.value, file.mark.with_children(merged.mark.children)),
         ProfileSelection.model_validate(chosen.value),
     )
 
 
-def _without_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
-    """``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` where there is nothing
-    stays as it is written, so that a misspelt key is still found."""
+def _drop_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
+    """Return ``high`` merged over ``low``, without the keys that a ``null`` in ``high`` removes. A ``null``
+    that removes nothing stays, so that a misspelt key is still found."""
     both = high.keys() & low.keys()
     merged = merged.drop_keys(*(key for key in both if high[key] is None))
     for key in both & merged.value.keys():
         if isinstance(low[key], Mapping) and isinstance(high[key], Mapping):
-            merged = merged.replace_at((key,), _without_removed(merged.at(key), low[key], high[key]))
+            merged = merged.replace_at((key,), _drop_removed(merged.at(key), low[key], high[key]))
     return merged

@@ -1,4 +1,4 @@
-"""The front matter of prompt files: YAML between two ``---`` lines, what it may say, and what that means."""
+"""Parses the front matter of prompt files: YAML between two ``---`` lines."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.yaml_source import parse_yaml
 
 NOT_ENOUGH_INFORMATION = "not enough to judge"
-"""What a judge says instead of a label when it cannot tell."""
+"""The answer of a judge that cannot decide on a label."""
 METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
-"""How a metric may be called: it stands in YAML keys, tables and on the command line."""
+"""The pattern of metric names, which are used in YAML keys, in tables and on the command line."""
 
 
 class PromptFile(NamedTuple):
-    """A prompt file, taken apart."""
+    """A prompt file, split into its parts."""
 
     head: LocatedValue
     """The mapping in its front matter."""
     body: str
-    """All below."""
+    """The text below the front matter."""
     place: Place
     """The line at which the body begins."""
 
     def problem(self, key: str, what: str, remedy: str) -> Problem:
-        """What is wrong at a key of the front matter."""
+        """Describe a mistake at a key of the front matter."""
         return Problem(what, remedy, self.head.mark.find((key,)).place)
 
 
 def split_front_matter(text: str, source: str) -> PromptFile:
-    """A file as its two parts. Raises ``AuthorError``, with the line, where the first is none."""
+    """Split a file into front matter and text. Raises ``AuthorError`` with the line if the front matter is
+    broken."""
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
     if lines[0].rstrip() != "---" or not end:
         remedy = "begin with a line '---', then metric: and scale: or labels:, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
-    # The first line stays as an empty one, so that the places of the keys are those of the file.
-    written = "\n".join(["", *lines[1:end]])
-    document = parse_yaml((written if written.strip() else "{}").encode(), source)
+    # The first line becomes empty, so that the lines of the keys are those of the file.
+    front_matter = "\n".join(["", *lines[1:end]])
+    document = parse_yaml((front_matter if front_matter.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
         raise AuthorError(Problem("the front matter is not a mapping", "write key: value", Place(source, 2)))
     head = LocatedValue(document.value, document.mark)
@@ -56,49 +57,52 @@ def split_front_matter(text: str, source: str) -> PromptFile:
 
 
 class Labels(NamedTuple):
-    """Labels in their order, which of them are no failure, and the severities that were written."""
+    """The labels of a metric."""
 
     names: tuple[str, ...] = ()
+    """The labels, in order."""
     ok: frozenset[str] = frozenset()
+    """The labels that are not failures."""
     severities: Mapping[str, Severity] = {}
+    """The severities that were written, by label."""
 
 
 def parse_labels(value: Any) -> Labels:
-    """Labels from ``{label: ok or a severity}``, or from a list of which ``no failure`` is ok (and the
-    other severities are those of the built-in table). Raises ``ValueError`` with what is wrong."""
+    """Parse labels from ``{label: ok or a severity}``, or from a list in which ``no failure`` is ok and the
+    severities of the others are those of the built-in table. Raises ``ValueError`` with what is wrong."""
     meanings = _meanings(value)
     for name, meaning in meanings.items():
         if meaning not in ("ok", "", *Severity):
             raise ValueError(f"label '{name}': '{meaning}' is neither ok nor low, medium, high or critical")
     ok = frozenset(name for name, meaning in meanings.items() if meaning == "ok")
     if len(meanings) < 2 or not all(name.strip() for name in meanings):
-        raise ValueError("a metric needs two labels or more, and none may be blank")
+        raise ValueError("a metric needs at least two labels, and none may be blank")
     if not ok:
-        raise ValueError("every label is a failure; say which are ok")
+        raise ValueError("every label is a failure; mark those that are ok")
     if len({normalize_label(name) for name in (*meanings, NOT_ENOUGH_INFORMATION)}) <= len(meanings):
         raise ValueError(
-            f"two labels are the same, or one is '{NOT_ENOUGH_INFORMATION}', which every judge may say"
+            f"two labels are the same, or one is '{NOT_ENOUGH_INFORMATION}', which every judge may answer"
         )
     severities = {name: Severity(each) for name, each in meanings.items() if each not in ("ok", "")}
     return Labels(tuple(meanings), ok, severities)
 
 
 def _meanings(value: Any) -> dict[str, str]:
-    """By label: ``ok``, a severity, or nothing, where the built-in table has it."""
+    """Return for each label ``ok``, a severity, or an empty text if the built-in table defines it."""
     if isinstance(value, Mapping):
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
         return {str(name): "ok" if str(name) == "no failure" else "" for name in value}
-    raise ValueError(f"labels are {value!r}")
+    raise ValueError(f"labels cannot be {value!r}")
 
 
 def normalize_label(text: str) -> str:
-    """What is left of a label when case, underscores, hyphens and surrounding blanks do not count."""
+    """Normalize a label: case, underscores, hyphens and surrounding blanks are ignored."""
     return " ".join(re.sub(r"[_\-\s]+", " ", text.casefold()).split())
 
 
 def parse_scale(value: Any) -> tuple[float, float] | None:
-    """``[lowest, highest]`` as two finite numbers; ``None`` if it is nothing of the kind."""
+    """Parse ``[lowest, highest]`` as two finite numbers; return ``None`` for anything else."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return None
     if any(isinstance(bound, bool) or not isinstance(bound, int | float) for bound in value):
@@ -107,100 +111,100 @@ def parse_scale(value: Any) -> tuple[float, float] | None:
     return (low, high) if float("-inf") < low < high < float("inf") else None
 
 
-# ── what each key takes ──────────────────────────────────────────────────────────────────────────
-# A ``ValueError`` has two arguments: what is wrong, and what to write.
+# ── values of the keys ───────────────────────────────────────────────────────────────────────────
+# Each ``ValueError`` has two arguments: what is wrong, and what to write.
 
 
-def _metric(value: Any) -> str:
+def _validate_metric(value: Any) -> str:
     if isinstance(value, str) and METRIC_NAME.fullmatch(value):
         return value
-    what = "the rubric does not name its metric" if value is None else f"metric is '{value}'"
-    raise ValueError(what, "write metric: and a name, letters first")
+    what = "the rubric does not name its metric" if value is None else f"metric cannot be '{value}'"
+    raise ValueError(what, "write metric: and a name that begins with a letter")
 
 
-def _scope(value: Any) -> str:
+def _validate_scope(value: Any) -> str:
     if value in ("turn", "conversation"):
         return str(value)
-    raise ValueError(f"scope is '{value}'", "write turn or conversation")
+    raise ValueError(f"scope cannot be '{value}'", "write turn or conversation")
 
 
-def _whole(value: Any) -> bool:
+def _validate_whole(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ValueError(f"whole is '{value}'", "write true or false")
+    raise ValueError(f"whole cannot be '{value}'", "write true or false")
 
 
-def _scale(value: Any) -> tuple[float, float]:
+def _validate_scale(value: Any) -> tuple[float, float]:
     if scale := parse_scale(value):
         return scale
-    raise ValueError(f"scale is {value!r}", "write the lowest and the highest number: scale: [1, 5]")
+    raise ValueError(f"scale cannot be {value!r}", "write the lowest and the highest number: scale: [1, 5]")
 
 
-def _labels(value: Any) -> Labels:
+def _validate_labels(value: Any) -> Labels:
     try:
         return parse_labels(value)
     except ValueError as error:
         raise ValueError(str(error), "write labels: {on brand: ok, off brand: medium}") from None
 
 
-def _version(value: Any) -> int:
+def _validate_version(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ValueError(f"version is '{value}'", "write a whole number")
+    raise ValueError(f"version cannot be '{value}'", "write a whole number")
 
 
-Version = Annotated[int, PlainValidator(_version)]
+Version = Annotated[int, PlainValidator(_validate_version)]
 
 
 class PromptFrontMatter(Value):
-    """Of a prompt that is no rubric."""
+    """The front matter of a prompt that is not a rubric."""
 
     name: Any = None
-    """Which prompt it is."""
+    """The name of the prompt."""
     version: Version = 1
-    """Counted up when the text changes."""
+    """A number that is incremented when the text changes."""
 
 
 class RubricFrontMatter(Value):
-    """Of a rubric, with the keys that an author may write."""
+    """The front matter of a rubric, with the keys that an author may write."""
 
-    metric: Annotated[str, PlainValidator(_metric)] = Field(None, validate_default=True)
-    """Name in reports, thresholds and on the command line."""
-    scope: Annotated[Literal["turn", "conversation"], PlainValidator(_scope)] = "turn"
-    """Whether each turn is judged, or the conversation as a whole."""
-    whole: Annotated[bool, PlainValidator(_whole)] = False
+    metric: Annotated[str, PlainValidator(_validate_metric)] = Field(None, validate_default=True)
+    """The name in reports, thresholds and on the command line."""
+    scope: Annotated[Literal["turn", "conversation"], PlainValidator(_validate_scope)] = "turn"
+    """Whether each turn is judged or the conversation as a whole."""
+    whole: Annotated[bool, PlainValidator(_validate_whole)] = False
     """Whether only whole numbers of the scale count."""
-    scale: Annotated[tuple[float, float] | None, PlainValidator(_scale)] = None
+    scale: Annotated[tuple[float, float] | None, PlainValidator(_validate_scale)] = None
     """The lowest and the highest score."""
-    labels: Annotated[Labels, PlainValidator(_labels)] = Labels()
+    labels: Annotated[Labels, PlainValidator(_validate_labels)] = Labels()
     """The answers that a judge chooses from, instead of a scale."""
     version: Version = 1
-    """Counted up when the text changes."""
+    """A number that is incremented when the text changes."""
 
 
 class BuiltInRubricFrontMatter(RubricFrontMatter):
-    """Of a shipped rubric, which says more."""
+    """The front matter of a shipped rubric, which has more keys."""
 
     references: Mapping[str, Any] = {}
-    """What an answer refers to beside its evidence, by key, in words for the judge."""
+    """What an answer refers to in addition to its evidence, by key, in words for the judge."""
     outcomes: Mapping[str, Any] = {}
-    """What may have become of a goal, and what that is worth; null: neither way."""
+    """The possible outcomes of a goal with their values; null: counts neither way."""
     answer: str = ""
-    """The prompt that asks for the answer, where scale or labels do not say it."""
+    """The prompt that asks for the answer, if scale or labels do not determine it."""
     order: int | None = None
-    """Place among the built-in metrics."""
+    """The position among the built-in metrics."""
     short: str = ""
-    """Head of a column."""
+    """The heading of its table column."""
     needs: Needs = ""
-    """Without what it is not judged."""
+    """What must be available for the metric to be judged; empty: nothing."""
     shared: bool = False
-    """Whether it may be asked with others in one call."""
+    """Whether one call may ask for it together with other metrics."""
     unsure: str = NOT_ENOUGH_INFORMATION
-    """What a judge answers when it cannot tell."""
+    """The answer of a judge that cannot decide."""
 
 
 def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
-    """Complain about each key of the front matter that its model does not know."""
+    """Return a problem for each key of the front matter that its model does not have."""
     known = known_keys(model)
     return (
         unknown_key(key, known, file.head.mark.find((key,))) for key in file.head.value if key not in known
@@ -210,8 +214,8 @@ def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
 def front_matter_problems(
     file: PromptFile, value: Mapping[str, Any], model: type[Value]
 ) -> Iterator[Problem]:
-    """What is wrong with the keys that a model knows, each at its place in the file. ``value``: the front
-    matter, or what it stands for."""
+    """Yield what is wrong with the keys that a model defines, each at its place in the file. ``value`` is the
+    front matter, or what replaces it."""
     try:
         model.model_validate({key: value[key] for key in known_keys(model) & value.keys()})
     except ValidationError as error:

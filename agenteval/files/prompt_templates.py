@@ -1,7 +1,6 @@
-"""The text of a prompt: its placeholders, filled in one pass; its hash; and the fences around untrusted text.
+"""Fills the placeholders of prompts in one pass, hashes prompts, and fences untrusted text.
 
-``${name}`` is a placeholder, ``$${`` writes ``${``.
-"""
+``${name}`` is a placeholder, ``$${`` writes ``${``."""
 
 from __future__ import annotations
 
@@ -17,19 +16,19 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class RenderedPrompt(NamedTuple):
-    """What goes to a model."""
+    """The texts that are sent to a model."""
 
     system: str
     prompt: str
 
 
 def render_template(template: str, values: Mapping[str, str], *, source: str = "") -> str:
-    """``template`` with each ``${name}`` replaced, in one pass: what is put in is never read again.
+    """Replace each ``${name}`` in ``template``, in one pass: inserted values are not searched for
+    placeholders.
 
-    Raises ``AuthorError`` for a placeholder without a value.
-    """
+    Raises ``AuthorError`` for a placeholder without a value."""
 
-    def put(found: re.Match[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
         if found["escaped"]:
             return "${"
         if found["name"] not in values:
@@ -37,23 +36,23 @@ def render_template(template: str, values: Mapping[str, str], *, source: str = "
             raise AuthorError(_unknown_placeholder(found["name"], values, place))
         return values[found["name"]]
 
-    return _REFERENCE.sub(put, template)
+    return _REFERENCE.sub(replacement, template)
 
 
 def find_placeholders(template: str) -> tuple[str, ...]:
-    """The names of the placeholders, each once, in order."""
+    """Return the names of the placeholders, each once, in order."""
     return tuple(dict.fromkeys(found["name"] for found in _references(template)))
 
 
 def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> Iterator[Problem]:
-    """Those that nothing fills; and those that are not there, since what they stand for would not be told.
-    ``at``: where the template begins."""
+    """Yield a problem for each placeholder that nothing fills, and for each ``known`` one that is missing,
+    because its value would not reach the model. ``at`` is the place where the template begins."""
     for found in _references(template):
         if found["name"] not in known:
             yield _unknown_placeholder(found["name"], known, _place_in(template, found.start(), at))
-    there = find_placeholders(template)
+    present = find_placeholders(template)
     for name in known:
-        if name not in there:
+        if name not in present:
             what = f"the prompt has no placeholder '${{{name}}}'"
             yield Problem(what, f"add ${{{name}}} to it", Place(at.path, at.line, 1))
 
@@ -63,7 +62,7 @@ def _references(template: str) -> Iterator[re.Match[str]]:
 
 
 def _place_in(text: str, position: int, at: Place) -> Place:
-    """Where a position of a text is that begins ``at`` a line."""
+    """Return the place of a position in a text that begins at ``at``."""
     column = position - text.rfind("\n", 0, position)
     return Place(at.path, at.line + text.count("\n", 0, position), column)
 
@@ -74,7 +73,7 @@ def _unknown_placeholder(name: str, known: Iterable[str], place: Place | None) -
 
 
 def content_hash(*texts: str) -> str:
-    """16 hex digits that depend on the texts alone; line ends of Windows count as others do."""
+    """Return 16 hex digits that depend only on the texts. Windows line ends count like others."""
     digest = blake2b(digest_size=8)
     for text in texts:
         data = text.replace("\r\n", "\n").encode("utf-8", "replace")
@@ -83,9 +82,9 @@ def content_hash(*texts: str) -> str:
 
 
 def fence(text: str) -> str:
-    """``text`` between marks that its author could not have written: they hold a hash of it. The same
-    text has the same fence, so that equal requests stay equal. Half a surrogate pair, which no
-    request can carry, becomes U+FFFD."""
+    """Return ``text`` between marks that its author could not have written, because they contain a hash of
+    it. The same text has the same fence, so that equal requests stay equal. A lone surrogate, which no
+    request can contain, becomes U+FFFD."""
     text = _SURROGATES.sub("\ufffd", text)
     nonce = blake2b(text.encode(), digest_size=6).hexdigest()
     return f"<data-{nonce}>\n{text}\n</data-{nonce}>"

@@ -1,9 +1,8 @@
-"""The prompts of a run: where their files are, what each is, and a project's own in place of some.
+"""Loads the prompts of a run: the shipped ones, or a project's files that replace some of them.
 
-A file begins with front matter (``prompt_heads``). What follows is the prompt (``prompt_templates``): of a
-rubric the criterion alone, of other prompts a system part and, after a further ``---`` line, the prompt
-itself (or the latter alone).
-"""
+A file begins with front matter (``prompt_front_matter``). The rest is the prompt (``prompt_templates``): in a
+rubric only the criterion; in other prompts a system part and, after a further ``---`` line, the prompt itself
+(or only the latter)."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ from agenteval.files.regular_files import read_text, wrap_read_errors
 
 
 def _shipped_folder() -> Traversable:
-    """In an installed package, else in the checkout."""
+    """Return the folder of the shipped prompts: in an installed package, otherwise in the checkout."""
     packed: Traversable = files("agenteval") / "_prompts"
     return packed if packed.is_dir() else Path(__file__).parents[2] / "prompts"
 
@@ -48,8 +47,8 @@ _ORDER = re.compile(r"^order: (\d+)$", re.MULTILINE)
 
 
 def _built_in_metrics() -> tuple[str, ...]:
-    """The rubrics of ``prompts/judges`` that have an ``order``, in that order. This alone makes a metric a
-    built-in one."""
+    """Return the names of the rubrics in ``prompts/judges`` that have an ``order``, in that order. The
+    ``order`` alone makes a metric built-in."""
     found = []
     for file in (_shipped_folder() / "judges").iterdir():
         head = file.read_text(encoding="utf-8").partition("\n---\n")[0] if file.name.endswith(".md") else ""
@@ -82,12 +81,12 @@ _FILES = {
 }
 PROMPT_FILES = tuple(_FILES.values())
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
-"""What a custom metric cannot be called: reports and thresholds know these names already."""
+"""Names that a custom metric cannot have, because reports and thresholds use them already."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that is not a rubric: its two templates, and where they are from."""
+    """A prompt that is not a rubric: its two templates and where they are from."""
 
     name: str
     version: int
@@ -101,12 +100,12 @@ class Prompt:
         return find_placeholders(f"{self.system}\n{self.prompt}")
 
     def render(self, **values: str) -> RenderedPrompt:
-        """Both parts filled in. Raises ``AuthorError`` if a placeholder lacks a value, or a value its
-        placeholder: what the caller knows must not get lost on the way."""
-        lost = sorted(set(values) - set(self.placeholders))
-        if lost:
-            what = f"the prompt '{self.name}' has no place for '{lost[0]}'"
-            raise AuthorError(Problem(what, f"add ${{{lost[0]}}} to it", Place(self.source)))
+        """Fill in both parts. Raises ``AuthorError`` if a placeholder has no value, or a value no
+        placeholder: nothing that the caller passes may be lost."""
+        unused = sorted(set(values) - set(self.placeholders))
+        if unused:
+            what = f"the prompt '{self.name}' has no placeholder for '{unused[0]}'"
+            raise AuthorError(Problem(what, f"add ${{{unused[0]}}} to it", Place(self.source)))
         return RenderedPrompt(
             render_template(self.system, values, source=self.source),
             render_template(self.prompt, values, source=self.source),
@@ -114,7 +113,8 @@ class Prompt:
 
 
 def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = None) -> Prompt:
-    """``shipped``: the prompt whose place it takes; it must have its parts and its placeholders."""
+    """Parse a prompt file. ``shipped`` is the prompt that it replaces; it must have the same parts and
+    placeholders."""
     file = split_front_matter(text, source)
     problems = [
         *unknown_keys(file, PromptFrontMatter),
@@ -125,8 +125,8 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
         system, prompt = "", system
     system, prompt = system.strip(), prompt.strip()
     if shipped is not None:
-        problems += _not_its_name(file, name)
-        problems += _other_parts(system, prompt, shipped, file.place)
+        problems += _name_problems(file, name)
+        problems += _part_problems(system, prompt, shipped, file.place)
         problems += placeholder_problems(file.body, shipped.placeholders, file.place)
     if problems:
         raise AuthorError(*problems)
@@ -134,24 +134,25 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
     return Prompt(name, head.version, system, prompt, content_hash(text), source)
 
 
-def _not_its_name(file: PromptFile, name: str) -> Iterator[Problem]:
-    if (given := file.head.value.get("name", name)) != name:
+def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
+    if (written_name := file.head.value.get("name", name)) != name:
         remedy = f"write name: {name}, or leave it out"
-        yield file.problem("name", f"the file replaces '{name}', but says name: {given}", remedy)
+        yield file.problem("name", f"the file replaces '{name}', but its name: is {written_name}", remedy)
 
 
-def _other_parts(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
-    """A system text is sent as such; where there is none, what stands for one would be lost."""
+def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
+    """Check that a prompt has the parts of the shipped one. Only a system part is sent as a system text, and
+    a prompt without one would lose it."""
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
         remedy = "write the system text, a line '---', and the prompt"
-        yield Problem("the prompt does not have its two parts", remedy, at)
+        yield Problem("the prompt must have two parts", remedy, at)
     elif not shipped.system and (system or not prompt):
         yield Problem("the prompt must be a single, non-empty part", "remove the extra line '---'", at)
 
 
-def _shipped(name: str) -> tuple[str, str]:
-    """The place and the text of a shipped file: in an installed package, else in the checkout."""
+def _read_shipped(name: str) -> tuple[str, str]:
+    """Return the displayed path and the text of a shipped file."""
     path = _FILES[name]
     folder = _shipped_folder()
     shown = "prompts" if isinstance(folder, Path) and folder.name == "prompts" else "agenteval/_prompts"
@@ -163,42 +164,45 @@ def _shipped(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Rubric:
-    """A criterion with its scale, its labels or its outcomes.
-
-    ``scope``: ``turn`` or ``conversation``. ``whole``: only whole numbers of the scale count.
-    ``ok``: the labels that are no failure; ``severities``: those that the file itself sets.
-    ``references``: what an answer refers to beside its evidence, by key, in words for the judge.
-    ``outcomes``: what may have become of a goal, and what it is worth (``None``: neither way). ``form``: the
-    prompt that asks for the answer.
-    ``hash`` covers all that a judge is told beside the conversation: rules, criterion, form of answer.
-    ``prompts``: where the rules and the form are from. Of built-in ones alone: ``short``, the head of
-    a column; ``needs``, without what it is not judged; ``shared``, whether it may be asked with others in one
-    call; ``unsure``, what a judge answers when it cannot tell.
-    """
+    """A criterion with its scale, its labels or its outcomes."""
 
     metric: str
     scope: str
+    """``turn`` or ``conversation``."""
     text: str
     scale: tuple[float, float] | None = None
     whole: bool = False
+    """True if only whole numbers of the scale count."""
     labels: tuple[str, ...] = ()
     ok: frozenset[str] = frozenset()
+    """The labels that are not failures."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    """The severities that the file itself sets, by label."""
     references: Mapping[str, str] = field(default_factory=dict)
+    """What an answer refers to in addition to its evidence, by key, in words for the judge."""
     outcomes: Mapping[str, float | None] = field(default_factory=dict)
+    """The possible outcomes of a goal with their values; ``None``: counts neither way."""
     form: str = "answer_score"
+    """The prompt that asks for the answer."""
     short: str = ""
+    """The heading of its table column; only for built-in rubrics."""
     needs: Needs = ""
+    """What must be available for the metric to be judged; only for built-in rubrics."""
     shared: bool = False
+    """True if one call may ask for it together with other metrics; only for built-in rubrics."""
     unsure: str = NOT_ENOUGH_INFORMATION
+    """The answer of a judge that cannot decide."""
     version: int = 1
     hash: str = ""
+    """A hash of everything that a judge gets in addition to the conversation: rules, criterion, form of the
+    answer."""
     source: str = ""
     prompts: Prompts = field(default_factory=lambda: SHIPPED_PROMPTS, compare=False, repr=False)
+    """The source of the rules and the form."""
 
     def without_label(self, label: str) -> Rubric:
-        """The same, and one label is not offered: neither as an answer nor in the list of what they mean, nor
-        are references that it alone has."""
+        """Return the rubric without a label: it is not offered as an answer, and neither its explanation nor
+        references that only it has are included."""
         if label not in self.labels:
             return self
         text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
@@ -206,54 +210,59 @@ class Rubric:
             self,
             text=text,
             labels=tuple(each for each in self.labels if each != label),
-            references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
+            references={
+                name: description
+                for name, description in self.references.items()
+                if f'"{label}"' not in description
+            },
         )
 
     def with_question(self, question: str) -> Rubric:
-        """The same, and ``question`` is asked behind it, word for word."""
+        """Return the rubric with ``question`` appended, word for word."""
         return replace(self, text=f"{self.text}\n\n{question.replace('${', '$${')}")
 
     def with_reference(self, name: str, text: str) -> Rubric:
-        """The same, and one reference more is asked for."""
+        """Return the rubric with another reference to ask for."""
         return replace(self, references={**self.references, name: text})
 
 
-def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
-    """The source and the text of an author's file; ``place`` is where its path is written."""
+def _read_author_file(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
+    """Return the displayed path and the text of an author's file. ``place`` is where its path is written."""
     path = Path(base) / name
     with wrap_read_errors(f"the {what} '{name}'", place, f"looked for {path}"):
-        return _shown(path), read_text(path, what)
+        return _shown_path(path), read_text(path, what)
 
 
-def _shown(path: Path) -> str:
-    """The path as messages have it: short where it lies below the working directory."""
+def _shown_path(path: Path) -> str:
+    """Return a path as messages show it: relative to the working directory if it is below."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
         return str(path)
 
 
-_AGAIN = ("judge_refute", "judge_decide")
-_RAISED = ("judge_raised",)
-_OF_GOALS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
+_SECOND_OPINION_PROMPTS = ("judge_refute", "judge_decide")
+_RAISED_PROMPTS = ("judge_raised",)
+_GOAL_PROMPTS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
-"""What tables say of a metric and a judge is not told: no part of the hash."""
+"""Keys that only tables use and a judge does not see. They are not part of the hash."""
 _TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 
 
 def _parse_rubric(
-    text: str, source: str, prompts: Prompts, *, shipped: bool = False, over: PromptFile | None = None
+    text: str, source: str, prompts: Prompts, *, shipped: bool = False, replaced: PromptFile | None = None
 ) -> Rubric:
-    """``shipped``: its name is a built-in one. ``over``: the shipped file whose place it takes."""
+    """Parse a rubric file. ``shipped`` means that its name is that of a built-in metric. ``replaced`` is the
+    shipped file that it replaces."""
     file = split_front_matter(text, source)
     problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
     value = file.head.value
     known = (
-        find_placeholders((over or file).body) if shipped else ()
+        find_placeholders((replaced or file).body) if shipped else ()
     )  # of one that is shipped, they are filled in
-    if over is not None:
-        problems += _other_terms(file, over.head.value)
-        value = {**over.head.value, **value}
+    if replaced is not None:
+        problems += _metric_mismatches(file, replaced.head.value)
+        value = {**replaced.head.value, **value}
     metric = value.get("metric")
     if not shipped and isinstance(metric, str) and metric in RESERVED_NAMES:
         problems.append(file.problem("metric", f"'{metric}' is a built-in name", "choose another name"))
@@ -284,122 +293,123 @@ def _parse_rubric(
         shared=head.shared,
         unsure=head.unsure,
         version=head.version,
-        hash=content_hash(_judged(text), *parts),
+        hash=content_hash(_without_table_lines(text), *parts),
         source=source,
         prompts=prompts,
     )
 
 
 def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Problem]:
-    """A rubric without an answer to choose, or without a question."""
+    """Find a rubric without an answer to choose, or without a question."""
     if not value.get("outcomes") and ("scale" in value) == ("labels" in value):
         what = "a rubric needs either scale or labels"
         yield file.problem("labels", what, "write for example scale: [1, 5]")
     if not file.body.strip():
-        what = "the rubric says nothing after its front matter"
-        yield Problem(what, "write what the judge is to look at", file.place)
+        what = "the rubric has no text after its front matter"
+        yield Problem(what, "write what the judge must assess", file.place)
 
 
-def _judged(text: str) -> str:
-    """A file without what a judge is not told."""
+def _without_table_lines(text: str) -> str:
+    """Return the text of a file without the lines that a judge does not see."""
     front, end, body = text.partition("\n---\n")
     return f"{_TABLE_LINES.sub('', front + chr(10)).removesuffix(chr(10))}{end}{body}"
 
 
 def judge_prompt_names(form: str) -> tuple[str, ...]:
-    """The prompts that a judge is sent beside a rubric whose answer has this form."""
-    more = {"answer_outcome": _OF_GOALS, "answer_label": _RAISED}
-    return ("judge_rules", form, *_AGAIN, *more.get(form, ()))
+    """Return the names of the prompts that a judge may get in addition to a rubric whose answer has this
+    form."""
+    more = {"answer_outcome": _GOAL_PROMPTS, "answer_label": _RAISED_PROMPTS}
+    return ("judge_rules", form, *_SECOND_OPINION_PROMPTS, *more.get(form, ()))
 
 
-def _other_terms(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
-    """What an own text of a built-in metric says of it and is not so: scores, thresholds, severities and
-    comparisons rest on the metric as it is. What it leaves out is as it is."""
-    own = file.head.value
-    for key in own:
-        if key in _TERMS and own[key] != shipped.get(key, _LEFT_OUT.get(key)):
-            what = f"{key} is not that of the built-in metric"
+def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
+    """Find keys in which a project's text of a built-in metric differs from the metric: scores, thresholds,
+    severities and comparisons depend on them. Keys that the file leaves out keep their values."""
+    head = file.head.value
+    for key in head:
+        if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):
+            what = f"{key} differs from that of the built-in metric"
             remedy = "leave it out, or make it a custom metric (custom_metrics)"
             yield file.problem(key, what, remedy)
-    asked = shipped.get("references", {})
-    if "references" in own and not _are_texts_of(own["references"], asked):
-        what = "references are not those of the built-in metric"
-        remedy = f"give a text for each of {', '.join(asked)}, or leave it out"
-        yield file.problem("references", what, remedy if asked else "leave it out")
+    required = shipped.get("references", {})
+    if "references" in head and not _covers_references(head["references"], required):
+        what = "references differ from those of the built-in metric"
+        remedy = f"give a text for each of {', '.join(required)}, or leave it out"
+        yield file.problem("references", what, remedy if required else "leave it out")
 
 
-_TERMS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
-_LEFT_OUT: Mapping[str, Any] = {"scope": "turn", "whole": False}
+_FIXED_KEYS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
+_DEFAULT_TERMS: Mapping[str, Any] = {"scope": "turn", "whole": False}
 
 
-def _are_texts_of(references: Any, asked: Mapping[str, str]) -> bool:
+def _covers_references(references: Any, required: Mapping[str, str]) -> bool:
     texts = references if isinstance(references, dict) else {}
-    return texts.keys() == asked.keys() and all(isinstance(text, str) for text in texts.values())
+    return texts.keys() == required.keys() and all(isinstance(text, str) for text in texts.values())
 
 
 # ── the set of a run ─────────────────────────────────────────────────────────────────────────────
 
 
 class Prompts:
-    """All prompts that a run goes by: those that are shipped, or a project's own in their place.
+    """All prompts of a run: the shipped ones, or a project's files in their place."""
 
-    ``own``: by name, its path among the shipped ones, where the project's file is, and its text.
-    """
-
-    def __init__(self, own: Mapping[str, _Own] | None = None) -> None:
-        self._own = own or {}
+    def __init__(self, overrides: Mapping[str, _ProjectFile] | None = None) -> None:
+        self._overrides = overrides or {}
         self._prompts: dict[str, Prompt] = {}
         self._rubrics: dict[str, Rubric] = {}
 
     @property
     def overridden(self) -> dict[str, str]:
-        """By path among the shipped ones (``judges/helpfulness.md``), the file that is in its place."""
-        return {_FILES[name]: own.source for name, own in self._own.items()}
+        """The files of the project, by the path of the shipped file that they replace
+        (``judges/helpfulness.md``)."""
+        return {_FILES[name]: override.source for name, override in self._overrides.items()}
 
     def overridden_parts(self, names: Iterable[str]) -> dict[str, str]:
-        """The same, of some prompts."""
-        return {_FILES[name]: self._own[name].source for name in names if name in self._own}
+        """Return the same as ``overridden``, for some prompts only."""
+        return {_FILES[name]: self._overrides[name].source for name in names if name in self._overrides}
 
     def read_source(self, name: str) -> tuple[str, str]:
-        """Where a prompt is from, and its file as it is."""
-        own = self._own.get(name)
-        return (own.source, own.text) if own else _shipped(name)
+        """Return the displayed path and the unparsed text of a prompt."""
+        override = self._overrides.get(name)
+        return (override.source, override.text) if override else _read_shipped(name)
 
     def prompt(self, name: str) -> Prompt:
-        """A prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the parts that
-        judges' prompts are made of, such as ``judge_rules``."""
+        """Return a prompt that is not a rubric: ``simulated_user``, ``error_deduplication``, or a part of
+        judges' prompts, such as ``judge_rules``."""
         if name not in self._prompts:
             source, text = self.read_source(name)
-            shipped = SHIPPED_PROMPTS.prompt(name) if name in self._own else None
+            shipped = SHIPPED_PROMPTS.prompt(name) if name in self._overrides else None
             self._prompts[name] = _parse_prompt(name, text, source, shipped)
         return self._prompts[name]
 
     def rubric(self, name: str) -> Rubric:
-        """A built-in rubric. Raises ``AuthorError`` for a name that none has."""
+        """Return a built-in rubric. Raises ``AuthorError`` for an unknown name."""
         if name not in self._rubrics:
             known = (*BUILT_IN_METRICS, CRITERIA)
             if name not in known:
                 raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known)))
             source, text = self.read_source(name)
-            over = split_front_matter(_shipped(name)[1], source) if name in self._own else None
-            self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, over=over)
+            replaced = split_front_matter(_read_shipped(name)[1], source) if name in self._overrides else None
+            self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, replaced=replaced)
         return self._rubrics[name]
 
     def load_custom_rubric(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
-        """An author's rubric by its path (from ``base``); ``place`` is where the path is written. Raises
-        ``AuthorError``, with path and line, for whatever is wrong with it."""
-        source, text = _read(path, base, "rubric", place)
+        """Load an author's rubric from a path relative to ``base``; ``place`` is where the path is written.
+        Raises ``AuthorError``, with path and line, for every mistake in it."""
+        source, text = _read_author_file(path, base, "rubric", place)
         return _parse_rubric(text, source, self)
 
     def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
-        """The hash of each prompt that a run may send, by name, for the record of the run."""
+        """Return the hash of each prompt that a run may send, by name, for the record of the run."""
         hashes = {
             name: self.prompt(name).hash for name in ("simulated_user", USER_REVIEW, "error_deduplication")
         }
         return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
 
 
-class _Own(NamedTuple):
+class _ProjectFile(NamedTuple):
+    """A project's file that replaces a shipped prompt."""
+
     source: str
     text: str
 
@@ -413,12 +423,12 @@ def load_prompts(
     *,
     place_of: Callable[[str], Place | None] = lambda _: None,
 ) -> Prompts:
-    """The shipped prompts, those of ``files`` (by path among the shipped ones) read from ``base`` instead.
-    ``place_of`` tells where an entry is written. Raises ``AuthorError`` with all that is wrong."""
+    """Load the shipped prompts, with ``files`` (by the path of the shipped file) read from ``base`` instead.
+    ``place_of`` returns where an entry is written. Raises ``AuthorError`` with every mistake."""
     if not files:
         return SHIPPED_PROMPTS
     names = {path: name for name, path in _FILES.items()}
-    own: dict[str, _Own] = {}
+    overrides: dict[str, _ProjectFile] = {}
     problems: list[Problem] = []
     for path, file in files.items():
         if path not in names:
@@ -427,18 +437,18 @@ def load_prompts(
             )
             continue
         try:
-            own[names[path]] = _Own(*_read(file, base, "prompt", place_of(path)))
+            overrides[names[path]] = _ProjectFile(*_read_author_file(file, base, "prompt", place_of(path)))
         except AuthorError as error:
             problems += error.problems
-    made = Prompts(own)
-    for name in own:
+    prompts = Prompts(overrides)
+    for name in overrides:
         try:
-            made.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else made.prompt(name)
+            prompts.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else prompts.prompt(name)
         except AuthorError as error:
             problems += error.problems
     if problems:
         raise AuthorError(*problems)
-    return made
+    return prompts
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:

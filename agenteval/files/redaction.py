@@ -1,9 +1,9 @@
-"""Secrets out of everything that is written: by value, in plain, URL, base64 and JSON form, also where signs
-that no reader sees stand between their letters. Those that an author marked (``agent: {secrets}``) are found
-as ``not_contains`` finds, so that a number within a longer one stays whole; in events each has a placeholder.
+"""Removes secrets from everything that is written: by value, in plain, URL, base64 and JSON form, even with
+invisible characters between their letters. Secrets that an author marked (``agent: {secrets}``) are found as
+``not_contains`` finds texts, so that a number inside a longer one stays; in events each has a placeholder.
 
-``redact_events`` takes them out of the events, which reports are made of; ``hide`` is the last thing that
-every writer does before it writes."""
+``redact_events`` removes secrets from the events that reports are made of. ``redact_text`` and its variants
+are the last step of every writer."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ from agenteval.files.journal import event_from_json, event_to_json
 
 MASK = "***"
 SHORTEST_SECRET = 6
-"""A shorter text is too common to be blotted out wherever it stands."""
+"""The minimum length of a secret: a shorter text is too common to be masked everywhere."""
 SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
-"""In the name of a header: its value is a secret."""
+"""A pattern for the names of headers whose values are secrets."""
 KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name in provider.keys)
-"""Where the keys of providers are, whichever of them a configuration names."""
+"""The variables that contain the keys of providers, whether or not a configuration names them."""
 
 Mask = Callable[[str], str]
 NO_MARKED: Mapping[str, str] = {}
 
 
 def secret_forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it may stand in a text, longest first, so that no form cuts another: as it is, in a
-    URL, in base64; and each of these as it stands in JSON, once and twice. Short ones are left out."""
+    """Return each secret in the forms in which it may occur in a text, longest first, so that no form cuts
+    another: plain, in a URL, in base64; and each of these as it is written in JSON, once and twice. Short
+    ones are left out."""
     forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
-def replacement_forms(by: Mapping[str, str]) -> dict[str, str]:
-    """By form of each text, the same form of what stands in its place, longest first."""
+def replacement_forms(replacements: Mapping[str, str]) -> dict[str, str]:
+    """Return for each form of each text the same form of its replacement, longest first."""
     pairs = [
         pair
-        for text, other in by.items()
+        for text, other in replacements.items()
         if len(text) >= SHORTEST_SECRET
         for pair in zip(_forms(text), _forms(other), strict=True)
     ]
@@ -59,34 +60,37 @@ def replacement_forms(by: Mapping[str, str]) -> dict[str, str]:
 
 
 def _forms(secret: str) -> list[str]:
-    """In an order that does not depend on it, so that a form has its place; the plainest comes first."""
-    forms = [secret, *_in_urls(secret), *_in_base64(secret.encode("utf-8", "surrogatepass"))]
-    once = [escaped for form in forms for escaped in _in_json(form)]
-    return [*forms, *once, *(escaped for form in once for escaped in _in_json(form))]
+    """Return the forms of a secret. Their order does not depend on the secret, so that forms of two texts can
+    be paired; the plain one comes first."""
+    forms = [secret, *_url_forms(secret), *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
+    once = [escaped for form in forms for escaped in _json_forms(form)]
+    return [*forms, *once, *(escaped for form in once for escaped in _json_forms(form))]
 
 
-def _in_urls(secret: str) -> Iterator[str]:
+def _url_forms(secret: str) -> Iterator[str]:
     secret = secret.encode("utf-8", "replace").decode()
     for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield quoted
         yield re.sub("%..", lambda found: found[0].lower(), quoted)
 
 
-_FIRST = (0, 2, 3)
-"""The first character that holds nothing but the secret, by the bytes before it."""
+_FIRST_CHARACTER = (0, 2, 3)
+"""The position of the first base64 character that depends only on the secret, by the number of bytes before
+it."""
 
 
-def _in_base64(secret: bytes) -> Iterator[str]:
-    """Behind any number of bytes, in both alphabets: at the end, padded and not, and with more to follow."""
-    for before, first in enumerate(_FIRST):
-        whole = b64encode(bytes(before) + secret).decode()[first:]
-        inner = whole[: (before + len(secret)) * 8 // 6 - first]
-        for form in (whole, whole.rstrip("="), inner):
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yield the forms after any number of bytes, in both alphabets: at the end, with and without padding, and
+    followed by more bytes."""
+    for before, first in enumerate(_FIRST_CHARACTER):
+        encoded = b64encode(bytes(before) + secret).decode()[first:]
+        inner = encoded[: (before + len(secret)) * 8 // 6 - first]
+        for form in (encoded, encoded.rstrip("="), inner):
             yield form
             yield form.replace("+", "-").replace("/", "_")
 
 
-def _in_json(form: str) -> Iterator[str]:
+def _json_forms(form: str) -> Iterator[str]:
     for is_ascii in (False, True):
         escaped = json.dumps(form, ensure_ascii=is_ascii)[1:-1]
         yield escaped
@@ -98,42 +102,43 @@ def redactor(secrets: Iterable[str]) -> Mask:
 
 
 def masker(forms: Sequence[str]) -> Mask:
-    """Masks each of ``forms``, in their order."""
+    """Return a function that masks each of ``forms``, in their order."""
     return replacer(dict.fromkeys(forms, MASK))
 
 
 def replacer(by_form: Mapping[str, str]) -> Mask:
-    """Puts something else in the place of each form, in their order, also where it is there between signs
-    that no reader sees. A part of a form that a shortened text ends or continues with is masked."""
+    """Return a function that replaces each form, in their order, even if invisible characters are inside it.
+    A part of a form next to the ellipsis of a shortened text is masked."""
     all_forms = "\0".join(by_form)
-    sought = _least(by_form)
+    minimal = _minimal_forms(by_form)
 
-    def may_hold(text: str) -> bool:
-        return any(map(text.__contains__, sought))
+    def may_contain(text: str) -> bool:
+        return any(map(text.__contains__, minimal))
 
-    def cut_off(text: str) -> list[_Place]:
+    def cut_off(text: str) -> list[_Replacement]:
         return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
 
-    def replaced(text: str) -> str:
-        if may_hold(text):
+    def replace_all(text: str) -> str:
+        if may_contain(text):
             for form, other in by_form.items():
                 text = text.replace(form, other)
-        text = _put(text, [], cut_off(text))
-        # What a terminal reads as a sequence is in a file one unseen sign, and letters.
+        text = _replace_places(text, [], cut_off(text))
+        # An escape sequence is invisible in a terminal; in a file only its first character is.
         for is_terminal in (True, False) if by_form and find_invisible(text) else ():
-            is_held = may_hold(_seen(text, find_invisible(text, sequences=is_terminal)))
+            is_held = may_contain(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
             for form, other in by_form.items() if is_held else ():
                 gaps = find_invisible(text, sequences=is_terminal)
-                text = _put(text, gaps, _places(_seen(text, gaps), form, other))
+                text = _replace_places(text, gaps, _find_form(_without_gaps(text, gaps), form, other))
             gaps = find_invisible(text, sequences=is_terminal)
-            text = _put(text, gaps, cut_off(_seen(text, gaps)))
+            text = _replace_places(text, gaps, cut_off(_without_gaps(text, gaps)))
         return text
 
-    return replaced
+    return replace_all
 
 
-def _least(forms: Iterable[str]) -> tuple[str, ...]:
-    """The forms that hold no other, a fifth of all: a text without them, as most are, holds none."""
+def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
+    """Return the forms that contain no other, a fifth of all. A text without these, like most texts, contains
+    none."""
     found: list[str] = []
     for form in sorted(forms, key=len):
         if not any(map(form.__contains__, found)):
@@ -141,13 +146,13 @@ def _least(forms: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-_Place = tuple[int, int, str]
-"""Where something begins and ends in a text as it is seen, and what comes there instead."""
-_CUT = re.compile(r"(?:…|\.{3}|\\u2026)+")
-"""Where a text was shortened."""
+_Replacement = tuple[int, int, str]
+"""The start and end of a span in a text without invisible characters, and its replacement."""
+_ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
+"""A mark where a text was shortened."""
 
 
-def _places(text: str, form: str, other: str) -> list[_Place]:
+def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
     found, at = [], text.find(form)
     while at >= 0:
         found.append((at, at + len(form), other))
@@ -156,16 +161,17 @@ def _places(text: str, form: str, other: str) -> list[_Place]:
 
 
 def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
-    """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
+    """Yield the spans in which a text contains the beginning of a form right before an ellipsis, or the end
+    of one right after it."""
     done = 0
-    for cut in _CUT.finditer(text):
+    for cut in _ELLIPSIS.finditer(text):
         before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
         after = text[cut.end() : cut.end() + SHORTEST_SECRET]
         if len(before) == SHORTEST_SECRET and before in all_forms:
             lengths = (
                 length
                 for form in forms
-                for length in _ends(form, before)
+                for length in _part_ends(form, before)
                 if text.startswith(form[:length], max(0, cut.start() - length))
             )
             first = max(done, cut.start() - max(lengths, default=0))
@@ -175,7 +181,7 @@ def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[
             lengths = (
                 len(form) - end + SHORTEST_SECRET
                 for form in forms
-                for end in _ends(form, after)
+                for end in _part_ends(form, after)
                 if text.startswith(form[end - SHORTEST_SECRET :], cut.end())
             )
             done = cut.end() + max(lengths, default=0)
@@ -183,14 +189,14 @@ def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[
                 yield cut.end(), done
 
 
-def _ends(form: str, part: str) -> Iterator[int]:
+def _part_ends(form: str, part: str) -> Iterator[int]:
     at = form.find(part)
     while at >= 0:
         yield at + len(part)
         at = form.find(part, at + 1)
 
 
-def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
+def _without_gaps(text: str, gaps: Sequence[tuple[int, int]]) -> str:
     seen, at = [], 0
     for begin, end in gaps:
         seen.append(text[at:begin])
@@ -198,8 +204,8 @@ def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
     return "".join([*seen, text[at:]])
 
 
-def _put(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Place]) -> str:
-    """``places`` are of the text once its ``gaps`` are taken out of it."""
+def _replace_places(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Replacement]) -> str:
+    """Apply ``places``, which are located in the text without its ``gaps``."""
     if not places:
         return text
     begins, removed = [], [0]
@@ -219,8 +225,8 @@ NO_WORDS: frozenset[str] = frozenset()
 def mask_value(
     value: Any, mask: Mask, *, keys: frozenset[str] = NO_WORDS, texts: frozenset[str] = NO_WORDS
 ) -> Any:
-    """A JSON value with every text in it masked, keys included. Numbers stay numbers, and so do ``keys``
-    and ``texts``, words of a schema: a secret that is an ordinary word must not destroy it."""
+    """Mask every text in a JSON value, including keys. Numbers stay, and so do the words of a schema in
+    ``keys`` and ``texts``: a secret that is an ordinary word must not break the structure."""
     if isinstance(value, str):
         return value if value in texts else mask(value)
     if isinstance(value, Mapping):
@@ -234,34 +240,35 @@ def mask_value(
 
 
 def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of fields in a JSON schema, and the texts that it asks for."""
+    """Return the field names in a JSON schema, and the texts that it prescribes."""
     names: set[str] = set()
     texts: set[str] = set()
 
-    def walk(part: Any) -> None:
+    def collect(part: Any) -> None:
         if isinstance(part, Mapping):
             if isinstance(properties := part.get("properties"), Mapping):
                 names.update(properties)
-            asked = [part.get("const"), part.get("default")]
-            asked += part["enum"] if isinstance(part.get("enum"), list) else []
-            texts.update(each for each in asked if isinstance(each, str))
-            walk(list(part.values()))
+            values = [part.get("const"), part.get("default")]
+            values += part["enum"] if isinstance(part.get("enum"), list) else []
+            texts.update(each for each in values if isinstance(each, str))
+            collect(list(part.values()))
         elif isinstance(part, list):
             for each in part:
-                walk(each)
+                collect(each)
 
-    walk(schema)
+    collect(schema)
     return frozenset(names), frozenset(texts)
 
 
 @cache
-def _words_of_events() -> tuple[frozenset[str], frozenset[str]]:
-    """Made when a secret is first found: it takes a moment."""
+def _event_vocabulary() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the vocabulary of events. It is computed when a secret is first found, because that takes a
+    moment."""
     return schema_vocabulary(TypeAdapter(Event).json_schema(mode="serialization"))
 
 
 _ESCAPED = re.compile(r"\\(?:u00|[bf])")
-"""Signs that nobody sees, as they stand in JSON."""
+"""Invisible characters, as they are escaped in JSON."""
 
 
 def redact_events(
@@ -271,10 +278,10 @@ def redact_events(
     *,
     marked: Mapping[str, str] = NO_MARKED,
 ) -> Emit:
-    """``emit`` behind a filter: an event that holds a secret is emitted without it, or not at all; that
-    raises ``AuthorError``. ``name`` gets an event as it was and as it leaves, and may add to the latter.
-    ``marked``: by what an author marked as a secret, its placeholder, which is the same everywhere: so in an
-    event "as it was" it stands already."""
+    """Wrap ``emit``, so that an event with a secret is emitted without it. If that is not possible, emitting
+    raises ``AuthorError``. ``name`` gets an event before and after masking and may add to the latter.
+    ``marked`` maps what an author marked as secret to its placeholder, which is the same everywhere and
+    therefore already in the event before masking."""
     without, with_placeholders = event_masker(secrets), _placeholder_masker(marked)
     if without is None and with_placeholders is None:
         return emit
@@ -288,7 +295,8 @@ def redact_events(
 
 
 def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
-    """Masks an event: the very event, if it holds no secret. ``None``: there is none to mask."""
+    """Return a function that masks an event, and returns an event without a secret unchanged; ``None`` if
+    there are no secrets."""
     forms = secret_forms(secrets)
     if not forms:
         return None
@@ -297,21 +305,21 @@ def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
     def masked(event: Event) -> Event:
         text = event_to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            return _masked(event, json.loads(text), (mask, *_others(mask, forms)))
+            return _masked(event, json.loads(text), (mask, *_fallback_masks(mask, forms)))
         return event
 
     return masked
 
 
 def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] | None:
-    """Puts placeholders into an event. ``None``: nothing is marked."""
+    """Return a function that puts placeholders into an event; ``None`` if nothing is marked."""
     if not marked:
         return None
 
     def put(text: str) -> str:
         return replace_secrets(text, marked)
 
-    # Where a placeholder is not taken: a word that events are made of, a number.
+    # The later ones are for places where a placeholder is not valid: words that events consist of, numbers.
     masks = (put, put, lambda text: text if _NUMBER.fullmatch(text) else put(text))
 
     def masked(event: Event) -> Event:
@@ -327,44 +335,45 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
 
 
 def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """The event without a secret. Raises ``AuthorError`` where none of the ``masks`` is taken at a place:
-    what cannot be masked is not written."""
+    """Return the event without secrets. Raises ``AuthorError`` if none of the ``masks`` is valid at a place:
+    a secret that cannot be masked is not written."""
     masking = _Masking(masks)
     while True:
-        masked = masking.of(value)
+        masked = masking.apply(value)
         if masked == value == json.loads(event_to_json(event)):
             return event
         try:
             return event_from_json(json.dumps(masked))
         except ValidationError as error:
-            for path in {_path_of(detail["loc"], masked) for detail in error.errors(include_url=False)}:
+            for path in {_error_path(detail["loc"], masked) for detail in error.errors(include_url=False)}:
                 masking.try_next(path)
 
 
 class _Masking:
-    """Masks the value of an event with the first of ``masks``; places that do not take it get the next in its
-    stead, and only those."""
+    """A masking of an event's value with the first of ``masks``. Only the places at which the result is
+    invalid get the next mask."""
 
     def __init__(self, masks: Sequence[Mask]) -> None:
         self._masks = masks
         self._tried: dict[_Path, int] = {}
-        self._names, self._texts = _words_of_events()
+        self._names, self._texts = _event_vocabulary()
 
-    def of(self, value: Any, path: _Path = ()) -> Any:
-        """``value``, which stands at ``path``, masked. From the second mask on, words of events are left."""
+    def apply(self, value: Any, path: _Path = ()) -> Any:
+        """Mask ``value``, which is at ``path``. From the second mask on, words that events consist of are
+        kept."""
         stage = max((self._tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
         mask = self._masks[stage]
         if isinstance(value, str):
             return value if stage and value in self._texts else mask(value)
         if isinstance(value, Mapping):
             keys = {key: key if key in self._names else mask(key) for key in value}
-            return {keys[key]: self.of(item, (*path, keys[key])) for key, item in value.items()}
+            return {keys[key]: self.apply(item, (*path, keys[key])) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.of(item, (*path, index)) for index, item in enumerate(value)]
+            return [self.apply(item, (*path, index)) for index, item in enumerate(value)]
         return value
 
     def try_next(self, path: _Path) -> None:
-        """Of a place where all was tried, what is around it may be what is wrong."""
+        """Switch a place to the next mask. If it has used all, the mistake may be in what surrounds it."""
         last = len(self._masks) - 1
         for length in range(len(path), -1, -1):
             around = path[:length]
@@ -373,16 +382,16 @@ class _Masking:
                 return
         name = ".".join(part for part in path if isinstance(part, str))
         what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
-        raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
+        raise AuthorError(Problem(what, "remove the secret from there, or give the variable another value"))
 
 
 _Path: TypeAlias = tuple[str | int, ...]
 
 
-def _others(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
-    """What may stand for a secret where ``MASK`` may not. The first is for words that events are made of,
-    which are left from here on; then what a pattern and a needle take for stars, a number (it stays one), and
-    as many letters and digits as the secret has."""
+def _fallback_masks(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
+    """Yield masks for places where ``MASK`` is not valid. The first and all later ones keep the words that
+    events consist of. Then come ``MASK`` escaped for patterns, a mask that leaves numbers alone, and one that
+    writes as many letters and digits as the secret has."""
     yield mask
     yield replacer(dict.fromkeys(forms, re.escape(MASK)))
     yield lambda text: text if _NUMBER.fullmatch(text) else mask(text)
@@ -393,9 +402,9 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
-def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
-    """Where in ``value`` an error is: its ``loc`` without the names of unions' members, as far as there is
-    such a place."""
+def _error_path(loc: Sequence[str | int], value: Any) -> _Path:
+    """Return the path to an error in ``value``: its ``loc`` without the names of union members, as far as
+    such a path exists."""
     path: list[str | int] = []
     for part in loc:
         is_there = isinstance(value, Mapping) and part in value
@@ -406,84 +415,86 @@ def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
 
 
 class _SecretStore:
-    """The secrets of this process: its configuration's, those of providers, and what the environment calls a
-    secret. ``written``: what authors wrote in their files, by which the last are known not to be one."""
+    """The secrets of this process: those of its configuration, of providers, and of variables with secret
+    names. The latter are not treated as secrets if they occur in ``author_texts``, the texts of authors'
+    files."""
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
-        self.written: list[str] = []
+        self.author_texts: list[str] = []
         self.marked: dict[str, str] = {}
         self.mask: Mask | None = None
 
 
-_known = _SecretStore()
+_store = _SecretStore()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """``hide`` hides them from now on."""
-    _known.secrets, _known.mask = tuple(secrets), None
+    """Set the secrets that the functions below redact."""
+    _store.secrets, _store.mask = tuple(secrets), None
 
 
 def register_marked_secrets(marked: Iterable[str], *, also: bool = False) -> None:
-    """The same of what an author marked as a secret, and of its placeholders: in a report nothing is to look
-    as if it had been said. ``also``: beside those that are known."""
-    _known.marked = {**(_known.marked if also else {}), **dict.fromkeys(marked, MASK)}
+    """Set the texts that an author marked as secret, and their placeholders, to be masked: a report must not
+    show a placeholder as if it had been part of the conversation. ``also`` adds to the known ones."""
+    _store.marked = {**(_store.marked if also else {}), **dict.fromkeys(marked, MASK)}
 
 
 def register_author_text(text: Callable[[], str]) -> None:
-    """What stands in a scenario or a configuration (in its file, or in a journal that holds it) is no secret
-    because a variable has it, too."""
-    if any(_named_secrets(os.environ)):  # mostly there is none
-        _known.written.append(text())
-        _known.mask = None
+    """Register the text of a scenario or a configuration (from its file, or from a journal that contains it):
+    a text in it is not a secret just because a variable has the same value."""
+    if any(_named_secrets(os.environ)):  # there rarely are any
+        _store.author_texts.append(text())
+        _store.mask = None
 
 
 def environment_secrets() -> tuple[str, ...]:
-    """The values of variables that are named like a secret and look like one, whoever uses them."""
-    return tuple(value for value in _named_secrets(os.environ) if not _is_written(value))
+    """Return the values of variables that are named like a secret and look like one, whoever uses them."""
+    return tuple(value for value in _named_secrets(os.environ) if not _is_in_author_text(value))
 
 
-def _is_written(secret: str) -> bool:
+def _is_in_author_text(secret: str) -> bool:
     escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
-    return any(secret in text or escaped in text for text in _known.written)
+    return any(secret in text or escaped in text for text in _store.author_texts)
 
 
 _NAMED_SECRET = re.compile(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
-_SHORTEST_NAMED = 12
-"""A shorter value, or one without letters or digits, may be any word: ``SORT_KEY=created``."""
+_SHORTEST_NAMED_SECRET = 12
+"""The minimum length of such a value: a shorter one, or one without letters or digits, may be an ordinary
+word (``SORT_KEY=created``)."""
 
 
 def _named_secrets(environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in environ.items():
         value = value.strip()
-        if len(value) < _SHORTEST_NAMED or not _NAMED_SECRET.search(name):
+        if len(value) < _SHORTEST_NAMED_SECRET or not _NAMED_SECRET.search(name):
             continue
         if any(map(str.isalpha, value)) and any(map(str.isdigit, value)):
             yield value
 
 
 def provider_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys of providers in an environment."""
+    """Return the keys of providers in an environment."""
     return tuple(filter(None, (environ.get(name, "").strip() for name in KEY_VARIABLES)))
 
 
 def redact_text(text: str) -> str:
-    """``text`` without a secret of this process."""
-    if _known.mask is None:
-        _known.mask = redactor((*_known.secrets, *provider_keys(os.environ), *environment_secrets()))
-    return _known.mask(replace_secrets(text, _known.marked) if _known.marked else text)
+    """Return ``text`` without the secrets of this process."""
+    if _store.mask is None:
+        _store.mask = redactor((*_store.secrets, *provider_keys(os.environ), *environment_secrets()))
+    return _store.mask(replace_secrets(text, _store.marked) if _store.marked else text)
 
 
 def redact_keys(text: str) -> str:
-    """The same for what is said of an author's mistake, and without anything that looks like a key: one that
-    stands where a name belongs is not a secret that was known."""
+    """Redact a message about an author's mistake. Anything that looks like a key is masked as well, because a
+    key in place of a name is not among the known secrets."""
     return mask_keys(redact_text(text), MASK)
 
 
 def redact_json(text: str, schema: Callable[[], Any] = dict) -> str:
-    """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
-    is a word of its ``schema`` is left there."""
-    if not _known.marked and not _ESCAPED.search(text) and redact_text(text) == text:
+    """Redact JSON so that it stays valid: numbers keep digits that are a secret elsewhere, and words of its
+    ``schema`` stay."""
+    if not _store.marked and not _ESCAPED.search(text) and redact_text(text) == text:
         return text
     value = json.loads(text)
     names, texts = schema_vocabulary(schema())
@@ -496,12 +507,12 @@ _IN_XML = re.compile(r'(?<==")[^"<]*+|(?<=>)[^<]++')
 
 
 def redact_xml(text: str) -> str:
-    """The same for XML, which it stays: a secret that is a word of its markup is left there."""
+    """Redact XML so that it stays valid: words of its markup stay."""
     return text if redact_text(text) == text else _IN_XML.sub(lambda found: redact_text(found[0]), text)
 
 
 def redact_url(url: str) -> str:
-    """``url`` as messages show it: credentials and query may hold secrets."""
+    """Return ``url`` as messages show it, without credentials and query, which may contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

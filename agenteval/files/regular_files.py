@@ -1,5 +1,5 @@
-"""Reading what should be a file, and is one: a named pipe would be waited for without end, a device may never
-end, and to open it may be to do something."""
+"""Reads regular files only: reading a named pipe could block forever, a device may never end, and opening it
+may have effects."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _KINDS = {
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """The file, opened to be read. Raises ``OSError``, as ``open`` does, also for what is not a file: that is
-    told without opening it."""
+    """Open a file for reading. Raises ``OSError`` as ``open`` does, and also for a named pipe, a device or a
+    socket, which is not opened."""
     if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
         raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
     return path.open("rb")
 
 
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
-    """What it holds, at most so many bytes of it. Raises ``OSError``, as ``open_file``."""
+    """Return the content of a file, at most ``max_bytes`` of it. Raises ``OSError`` as ``open_file`` does."""
     with open_file(path) as file:
         return file.read(max_bytes)
 
 
 @contextmanager
 def wrap_read_errors(what: str, place: Place | None, remedy: str = "") -> Iterator[None]:
-    """Raises ``AuthorError`` where the file that is read in it cannot be."""
+    """Turn an ``OSError`` inside the ``with`` block into an ``AuthorError`` about the file that is read."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        told = f"{what} cannot be read: {reason}".lstrip()
-        raise AuthorError(Problem(told, remedy, place)) from error
+        message = f"{what} cannot be read: {reason}".lstrip()
+        raise AuthorError(Problem(message, remedy, place)) from error
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of an author's file, whatever editor wrote it: with a byte order mark or without, line ends
-    of Windows or others. Raises ``OSError``, and ``AuthorError`` where it is not UTF-8."""
+    """Return the text of an author's file, whatever editor wrote it: with or without a byte order mark, with
+    Windows line ends or others. Raises ``OSError``, and ``AuthorError`` if it is not UTF-8."""
     try:
         text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -57,7 +57,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def is_device(path: Path) -> bool:
-    """Whether it is one that was named, and not what a shell put in place of a stream."""
+    """Check whether a path names a device, other than one that a shell passes for a stream."""
     if path.parent == Path("/dev/fd") or path == Path("/dev/stdin"):
         return False
     mode = os.stat(path).st_mode
@@ -65,5 +65,6 @@ def is_device(path: Path) -> bool:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """The ``opener`` of files that hold conversations: nobody else may read them."""
+    """Open a file that only its owner may read, because it contains conversations. Used as ``opener`` of
+    ``open``."""
     return os.open(path, flags, 0o600)

@@ -1,4 +1,4 @@
-"""Runs of the past: which folder a name means, and the events that its journal holds."""
+"""Finds earlier runs by name and loads the events of their journals."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from agenteval.files.regular_files import open_file, wrap_read_errors
 JOURNAL_FILE = "events.jsonl"
 _STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
 _COMMIT = re.compile(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
-_MOST_NAMED = 5
+_MOST_LISTED = 5
 
 
 def find_run(name: str, root: Path) -> Path:
-    """The folder of a run.
+    """Return the folder of a run.
 
-    ``name`` is its id, the beginning of it that no other has, what stands behind its last ``-``, ``latest``,
-    ``previous`` (the one before the latest), or the path, from the working directory, of its folder or
-    journal. ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with
-    the ids that come nearest.
-    """
+    ``name`` is the id of a run, an unambiguous beginning of it, the part after its last ``-``, ``latest``,
+    ``previous`` (the one before the latest), or the path of its folder or journal from the working directory.
+    ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with the
+    closest ids."""
     path = Path(name)
     if path.is_file():
         return path.parent if path.name == JOURNAL_FILE else path
@@ -37,17 +36,18 @@ def find_run(name: str, root: Path) -> Path:
     if (path / JOURNAL_FILE).is_file():
         return path
     if name in ("latest", "previous"):
-        return _counted_back(name, tuple(known.values()), root)
-    alike = [folder for each, folder in known.items() if short_run_id(each) == name]
-    alike = alike or [folder for each, folder in known.items() if name and each.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
-    raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
+        return _latest_or_previous(name, tuple(known.values()), root)
+    matches = [folder for each, folder in known.items() if short_run_id(each) == name]
+    matches = matches or [folder for each, folder in known.items() if name and each.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    raise AuthorError(_ambiguous_name(name, matches) if matches else _unknown_name(name, list(known), root))
 
 
 def ensure_project_folder(root: Path) -> Path:
-    """The folder for all that agenteval writes in a project. Git ignores it, but for the schemas that the
-    first lines of files name: whoever opens these elsewhere needs them, too. Raises ``OSError``."""
+    """Create the folder for everything that agenteval writes in a project, and return it. Git ignores its
+    content except for the schemas that the first lines of files refer to, because others need them to edit
+    these files. Raises ``OSError``."""
     home = root / ".agenteval"
     home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
@@ -57,15 +57,15 @@ def ensure_project_folder(root: Path) -> Path:
 
 
 def find_run_folders(root: Path) -> tuple[Path, ...]:
-    """The folders of all runs that have a journal, in the order in which they began."""
+    """Return the folders of all runs that have a journal, in the order in which the runs began."""
     home = root / ".agenteval" / "runs"
     found = [path.parent for path in home.glob(f"*/{JOURNAL_FILE}")] if home.is_dir() else []
     return tuple(sorted(found, key=lambda folder: (read_start_time(folder), folder.name)))
 
 
 def read_start_time(folder: Path) -> str:
-    """When a run began, ISO 8601 in UTC; empty if that cannot be read. From the first line of its journal,
-    since the name of its folder tells the second alone."""
+    """Return when a run began, as ISO 8601 in UTC; empty if that cannot be read. It is read from the first
+    line of the journal, because the name of the folder is only precise to the second."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             found = _STARTED_AT.search(file.read(1000))
@@ -75,8 +75,8 @@ def read_start_time(folder: Path) -> str:
 
 
 def run_reference(folder: Path, root: Path) -> str:
-    """What commands call a run: its id, or its path if it is kept elsewhere; empty for the latest, which they
-    take if none is named."""
+    """Return how commands refer to a run: by its id, or by its path if it is stored elsewhere; empty for the
+    latest, which they use by default."""
     known = find_run_folders(root)
     if known and os.path.samefile(known[-1], folder):
         return ""
@@ -84,12 +84,12 @@ def run_reference(folder: Path, root: Path) -> str:
 
 
 def short_run_id(run_id: str) -> str:
-    """What stands behind the last ``-`` of an id, by which ``find_run`` knows it."""
+    """Return the part after the last ``-`` of an id, which ``find_run`` accepts."""
     return run_id.rpartition("-")[2] or run_id
 
 
 def read_run_commit(folder: Path) -> str:
-    """The commit that a run was made of; empty if it is not known, or files had changed since."""
+    """Return the commit that a run tested; empty if it is unknown or files had changed since."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             head = file.read(1000)
@@ -99,40 +99,39 @@ def read_run_commit(folder: Path) -> str:
     return found[1].decode("ascii") if found else ""
 
 
-def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:
+def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
     back = 1 if name == "latest" else 2
     if len(known) >= back:
         return known[-back]
     if not known:
-        raise AuthorError(_unknown(name, [], root))
+        raise AuthorError(_unknown_name(name, [], root))
     raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with agenteval run"))
 
 
-def _ambiguous(name: str, alike: Sequence[Path]) -> Problem:
-    named = ", ".join(folder.name for folder in alike[-_MOST_NAMED:])
-    return Problem(f"'{name}' matches {len(alike)} runs: {named}", "write more of its id")
+def _ambiguous_name(name: str, matches: Sequence[Path]) -> Problem:
+    listed = ", ".join(folder.name for folder in matches[-_MOST_LISTED:])
+    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give more of its id")
 
 
-def _unknown(name: str, known: list[str], root: Path) -> Problem:
+def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
     if not known:
-        remedy = "start with agenteval run, or name the folder of a run or its events.jsonl"
-        return Problem(f"no run '{name}': there is none in {root / '.agenteval' / 'runs'}", remedy)
+        remedy = "start one with agenteval run, or give the folder of a run or its events.jsonl"
+        return Problem(f"there is no run '{name}': {root / '.agenteval' / 'runs'} contains no runs", remedy)
     near = did_you_mean(name, [*known, "latest", "previous"])
-    latest = f"the latest are {', '.join(reversed(known[-_MOST_NAMED:]))}"
+    latest = f"the latest are {', '.join(reversed(known[-_MOST_LISTED:]))}"
     return Problem(f"no run is named '{name}'", near if near.startswith("did you") else latest)
 
 
 def load_run(path: Path) -> tuple[Event, ...]:
-    """The events of a run, from its folder or its journal; a torn last line is left out.
+    """Load the events of a run from its folder or its journal. A torn last line is ignored.
 
-    Raises ``AuthorError`` for what is not a journal, one of another version, and one that was cut off before
-    it said what was to be run.
-    """
+    Raises ``AuthorError`` for a file that is not a journal, for another version, and for a journal that was
+    cut off before its first event."""
     file = path / JOURNAL_FILE if path.is_dir() else path
     with wrap_read_errors("the journal", Place(str(file))):
         _check_version(file)
         events = tuple(journal.read_journal(file))
-    _check_whole(events, file)
+    _check_samples(events, file)
     register_author_text(lambda: journal.event_to_json(events[0]))
     register_marked_secrets(_placeholders_in(events), also=True)
     return events
@@ -145,32 +144,44 @@ def _placeholders_in(events: Sequence[Event]) -> Iterator[str]:
 
 
 def _check_version(file: Path) -> None:
-    """Before anything else is read: what another version wrote would only look broken."""
+    """Check the version before reading anything else, because a journal of another version would only look
+    broken."""
     with open_file(file) as opened:
         first = opened.readline()
-    said = parse_or(first)
-    if isinstance(said, dict):
-        journal.check_journal_version(said, Place(str(file), 1))
-    if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):
+    header = parse_or(first)
+    if isinstance(header, dict):
+        journal.check_journal_version(header, Place(str(file), 1))
+    if first.endswith(b"\n") and not (isinstance(header, dict) and "type" in header):
         raise AuthorError(
-            Problem("not the journal of a run", f"name a folder with {JOURNAL_FILE}", Place(str(file), 1))
+            Problem(
+                "this is not the journal of a run", f"give a folder with {JOURNAL_FILE}", Place(str(file), 1)
+            )
         )
 
 
-def _check_whole(events: Sequence[Event], file: Path) -> None:
-    """That what is told of a sample can be put somewhere: a reader must not stumble over an edited file."""
+def _check_samples(events: Sequence[Event], file: Path) -> None:
+    """Check that every event of a sample belongs to a sample that was started, so that readers can rely on it
+    even if somebody edited the file."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with run_started: nothing is known about the run"
-        raise AuthorError(Problem(what, "it may have been killed right at its start", Place(str(file), 1)))
+        raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
-    if stray := set(events[0].plan.scenarios) - scenarios:
-        raise AuthorError(Problem(f"a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1)))
-    begun = set()
+    if unknown := set(events[0].plan.scenarios) - scenarios:
+        raise AuthorError(
+            Problem(
+                f"the journal has a sample of an unknown scenario, {min(unknown)}", "", Place(str(file), 1)
+            )
+        )
+    started = set()
     for number, event in enumerate(events, start=1):
         key = getattr(event, "key", None)
         if isinstance(event, SampleStarted) and (event.scenario or event.key.scenario in scenarios):
-            begun.add(event.key)
-        elif key is not None and key not in begun and event.type != "notice":
+            started.add(event.key)
+        elif key is not None and key not in started and event.type != "notice":
             raise AuthorError(
-                Problem(f"{event.type} of a sample that was not started: {key}", "", Place(str(file), number))
+                Problem(
+                    f"{event.type} refers to a sample that was not started: {key}",
+                    "",
+                    Place(str(file), number),
+                )
             )

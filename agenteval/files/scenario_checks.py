@@ -1,5 +1,5 @@
-"""Checks of a scenario that its models cannot make: templates, schemas and what rules are asked for, each at
-its place."""
+"""Checks of a scenario that its models cannot make: templates, schemas and the values of rules, each at its
+place."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from agenteval.files.value_parts import leaves, list_at, value_at
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark
 
-# As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
+# The syntax of `tools.fill`: `$${` is an escape, and a reference ends at the first `}`.
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 
-Found: TypeAlias = Iterator[Problem]
+Problems: TypeAlias = Iterator[Problem]
 
 
-# ── the tool world ───────────────────────────────────────────────────────────────────────────────
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tool_problems(tool: Any, mark: Mark) -> Found:
-    """What is wrong with a tool's ``parameters``, with its answers and with the ``${…}`` in them."""
+def tool_problems(tool: Any, mark: Mark) -> Problems:
+    """Yield what is wrong with a tool's ``parameters``, its answers and the ``${…}`` in them."""
     if not isinstance(tool, Mapping):
         return
     if "base" in tool:
@@ -41,18 +41,20 @@ def tool_problems(tool: Any, mark: Mark) -> Found:
             yield from _answer_problems(step, mark.find(("sequence", index)), known)
 
 
-def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Found:
+def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Problems:
     for key in ("error", "sequence", "python"):
         if key in step and step[key] is None:
             remedy = "write a value, or remove the key; `returns: null` answers null"
-            yield Problem(f"{key}: null does not say how the tool answers", remedy, mark.find((key,)).place)
+            yield Problem(
+                f"{key}: null does not define how the tool answers", remedy, mark.find((key,)).place
+            )
     for key in ("returns", "error"):
         if key in step:
             yield from _template_problems(step[key], mark.find((key,)), known)
 
 
 def _argument_names(parameters: Any) -> frozenset[str] | None:
-    """The only names that arguments may have; ``None`` where others are possible."""
+    """Return the only names that arguments may have; ``None`` if others are possible."""
     if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
         return None
     if parameters.get("additionalProperties") or "patternProperties" in parameters:
@@ -60,13 +62,13 @@ def _argument_names(parameters: Any) -> frozenset[str] | None:
     return frozenset(parameters["properties"])
 
 
-def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Found:
+def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Problems:
     for loc, text in leaves(template):
         if isinstance(text, str) and "${" in text:
             yield from _reference_problems(text, mark.find(loc), known)
 
 
-def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Found:
+def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Problems:
     for match in _REFERENCE.finditer(text):
         name = match["name"]
         if name is None:
@@ -77,7 +79,7 @@ def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> 
             continue
         root, *path = name.strip().split(".")
         if root != "args" or not all(path):
-            yield Problem(f"'${{{name}}}' names nothing", _template_remedy(root, path), mark.place)
+            yield Problem(f"'${{{name}}}' refers to nothing", _template_remedy(root, path), mark.place)
         elif path and known is not None and path[0] not in known:
             what = f"'${{{name}}}': the tool's parameters have no '{path[0]}'"
             yield Problem(what, did_you_mean(path[0], known), mark.place)
@@ -90,11 +92,11 @@ def _template_remedy(root: str, path: list[str]) -> str:
     return "write ${args.NAME} for an argument of the call, or $${ for the literal characters"
 
 
-def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
+def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
     remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = display_value(schema.get("type")) if "type" in schema else "missing"
-        what = f"parameters: its type must be object, but is {kind}"
+        what = f"parameters: type must be object, but is {kind}"
         yield Problem(what, remedy, mark.find(("type",)).place)
         return
     for what, path in schema_mistakes(schema):
@@ -104,8 +106,8 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
 # ── expectations ─────────────────────────────────────────────────────────────────────────────────
 
 
-def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Found:
-    """What is wrong with the criteria, and with what each rule is asked for; and lists that hold nothing."""
+def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Problems:
+    """Yield what is wrong with the criteria and with the value of each rule, and lists that are empty."""
     if not isinstance(expect, Mapping):
         return
     yield from _empty_lists(expect, mark)
@@ -119,23 +121,23 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
             yield Problem(mistake.what, mistake.remedy, where.place)
 
 
-def blank_problems(value: Any, mark: Mark, what: str) -> Found:
-    """``what`` for each text of a list, or for a text alone, in which nothing is written."""
+def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
+    """Yield a problem ``what`` for each blank text in a list, or for a single blank text."""
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
             where = mark.find((index,)) if isinstance(value, list) else mark
             yield Problem(what, "write the text to look for, or remove it", where.place)
 
 
-_REFUSED_BY_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""It knows when no call at all is what is expected."""
+_EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
+"""The empty lists that the model checks: it knows when an empty list means that no call is expected."""
 
 
-def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
-    """A list in which nothing is asked for checks nothing."""
+def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:
+    """Find empty lists of expectations, which check nothing."""
     for key, value in expect.items():
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
-        elif value == [] and f"{within}{key}" not in _REFUSED_BY_MODEL:
-            remedy = "write what to check, or remove the key; null removes what defaults say"
+        elif value == [] and f"{within}{key}" not in _EMPTY_LISTS_OF_MODEL:
+            remedy = "write what to check, or remove the key; null removes the value of defaults"
             yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)

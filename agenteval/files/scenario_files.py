@@ -1,4 +1,4 @@
-"""Which files hold scenarios: by the configuration's patterns, or by the command line's paths."""
+"""Finds the files that contain scenarios, by the configuration's patterns or the command line's paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOP_LEVEL_KEY = re.compile(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\
 
 
 def display_path(path: Path, cwd: Path) -> str:
-    """``path`` for messages: relative to the working directory when below it."""
+    """Return ``path`` for messages: relative to the working directory if it is below."""
     absolute = os.path.abspath(path)
     try:
         return Path(absolute).relative_to(os.path.abspath(cwd)).as_posix()
@@ -29,18 +29,17 @@ def display_path(path: Path, cwd: Path) -> str:
 
 
 def find_scenario_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
-    """The scenario files that the patterns name, from ``root``, sorted, each once.
+    """Return the scenario files that match the patterns, relative to ``root``, sorted, each once.
 
-    ``**`` stands for any folders, hidden ones and virtual environments left out. A pattern in
-    ``exclude`` also leaves out all that is below a folder that it names.
-    """
+    ``**`` matches any folders except hidden ones and virtual environments. A pattern in ``exclude`` that
+    matches a folder excludes everything below it."""
     root = Path(os.path.abspath(root))
     found = {path: None for pattern in include for path in _matching(root, pattern)}
     return _distinct(path for path in sorted(found) if not _is_excluded(path, root, exclude))
 
 
 def glob_base(pattern: str) -> str:
-    """The folder, or file, below which all is that a pattern matches."""
+    """Return the folder (or file) that contains all matches of a pattern."""
     return str(Path(*takewhile(lambda part: not _MAGIC.search(part), Path(pattern).parts)))
 
 
@@ -50,7 +49,7 @@ def _matching(root: Path, pattern: str) -> Iterator[Path]:
     base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
     if fixed == len(parts):
         if base.is_dir():
-            yield from _below(base)
+            yield from _scenario_files_below(base)
         elif base.exists():
             yield base
         return
@@ -69,7 +68,8 @@ def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """``*`` and ``?`` within a name, ``[…]`` one of some characters, ``**`` any number of folders."""
+    """Translate a pattern: ``*`` and ``?`` match within a name, ``[…]`` one of some characters, ``**`` any
+    number of folders."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
     wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     text = "".join(
@@ -90,23 +90,23 @@ def _character_set(piece: str) -> str:
 
 
 def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
-    """The scenario files that the command line names: files as they are, and of folders all YAML
-    files below, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
-    folders without any."""
+    """Return the scenario files that the command line names: files as they are, and all YAML files below
+    folders, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
+    folders without scenario files."""
     found: list[Path] = []
     problems: list[Problem] = []
     empty: list[Problem] = []
-    for given in map(Path, paths):
-        path = cwd / given
+    for argument in map(Path, paths):
+        path = cwd / argument
         if os.path.isdir(path):
-            below = _below(path)
+            below = _scenario_files_below(path)
             found += below
             if not below:
-                empty.append(Problem("there is no scenario file in this folder", "", Place(str(given))))
+                empty.append(Problem("there is no scenario file in this folder", "", Place(str(argument))))
         elif os.path.exists(path):
             found.append(path)
         else:
-            problems.append(_missing(given, path))
+            problems.append(_missing_path(argument, path))
     if problems:
         raise AuthorError(*problems)
     if empty:
@@ -115,12 +115,12 @@ def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
 
 
 def unmatched_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
-    """The patterns that no scenario file has."""
+    """Return the patterns that match no scenario file."""
     return [pattern for pattern in include if not find_scenario_files(root, [pattern], exclude)]
 
 
 def near_file(path: Path) -> str:
-    """The file beside it that may have been meant; empty if none may."""
+    """Return a question with the name of a similar file in the same folder; empty if there is none."""
     try:
         near = did_you_mean(path.name, [each.name for each in path.parent.iterdir() if each.is_file()])
     except OSError:
@@ -128,7 +128,7 @@ def near_file(path: Path) -> str:
     return near if near.startswith("did you") else ""
 
 
-def _missing(given: Path, path: Path) -> Problem:
+def _missing_path(argument: Path, path: Path) -> Problem:
     while not os.path.isdir(path.parent) and path != path.parent:
         path = path.parent
     try:
@@ -137,17 +137,17 @@ def _missing(given: Path, path: Path) -> Problem:
         names = []
     near = did_you_mean(path.name, names)
     remedy = near if near.startswith("did you") else "name a scenario file or a folder of them"
-    return Problem("there is no such file or folder", remedy, Place(str(given)))
+    return Problem("there is no such file or folder", remedy, Place(str(argument)))
 
 
-def _below(folder: Path) -> list[Path]:
+def _scenario_files_below(folder: Path) -> list[Path]:
     return sorted(path for path in _walk(folder) if _has_suffix(path) and _is_scenario_file(path))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """All that is below ``folder`` and no folder. Links that lead nowhere and pipes are among it: the loader
-    says so, for a suite must not shrink unnoticed. A folder reached
-    twice, as by a looping link, counts once."""
+    """Yield everything below ``folder`` that is not a folder, including broken links and pipes: the loader
+    reports them, so that a suite does not shrink unnoticed. A folder that is reached twice, for example
+    through a looping link, counts once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -169,13 +169,14 @@ def _has_suffix(path: Path) -> bool:
 
 
 def _is_scenario_file(path: Path) -> bool:
-    """Whether a file that was not named itself is meant: no configuration and no scripted model."""
+    """Check whether a file that was not named explicitly counts: it is neither a configuration nor a scripted
+    model."""
     return path.name not in CONFIG_NAMES and not _is_scripted_model(path)
 
 
 def _is_scripted_model(path: Path) -> bool:
-    """Whether the only top-level key is ``replies``. A file that cannot be read is left to the loader,
-    which says so."""
+    """Check whether the only top-level key is ``replies``. For a file that cannot be read the answer is no,
+    so that the loader reports it."""
     try:
         data = read_file(path)
     except OSError:
@@ -184,7 +185,7 @@ def _is_scripted_model(path: Path) -> bool:
 
 
 def _distinct(paths: Iterable[Path]) -> list[Path]:
-    """Each file once, however many names lead to it."""
+    """Return each file once, however many paths lead to it."""
     kept: dict[str, Path] = {}
     for path in paths:
         kept.setdefault(os.path.realpath(path), path)

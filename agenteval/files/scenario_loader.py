@@ -1,4 +1,4 @@
-"""Scenario files to ``Scenario`` values. Every mistake of every file is reported at once, at its place."""
+"""Loads scenario files. All mistakes of all files are reported at once, each at its place."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _LINED_BELOW = frozenset(
 
 
 class CaseKeys(CaseSpec):
-    """The keys of the short form that a scenario does not have."""
+    """The keys of a case, the short form, that a scenario does not have."""
 
     input: Text
     """The user's message."""
@@ -96,7 +96,7 @@ _CASE_FIELDS: Mapping[str, Any] = {
 }
 
 
-def _as_written(document: SourceDocument) -> Any:
+def _keep_written_texts(document: SourceDocument) -> Any:
     return keep_scalar_text(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
 
 
@@ -104,14 +104,14 @@ ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
 
 
 def no_extra_check(_scenario: Scenario) -> Iterable[Problem]:
-    """No further check."""
+    """Return no problems: the default for ``check``."""
     return ()
 
 
 def _with_column(problem: Problem, mark: Mark) -> Problem:
-    """A scenario knows its line alone; here the column is known as well."""
-    own = problem.place is not None and problem.place.line == mark.line and not problem.place.column
-    return problem._replace(place=mark.place) if own else problem
+    """Add the column to a problem at a scenario's line, because a scenario knows only its line."""
+    has_only_line = problem.place is not None and problem.place.line == mark.line and not problem.place.column
+    return problem._replace(place=mark.place) if has_only_line else problem
 
 
 def load_scenario_files(
@@ -122,12 +122,11 @@ def load_scenario_files(
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
 ) -> tuple[Scenario, ...]:
-    """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
-    (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
-    ``check`` says what else is wrong with a scenario, so that it is told together with the rest.
+    """Load the scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
+    (the working directory) are shown relative to it. ``rules`` are what ``expect`` may ask for. ``check``
+    returns further problems of a scenario, so that they are reported together with the others.
 
-    Raises ``AuthorError`` with every problem of every file.
-    """
+    Raises ``AuthorError`` with every problem of every file."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     entries: list[_LoadedScenario] = []
@@ -150,7 +149,7 @@ def load_scenario_files(
 
 
 class PartlyReadError(AuthorError):
-    """``scenarios``: those that could be read, for whoever has more to tell before the author tries again."""
+    """Mistakes in some scenarios, with those that could be read."""
 
     def __init__(self, scenarios: tuple[Scenario, ...], problems: Iterable[Problem]) -> None:
         self.scenarios = scenarios
@@ -158,8 +157,8 @@ class PartlyReadError(AuthorError):
 
 
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``defaults`` without the answers of tools that ``item`` lets answer in another way: an entry's
-    ``sequence:`` replaces the default's ``python:``, it does not stand beside it."""
+    """Return ``defaults`` without the answers of tools for which ``item`` has an answer of another kind: an
+    entry's ``sequence:`` replaces the ``python:`` of the defaults."""
     low, high = defaults.get("tools"), item.get("tools")
     if not isinstance(low, Mapping) or not isinstance(high, Mapping):
         return defaults
@@ -171,16 +170,16 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
     return {**defaults, "tools": tools}
 
 
-def _without_removed(below: Any, merged: Any) -> Any:
-    """``merged`` without the checks of ``defaults`` that an entry's ``null`` takes away."""
+def _drop_removed_checks(below: Any, merged: Any) -> Any:
+    """Return ``merged`` without the checks of ``defaults`` that a ``null`` in an entry removes."""
 
-    def kept(low: Any, high: Any) -> Any:
+    def drop_nulls(low: Any, high: Any) -> Any:
         if not isinstance(low, Mapping) or not isinstance(high, Mapping):
             return high
         left = ((k, v) for k, v in high.items() if v is not None or low.get(k) is None)
-        return {k: kept(low.get(k), v) for k, v in left}
+        return {k: drop_nulls(low.get(k), v) for k, v in left}
 
-    expect = kept(below.get("expect"), merged.get("expect"))
+    expect = drop_nulls(below.get("expect"), merged.get("expect"))
     return {**merged, "expect": expect} if "expect" in merged else merged
 
 
@@ -192,8 +191,10 @@ def _read(path: Path, shown_as: str) -> bytes:
 
 
 class _LoadedScenario(NamedTuple):
+    """A scenario and the place of its id, or of the name that the id is made from."""
+
     scenario: Scenario
-    place: Place  # of the id, or what it is made of
+    place: Place
 
 
 def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
@@ -205,13 +206,13 @@ def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
             if scenario.row and source != scenario.source:
                 what += f" (rows of {source}; these are of {scenario.source})"
             elif other == place:
-                what = f"two rows of this make the id '{scenario.id}'"
+                what = f"two rows of this scenario have the id '{scenario.id}'"
             yield Problem(what, "give one of them a different id", place)
         first.setdefault(scenario.id, (place, scenario.source))
 
 
 class _FileLoader:
-    """One file's entries. What they share through ``defaults`` is checked once."""
+    """A loader of the entries of one file. What the entries share through ``defaults`` is checked once."""
 
     def __init__(
         self,
@@ -226,11 +227,11 @@ class _FileLoader:
         self._check = check
         self._rules = rules
         self._mark = document.mark
-        self._value = _as_written(document)
+        self._value = _keep_written_texts(document)
         self._base = base
         self._cwd = cwd
         self._tables: dict[Path, Table] = {}
-        # By identity; the value is kept, so that its id() is not given to another.
+        # By identity; keeping the value prevents another one from getting its id().
         self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
 
     def entries(self) -> list[_LoadedScenario]:
@@ -239,7 +240,7 @@ class _FileLoader:
         count: Counter[Mark] = Counter()
         for entry in self._raw_entries():
             before = len(self.problems)
-            made.append(self._scenario(entry))
+            made.append(self._load_scenario(entry))
             if entry.row:
                 count[entry.written_at] += 1
                 of_rows += ((problem, entry) for problem in self.problems[before:])
@@ -253,34 +254,40 @@ class _FileLoader:
         value, mark = self._value, self._mark
         if not isinstance(value, Mapping):
             what = f"expected a mapping with scenarios: or cases:, got {display_value(value)}"
-            self._note(what, "write scenarios: above the list" if isinstance(value, list) else "", mark)
+            self._add_problem(
+                what, "write scenarios: above the list" if isinstance(value, list) else "", mark
+            )
         elif "scenarios" in value or "cases" in value:
-            yield from self._listed(value, mark)
+            yield from self._grouped_entries(value, mark)
         elif set(value) == {"replies"}:
             what = "this is a scripted model, not a scenario file"
-            self._note(what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark)
+            self._add_problem(
+                what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark
+            )
         elif _SCENARIO_KEYS & set(value) or "input" in value:
-            own = {key: item for key, item in value.items() if key != "defaults"}
-            yield from self._merged([own], mark.with_children([mark]), is_case="input" in own)
+            scenario = {key: item for key, item in value.items() if key != "defaults"}
+            yield from self._merge_defaults(
+                [scenario], mark.with_children([mark]), is_case="input" in scenario
+            )
         else:
             self._unknown_top_level(value, mark)
             if set(value) <= {"defaults"}:
-                self._note("the file contains no scenario", "add scenarios: or cases:", mark)
+                self._add_problem("the file contains no scenario", "add scenarios: or cases:", mark)
 
-    def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[ScenarioEntry]:
+    def _grouped_entries(self, value: Mapping[str, Any], mark: Mark) -> Iterator[ScenarioEntry]:
         self._unknown_top_level(value, mark)
         if not any(value.get(group) for group in ("scenarios", "cases")) and None not in value.values():
-            self._note("the file contains no scenario", "add one to the list", mark)
+            self._add_problem("the file contains no scenario", "add one to the list", mark)
         for group in ("scenarios", "cases"):
             if group not in value:
                 continue
             where = mark.find((group,))
             if isinstance(value[group], str) and group == "cases":
-                yield from self._of_table(value[group], where)
+                yield from self._table_entries(value[group], where)
             elif isinstance(value[group], list):
-                yield from self._merged(value[group], where, is_case=group == "cases")
+                yield from self._merge_defaults(value[group], where, is_case=group == "cases")
             else:
-                self._note(
+                self._add_problem(
                     f"{group}: expected a list, got {display_value(value[group])}",
                     "start each entry with '- '",
                     where,
@@ -292,32 +299,32 @@ class _FileLoader:
                 continue
             remedy = did_you_mean(key, _FILE_KEYS)
             if later := NOT_YET["scenario"].get(key):
-                self._note(f"'{key}' is not supported yet", later, mark.find((key,)))
+                self._add_problem(f"'{key}' is not supported yet", later, mark.find((key,)))
                 continue
             if key in _SCENARIO_KEYS or key in _CASE_KEYS:
                 remedy = "it is a key of an entry; move it into one, or into defaults:"
-            self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+            self._add_problem(f"unknown key '{key}'", remedy, mark.find((key,)))
 
-    def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
+    def _merge_defaults(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
         defaults = self._defaults()
         for index, item in enumerate(items):
             where = mark.find((index,))
             if not isinstance(item, Mapping):
-                self._note(
+                self._add_problem(
                     f"expected a mapping, got {display_value(item)}", "write at least name: or id:", where
                 )
                 continue
-            below = defaults._replace(value=_without_other_answers(defaults.value, item))
-            merged = LocatedValue(item, where).merge_over(below)
-            own = _without_removed(below.value, merged.value)
-            entry = ScenarioEntry(own, merged.mark, is_case, merged.mark)
+            base = defaults._replace(value=_without_other_answers(defaults.value, item))
+            merged = LocatedValue(item, where).merge_over(base)
+            entry_value = _drop_removed_checks(base.value, merged.value)
+            entry = ScenarioEntry(entry_value, merged.mark, is_case, merged.mark)
             try:
-                yield from expand_rows(entry, self._table, _as_written)
+                yield from expand_rows(entry, self._table, _keep_written_texts)
             except AuthorError as error:
                 self.problems += error.problems
 
-    def _of_table(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
-        """The cases in a file, one a row."""
+    def _table_entries(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
+        """Yield the cases in a data file, one per row."""
         try:
             table = self._table(path, mark)
         except AuthorError as error:
@@ -329,57 +336,64 @@ class _FileLoader:
             return
         for row in table.rows:
             try:
-                value, at = case_from_row(row, _CASE_FIELDS, _as_written, is_text=table.is_text)
+                value, at = case_from_row(row, _CASE_FIELDS, _keep_written_texts, is_text=table.is_text)
             except AuthorError as error:
                 self.problems += error.problems
                 continue
-            for entry in self._merged([value], Mark(at.path, children=[at]), is_case=True):
+            for entry in self._merge_defaults([value], Mark(at.path, children=[at]), is_case=True):
                 yield entry._replace(written_at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
-        """Raises ``AuthorError`` for a file that cannot be read, at its name, and for what is wrong in it."""
-        whole = Path(self._base, path)
-        if whole not in self._tables:
-            if not path.strip() or not whole.exists():
+        """Read the data file at a path. Raises ``AuthorError``: at the path if the file does not exist, and
+        at their places for mistakes in it."""
+        full_path = Path(self._base, path)
+        if full_path not in self._tables:
+            if not path.strip() or not full_path.exists():
                 what = f"there is no file '{path}' in the folder of this file"
-                raise AuthorError(Problem(what, near_file(whole), mark.place))
-            shown_as = display_path(whole, self._cwd)
-            self._tables[whole] = read_table(_read(whole, shown_as), shown_as)
-        return self._tables[whole]
+                raise AuthorError(Problem(what, near_file(full_path), mark.place))
+            shown_as = display_path(full_path, self._cwd)
+            self._tables[full_path] = read_table(_read(full_path, shown_as), shown_as)
+        return self._tables[full_path]
 
     def _defaults(self) -> LocatedValue:
         if "defaults" not in self._value:
             return empty_mapping()
         found = LocatedValue(self._value, self._mark).at("defaults")
         if not isinstance(found.value, Mapping):
-            self._note(f"defaults: expected a mapping, got {display_value(found.value)}", "", found.mark)
+            self._add_problem(
+                f"defaults: expected a mapping, got {display_value(found.value)}", "", found.mark
+            )
             return empty_mapping()
         return found
 
     # ── one entry ────────────────────────────────────────────────────────────────────────────────
 
-    def _scenario(self, entry: ScenarioEntry) -> _LoadedScenario | None:
+    def _load_scenario(self, entry: ScenarioEntry) -> _LoadedScenario | None:
         before = len(self.problems)
         value, mark = entry.value, entry.mark
         self._share_tools(value, mark)
         self._check_expectations(value, mark)
-        case = self._take_case(value, mark) if entry.is_case else None
+        case = self._extract_case(value, mark) if entry.is_case else None
         if not entry.is_case:
-            self._refuse(value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:")
+            self._refuse_keys(
+                value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:"
+            )
         also, skip = (_CASE_KEYS, ("turns",)) if entry.is_case else ((), ())
         also = (*also, *ROW_KEYS)
         made, problems = validate(Scenario, value, mark, kind="scenario", also=also, skip=skip)
         self.problems += problems
         if made is None or len(self.problems) > before:
             return None
-        scenario = made.model_copy(update=self._filled_in(made, entry, case))
-        self.problems += _unusable(scenario, mark)
+        scenario = made.model_copy(update=self._filled_in_fields(made, entry, case))
+        self.problems += _incomplete_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _LoadedScenario(scenario, place) if len(self.problems) == before else None
 
-    def _filled_in(self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None) -> dict[str, Any]:
-        """What the author did not write: defaults, the short form's long form, places."""
+    def _filled_in_fields(
+        self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None
+    ) -> dict[str, Any]:
+        """Return what the author did not write: defaults, the long form of a case, places."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),
             "name": made.name or made.id,
@@ -395,7 +409,7 @@ class _FileLoader:
         return more
 
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
-        """Puts finished tools into ``value``; faulty ones stay as they are, for the model to refuse."""
+        """Put validated tools into ``value``. Invalid ones stay as they are, for the model to refuse."""
         raw = value.get("tools")
         if not isinstance(raw, Mapping):
             return
@@ -411,8 +425,8 @@ class _FileLoader:
             where = mark.find((name,))
             self.problems += tool_problems(tool, where)
             if not name.strip():
-                self._note("a tool needs a name", "", where)
-            # What is wrong with it the whole scenario's validation tells, at its place.
+                self._add_problem("a tool needs a name", "", where)
+            # The validation of the whole scenario reports its mistakes, at their places.
             with suppress(TypeError, ValidationError):
                 made[name] = Tool.model_validate({**tool, "base": self._base})
         is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
@@ -425,12 +439,12 @@ class _FileLoader:
                 self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
 
     def _check_expectation(self, written: Any, mark: Mark) -> None:
-        if not any(not_finite(written, mark)):  # which the whole scenario's validation tells
+        if not any(not_finite(written, mark)):  # reported by the validation of the scenario
             self.problems += expectation_problems(written, mark, self._rules)
 
-    def _take_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
-        """Takes the keys of the short form out of ``value``."""
-        self._refuse(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
+    def _extract_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
+        """Remove the keys of the short form from ``value`` and return them."""
+        self._refuse_keys(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
         spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
         case, problems = validate(CaseKeys, spec, mark, kind="case")
         self.problems += problems
@@ -438,18 +452,18 @@ class _FileLoader:
         self.problems += blank_problems(spec.get("expected_tools"), expected, "a tool name must not be empty")
         return case
 
-    def _refuse(self, value: dict[str, Any], mark: Mark, keys: Sequence[str], remedy: str) -> None:
+    def _refuse_keys(self, value: dict[str, Any], mark: Mark, keys: Sequence[str], remedy: str) -> None:
         for key in keys:
             if key in value:
                 del value[key]
-                self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+                self._add_problem(f"unknown key '{key}'", remedy, mark.find((key,)))
 
-    def _note(self, what: str, remedy: str, mark: Mark) -> None:
+    def _add_problem(self, what: str, remedy: str, mark: Mark) -> None:
         self.problems.append(Problem(what, remedy, mark.place))
 
 
-def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
-    """What is missing of a scenario whose every key is right."""
+def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
+    """Find what is missing in a scenario whose keys are all valid."""
     if not scenario.name.strip() and not scenario.id.strip():
         yield Problem("a scenario needs a name or an id", "add name:", mark.place)
     elif not scenario.id.strip():
@@ -457,7 +471,7 @@ def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("the name has no letter or digit to make an id from", "add id:", where)
     elif not scenario.id.isprintable():
         where = mark.find(("id",)).place
-        yield Problem("an id must be one line of printable characters", "take the others out", where)
+        yield Problem("an id must be one line of printable characters", "remove all others", where)
     if scenario.turns == ():
         remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
         yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
@@ -478,7 +492,8 @@ def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
 
 
 def _lines(mark: Mark, file: str) -> dict[str, int | str]:
-    """Dotted path to line of ``file``, or to a place elsewhere, of what messages and tables may point to."""
+    """Return dotted paths with the line in ``file``, or the place elsewhere, of what messages and tables
+    refer to."""
     lines: dict[str, int | str] = {}
     _note_lines(mark, "", lines, file)
     return lines
@@ -493,18 +508,17 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
 
 
 def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
-    """Whether nothing could make ``scenario`` fail but a broken agent.
+    """Check whether nothing but a broken agent could make ``scenario`` fail.
 
-    ``thresholds_apply``: some threshold holds for it. ``judges_gate``: a judge may find what fails it,
-    a label or a goal that none of its conversations completed.
-    """
+    ``thresholds_apply`` means that some threshold applies to it. ``judges_gate`` means that a judge may find
+    a reason to fail it: a label, or a goal that none of its conversations completed."""
     if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)
 
 
 def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
-    """What to tell the author of a vacuous scenario."""
+    """Return the problem to report for a vacuous scenario."""
     path, _, line = scenario.source.rpartition(":")
     what = f"scenario '{scenario.id}': nothing is checked{why}"
     return Problem(what, "add expect:, or set checks: none", Place(path, int(line)) if path else None)

@@ -1,8 +1,7 @@
-"""One scenario, many rows: ``rows:`` and ``matrix:`` make a scenario of each row and combination, before
-anything of it is checked. ``${row.NAME}`` may stand in any text and any key of the entry.
+"""Expands ``rows:`` and ``matrix:`` of an entry into a scenario for each row and combination, before anything
+in it is checked. ``${row.NAME}`` may be used in any text and any key of the entry.
 
-A value that came of a row has the row's place, so that whatever is wrong with it is reported there.
-"""
+A value that comes from a row has the place of the row, so that mistakes in it are reported there."""
 
 from __future__ import annotations
 
@@ -28,56 +27,60 @@ from agenteval.files.yaml_source import Mark, SourceDocument
 
 ROW_KEYS = ("rows", "matrix", "types")
 MAX_ROW_SCENARIOS = 100_000
-"""Scenarios of one entry: more is a slip in a matrix."""
+"""The maximum number of scenarios of one entry: more are probably a mistake in a matrix."""
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
-_LOOKED_FOR = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
-"""Keys below which a text with nothing in the place of a value would mean something else."""
+_NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
+"""Keys below which a text would change its meaning if a blank value were inserted."""
 _LITERAL = "or $${ for the literal characters"
 
 
 class ScenarioEntry(NamedTuple):
-    """A scenario or case as written, ``defaults`` merged in. ``at``: where it is written; ``row``: the row
-    that it was made of, if it was; ``pattern``: the id that its rows share."""
+    """A scenario or case as written, merged with ``defaults``."""
 
     value: dict[str, Any]
     mark: Mark
     is_case: bool
     written_at: Mark
+    """The place of the entry."""
     row: Mark | None = None
+    """The row that the entry was made from, if any."""
     pattern: str = ""
+    """The pattern that the ids of all its rows match."""
 
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
-"""The table that a path names, which stands at a mark. Raises ``AuthorError``."""
+"""Returns the table at a path that is written at a mark. Raises ``AuthorError``."""
 AsWritten: TypeAlias = Callable[[SourceDocument], Any]
-"""What a document says, numbers as they were written where text is asked for."""
+"""Returns the value of a document in which numbers keep their spelling where text is expected."""
 
 
 def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
-    """A scenario for each row; the entry itself where it has none. Raises ``AuthorError``."""
-    given = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
-    if not given:
+    """Yield a scenario for each row, or the entry itself if it has no rows. Raises ``AuthorError``."""
+    row_keys = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
+    if not row_keys:
         _refuse_references(entry.value, entry.mark)
         yield entry
         return
-    spec, problems = validate(RowsSpec, given, entry.mark, kind="rows")
+    spec, problems = validate(RowsSpec, row_keys, entry.mark, kind="rows")
     if spec is None:
         raise AuthorError(*problems)
-    table = _table(spec, entry.mark, read)
-    rows = _combined(table, spec, entry.mark)
+    table = _read_rows(spec, entry.mark, read)
+    rows = _combine_rows(table, spec, entry.mark)
     value = {key: item for key, item in entry.value.items() if key not in ROW_KEYS}
-    naming = _Naming(value, entry.mark, table.rows if table else (), spec.matrix if len(rows) > 1 else {})
+    id_builder = _IdBuilder(
+        value, entry.mark, table.rows if table else (), spec.matrix if len(rows) > 1 else {}
+    )
     found: dict[Problem, None] = {}
     entries = []
     for row in rows:
-        filling = _Filling(row, rows, found)
-        made, mark = filling.fill(value, entry.mark)
-        if filling.rewrites:
-            made = as_written(SourceDocument(made, mark, rewrites=True))
-        made = naming.named(made, row)
-        entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern))
+        filler = _RowFiller(row, rows, found)
+        filled, mark = filler.fill(value, entry.mark)
+        if filler.has_original_text:
+            filled = as_written(SourceDocument(filled, mark, has_original_text=True))
+        filled = id_builder.add_id(filled, row)
+        entries.append(entry._replace(value=filled, mark=mark, row=row.mark, pattern=id_builder.pattern))
     if found:
         raise AuthorError(*found)
     yield from entries
@@ -86,7 +89,7 @@ def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) ->
 # ── rows and combinations ────────────────────────────────────────────────────────────────────────
 
 
-def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
+def _read_rows(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
     where = mark.find(("rows",))
     if isinstance(spec.rows, str):
         table = read(spec.rows, where)
@@ -97,13 +100,13 @@ def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
     else:
         table = None
     if spec.types:
-        table = _typed(table, spec.types, mark.find(("types",)))
+        table = _apply_types(table, spec.types, mark.find(("types",)))
     return table
 
 
-def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
+def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
     if table is None or not table.is_text:
-        what = "types: is for the columns of a CSV file; other values have types of their own"
+        what = "types: is only for the columns of a CSV file; other values already have types"
         raise AuthorError(Problem(what, "remove types:", mark.place))
     problems = []
     for name in (name for name in types if name not in table.columns):
@@ -119,7 +122,7 @@ def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
                 got = display_value(cells[name].value)
                 what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {got}{why}"
-                problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
+                problems.append(Problem(what, "correct the cell, or remove its type", row.mark.place))
         rows.append(LocatedValue.from_mapping(cells, row.mark))
     if problems:
         raise AuthorError(*problems)
@@ -152,8 +155,8 @@ _TYPE_NAMES = {
 }
 
 
-def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
-    """Each row with each combination of the matrix; these alone where there are no rows."""
+def _combine_rows(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
+    """Return each row with each combination of the matrix; only the combinations if there are no rows."""
     where = mark.find(("matrix",))
     rows, columns = (table.rows, table.columns) if table else ((LocatedValue({}, where),), ())
     problems = [*_matrix_problems(spec.matrix, columns, where)]
@@ -162,7 +165,7 @@ def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedVa
         what = f"rows and matrix make {count:,} scenarios, more than {MAX_ROW_SCENARIOS:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
-        problems.append(_nothing_written(mark))
+        problems.append(_no_rows_problem(mark))
     if problems:
         raise AuthorError(*problems)
     axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
@@ -176,11 +179,11 @@ def _matrix_problems(
     for name in (name for name, values in matrix.items() if not values):
         yield Problem(f"matrix: '{name}' has no value", "write a list", mark.find((name,)).place)
     for name in (name for name in columns if name in matrix):
-        what = f"matrix: '{name}' is a column of the rows, too"
+        what = f"matrix: '{name}' is also a column of the rows"
         yield Problem(what, "rename one", mark.find((name,)).place)
 
 
-def _nothing_written(mark: Mark) -> Problem:
+def _no_rows_problem(mark: Mark) -> Problem:
     if at := mark.child("matrix"):
         return Problem("matrix: it has no value", "write {name: [values]}", at.place)
     return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
@@ -195,22 +198,21 @@ def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: L
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
 
 
-class _Filling:
-    """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
-    written otherwise than is usual."""
+class _RowFiller:
+    """A filler of one row's values into a scenario. Inserted values are not searched for references."""
 
     def __init__(self, row: LocatedValue, rows: Sequence[LocatedValue], found: dict[Problem, None]) -> None:
         self._row = row
         self._rows = rows
         self._found = found
-        self.rewrites = False
+        self.has_original_text = False
 
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
-        """The value and its marks; the same objects where nothing was put in."""
+        """Return the value with its marks, filled in; the same objects if nothing was inserted."""
         if isinstance(value, str):
-            return self._text(value, mark, path) if "${" in value else (value, mark)
+            return self._fill_text(value, mark, path) if "${" in value else (value, mark)
         if isinstance(value, dict):
-            return self._mapping(value, mark, path)
+            return self._fill_mapping(value, mark, path)
         if isinstance(value, list):
             made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
             if all(new is old for (new, _), old in zip(made, value, strict=True)):
@@ -218,12 +220,12 @@ class _Filling:
             return [item for item, _ in made], mark.with_children([at for _, at in made])
         return value, mark
 
-    def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+    def _fill_mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         items: dict[str, Any] = {}
         marks = dict(mark.by_key)
         for key, item in value.items():
             at = mark.find((key,))
-            name = self._put_in(key, at, (*path, key)) if "${" in key else key
+            name = self._fill_references(key, at, (*path, key)) if "${" in key else key
             if name in items:
                 problem = Problem(f"the key '{name}' is written twice", "keep one", self._row.mark.place)
                 self._found.setdefault(problem)
@@ -232,65 +234,65 @@ class _Filling:
             return value, mark
         return items, mark.with_children(marks)
 
-    def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
-        whole = _REFERENCE.fullmatch(text)
-        if whole and not whole["escape"] and _is_of_row(whole):
-            value, at = self._value(whole, mark)
-            self.rewrites |= at.text is not None or at.children is not None
-            return (_escaped(value) if _is_template(path) else value), at
-        made = self._put_in(text, mark, path)
+    def _fill_text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+        reference = _REFERENCE.fullmatch(text)
+        if reference and not reference["escape"] and _is_of_row(reference):
+            value, at = self._resolve(reference, mark)
+            self.has_original_text |= at.text is not None or at.children is not None
+            return (_escape_references(value) if _is_template(path) else value), at
+        made = self._fill_references(text, mark, path)
         return made, mark if made == text else self._row.mark.without_children
 
-    def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
-        """A text with its references filled in. In an answer of a tool, which is filled in once more when the
-        tool is called, everything else stays as it is, and what is put in stays what it is."""
+    def _fill_references(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
+        """Fill in the references in a text. An answer of a tool is filled in once more when the tool is
+        called; therefore everything else in it stays, and what is inserted is escaped."""
         is_template = _is_template(path)
 
-        def put(match: re.Match[str]) -> str:
+        def replacement(match: re.Match[str]) -> str:
             if match["escape"]:
                 return match[0] if is_template else match[0][1:]
             if _is_of_row(match):
-                value = self._within_text(match, mark, path)
+                value = self._text_to_insert(match, mark, path)
                 return value.replace("${", "$${") if is_template else value
-            if path[:1] != ("tools",):  # where it is read once more, and refused
-                what = f"'{match[0][:40]}' stands for nothing here"
+            if path[:1] != ("tools",):  # references in tools are checked later
+                what = f"'{match[0][:40]}' refers to nothing here"
                 self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return match[0]
 
-        return _REFERENCE.sub(put, text)
+        return _REFERENCE.sub(replacement, text)
 
-    def _within_text(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
-        value, at = self._value(match, mark)
+    def _text_to_insert(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
+        value, at = self._resolve(match, mark)
         text = as_text(value, at)
-        if value is None or (not text.strip() and _is_looked_for(path)):
+        if value is None or (not text.strip() and _is_never_blank(path)):
             empty = "null" if value is None else "empty"
-            what = f"'{match[0]}' is {empty} in this row, and stands within a text"
+            what = f"'{match[0]}' is {empty} in this row, but is part of a text"
             self._found.setdefault(Problem(what, "give it a value", at.place))
         return text
 
-    def _value(self, match: re.Match[str], mark: Mark) -> LocatedValue:
-        """What a reference stands for, and where that is written."""
+    def _resolve(self, match: re.Match[str], mark: Mark) -> LocatedValue:
+        """Return the value that a reference refers to, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
-            what = f"'{match[0][:40]}' names no value of a row"
+            what = f"'{match[0][:40]}' does not name a value of a row"
             self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return LocatedValue("?", mark)
-        found = _looked_up(self._row, path)
+        found = _look_up(self._row, path)
         if found is None:
             self._found.setdefault(self._missing(path, match[0], mark))
             return LocatedValue("?", mark)
         return found
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
-        if any(_looked_up(row, path) for row in self._rows):
-            what = f"this row has no '{path}', which '{reference}' at {mark.place} stands for"
+        if any(_look_up(row, path) for row in self._rows):
+            what = f"this row has no '{path}', which '{reference}' at {mark.place} refers to"
             return Problem(what, "add it", self._row.mark.place)
-        what = f"'{reference}': no row has it"
+        what = f"'{reference}': no row has this value"
         first = path.partition(".")[0]
         if first in self._row.value and first != path:
-            holds = self._row.value[first]
-            known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else display_value(holds)
-            return Problem(what, f"'{first}' holds {known}", mark.place)
+            value = self._row.value[first]
+            known = ", ".join(map(str, value)) if isinstance(value, Mapping) else display_value(value)
+            return Problem(what, f"'{first}' contains {known}", mark.place)
         known_names = dict.fromkeys(name for row in self._rows for name in row.value)
         return Problem(what, did_you_mean(path, known_names), mark.place)
 
@@ -300,15 +302,15 @@ def _is_of_row(match: re.Match[str]) -> bool:
     return name == "row" or name.startswith("row.")
 
 
-def _is_looked_for(path: tuple[str, ...]) -> bool:
-    return path[0] in _LOOKED_FOR or path[:2] == ("turns", "expect")
+def _is_never_blank(path: tuple[str, ...]) -> bool:
+    return path[0] in _NEVER_BLANK or path[:2] == ("turns", "expect")
 
 
 def _is_template(path: tuple[str, ...]) -> bool:
     return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
-def _looked_up(row: LocatedValue, path: str) -> LocatedValue | None:
+def _look_up(row: LocatedValue, path: str) -> LocatedValue | None:
     first, *rest = [path] if path in row.value else path.split(".")
     if first not in row.value:
         return None
@@ -322,82 +324,83 @@ def _looked_up(row: LocatedValue, path: str) -> LocatedValue | None:
     return LocatedValue(value, mark)
 
 
-def _escaped(value: Any) -> Any:
-    """A value as a tool's answer gives it back: nothing in it is a reference."""
+def _escape_references(value: Any) -> Any:
+    """Escape a value, so that the answer of a tool returns it unchanged."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, Mapping):
-        return {key: _escaped(item) for key, item in value.items()}
-    return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _escape_references(item) for key, item in value.items()}
+    return [_escape_references(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def as_text(value: Any, mark: Mark) -> str:
-    """A value within a text: a number as it was written, and what is no text as JSON."""
+    """Return a value as part of a text: a number as it was written, other values as JSON."""
     return value if isinstance(value, str) else mark.text or to_json_or_repr(value)
 
 
 def _refuse_references(value: Any, mark: Mark) -> None:
-    """A reference to a row in an entry that has none."""
+    """Raise ``AuthorError`` for a reference to a row in an entry that has none."""
     texts = ((loc, text) for loc, text in leaves(value) if isinstance(text, str) and "${" in text)
     for loc, text in texts:
         for match in _REFERENCE.finditer(text):
             if not match["escape"] and match["name"].strip().startswith("row."):
-                what = f"'{match[0][:40]}' stands for a value of a row, and there is no rows: or matrix:"
+                what = f"'{match[0][:40]}' refers to a row, but there is no rows: or matrix:"
                 raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
 
 
 def merge_row_problems(
     found: Iterable[tuple[Problem, ScenarioEntry]], entries: Counter[Mark]
 ) -> Iterator[Problem]:
-    """What is wrong with many rows of a scenario, told once, with the rows that have it unless all do.
-    ``entries``: how many rows each scenario has, by where it is written."""
-    alike: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
+    """Report a problem of many rows once, with the rows that have it unless all do. ``entries`` has the
+    number of rows of each scenario, by its place."""
+    groups: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
         row = entry.row or entry.written_at
         is_at_row = problem.place is not None and problem.place[:2] == row.place[:2]
         key = problem._replace(place=None) if is_at_row else problem
-        alike.setdefault((entry.written_at, key), []).append((problem, row))
-    for (at, key), ((first, row), *others) in alike.items():
+        groups.setdefault((entry.written_at, key), []).append((problem, row))
+    for (at, key), ((first, row), *others) in groups.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
-        also = f"also in line {join_first(lines, _NAMED)}" if lines else ""
-        if key.place is not None:  # that of the scenario
-            own = f"of the row at {row.path}:{row.line}"
+        also = f"also in line {join_first(lines, _MOST_LINES)}" if lines else ""
+        if key.place is not None:  # the place is in the scenario, not in the row
+            of_row = f"in the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1
-            also = "" if is_in_all else "; ".join(filter(None, (own, also)))
+            also = "" if is_in_all else "; ".join(filter(None, (of_row, also)))
         yield first._replace(what=f"{first.what} ({also})") if also else first
 
 
-_NAMED = 8
+_MOST_LINES = 8
 
 # ── ids ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Naming:
-    """An id for each row. It names a column of the rows, or there would be no telling which row is which once
-    one is added; the values of a matrix are added to it where it does not name them."""
+class _IdBuilder:
+    """A builder of an id for each row. The template must refer to a column of the rows; otherwise it would be
+    unclear which row is which once one is added. Values of the matrix that it does not refer to are appended.
+    """
 
     def __init__(
         self, value: Mapping[str, Any], mark: Mark, rows: Sequence[LocatedValue], axes: Mapping[str, Any]
     ) -> None:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
-        written = template if isinstance(template, str) else "" if template is None else str(template)
-        found = (match for match in _REFERENCE.finditer(written) if not match["escape"])
+        template_text = template if isinstance(template, str) else "" if template is None else str(template)
+        found = (match for match in _REFERENCE.finditer(template_text) if not match["escape"])
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in axes if axis not in used]
-        if written and used <= axes.keys() and len(rows) > 1:
-            own = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
-            what = f"{key}: '{written}' is the same for every row"
-            remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
+        if template_text and used <= axes.keys() and len(rows) > 1:
+            column = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
+            what = f"{key}: '{template_text}' is the same for every row"
+            remedy = f"write id: {slug(template_text) or 'row'}-${{row.{column}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
-        self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
+        self.pattern = "-".join((_REFERENCE.sub("*", template_text), *("*" for _ in self._added)))
 
-    def named(self, made: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
+    def add_id(self, scenario: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
         if not self._added:
-            return made
-        own = made.get("id") or slug(str(made.get("name") or ""))
+            return scenario
+        own_id = scenario.get("id") or slug(str(scenario.get("name") or ""))
         ends = (slug(as_text(*row.at(axis))) for axis in self._added)
-        return {**made, "id": "-".join(map(str, (own, *ends)))}
+        return {**scenario, "id": "-".join(map(str, (own_id, *ends)))}
 
 
 def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
@@ -406,10 +409,11 @@ def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
 
 
 def slug(name: str) -> str:
-    """An id of a name: letters and digits of any script in lower case, dashes for all between."""
+    """Make an id from a name: letters and digits of any script in lower case, with dashes for everything
+    between."""
     text = unicodedata.normalize("NFC", name).lower()
-    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
-    return re.sub("-+", "-", kept).strip("-")
+    letters = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
+    return re.sub("-+", "-", letters).strip("-")
 
 
 # ── cases in a file ──────────────────────────────────────────────────────────────────────────────
@@ -418,29 +422,29 @@ def slug(name: str) -> str:
 def case_from_row(
     row: LocatedValue, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool
 ) -> LocatedValue:
-    """A case of a row whose columns are named like a case's keys. Of CSV (``is_text``) an empty cell leaves
-    the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
-    type of each key. Raises ``AuthorError``."""
+    """Make a case from a row whose columns are named like the keys of a case. In CSV (``is_text``) an empty
+    cell leaves the key out, and a cell for a key that accepts lists, mappings or numbers is parsed as such.
+    ``fields`` has the type of each key. Raises ``AuthorError``."""
     problems: list[Problem] = []
     cells = row.items
     if is_text:
         cells = {name: cell for name, cell in cells.items() if cell.value.strip()}
     for name, cell in cells.items() if is_text else ():
         try:
-            cells[name] = _cell(cell, fields.get(name))
+            cells[name] = _parse_cell(cell, fields.get(name))
         except ValueError as error:
             reason = getattr(error, "msg", error)
-            what = f"{name}: {display_value(cell.value)} begins like JSON and is none: {reason}"
-            remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
+            what = f"{name}: {display_value(cell.value)} begins like JSON, but is not valid JSON: {reason}"
+            remedy = 'write a list as ["one", "two"], even a list of a single text that begins with a bracket'
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)
     value, mark = LocatedValue.from_mapping(cells, row.mark)
-    return LocatedValue(as_written(SourceDocument(value, mark, rewrites=True)), mark)
+    return LocatedValue(as_written(SourceDocument(value, mark, has_original_text=True)), mark)
 
 
-def _cell(cell: LocatedValue, asked: Any) -> LocatedValue:
-    kinds = members_of(asked)
+def _parse_cell(cell: LocatedValue, expected: Any) -> LocatedValue:
+    kinds = members_of(expected)
     takes_list = any(get_origin(kind) is tuple for kind in kinds)
     takes_mapping = any(
         get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Value)) for kind in kinds

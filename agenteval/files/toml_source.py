@@ -1,8 +1,7 @@
-"""``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
+"""Reads ``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
 
-TOML's own parser tells no places; a search for ``key =`` within the right table finds nearly all of
-them, and what it misses gets the place of the nearest thing above.
-"""
+Python's TOML parser reports no places. A search for ``key =`` in the right table finds nearly all of them;
+other keys get the place of the nearest key above."""
 
 from __future__ import annotations
 
@@ -23,27 +22,29 @@ _AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 def parse_toml(data: bytes, path: str) -> SourceDocument | None:
-    """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is not a TOML."""
+    """Return the section, or ``None`` if there is none. Raises ``AuthorError`` for invalid TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
     try:
         text = data.decode("utf-8")
-        whole: Any = tomllib.loads(text)
+        section: Any = tomllib.loads(text)
     except UnicodeDecodeError as error:
         place = Place(path, data.count(b"\n", 0, error.start) + 1)
         raise AuthorError(Problem("the file is not UTF-8", "save it as UTF-8", place)) from None
     except (ValueError, RecursionError) as error:
         raise AuthorError(_syntax_problem(error, path)) from None
     for name in SECTION:
-        whole = whole.get(name) if isinstance(whole, Mapping) else None
-    if whole is None:
+        section = section.get(name) if isinstance(section, Mapping) else None
+    if section is None:
         return None
-    if _is_deep(whole):
+    if _is_deep(section):
         raise AuthorError(_syntax_problem(RecursionError(), path))
     places = _places(text)
     line, column = places.get(SECTION, (1, 1))
     lines = text.splitlines()
-    return SourceDocument(_plain(whole), _mark(whole, SECTION, Mark(path, line, column), places, lines))
+    return SourceDocument(
+        _dates_to_text(section), _build_mark(section, SECTION, Mark(path, line, column), places, lines)
+    )
 
 
 def _syntax_problem(error: Exception, path: str) -> Problem:
@@ -55,9 +56,9 @@ def _syntax_problem(error: Exception, path: str) -> Problem:
     return Problem(f"not valid TOML: {error}", "", Place(path))
 
 
-def _is_deep(value: Any) -> bool:
-    """Whether something is nested deeper than YAML may be; dotted keys can nest without any end."""
-    level = [value]
+def _is_deep(section: Any) -> bool:
+    """Check whether something is nested deeper than YAML may be; dotted keys allow unlimited nesting."""
+    level = [section]
     for _ in range(MAX_DEPTH):
         level = [
             item
@@ -68,27 +69,27 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _plain(value: Any) -> Any:
-    """Dates and times become texts, as they are in YAML here."""
+def _dates_to_text(value: Any) -> Any:
+    """Convert dates and times to texts, as the YAML reader does."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _dates_to_text(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_dates_to_text(item) for item in value]
     return value.isoformat() if isinstance(value, date | datetime | time) else value
 
 
-def _parts(dotted: str) -> tuple[str, ...]:
+def _split_key(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in _PART.findall(dotted))
 
 
 def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Line and column of every table and ``key =``; items of an array of tables by their number."""
+    """Return line and column of every table and ``key =``; items of an array of tables by their index."""
     found: dict[tuple[str | int, ...], tuple[int, int]] = {}
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str | int, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
-            name = _parts(header[1])
+            name = _split_key(header[1])
             table = name
             found.setdefault(table, (number, line.index("[") + 1))
             if line.lstrip().startswith("[["):
@@ -96,35 +97,35 @@ def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
                 counts[name] = counts.get(name, 0) + 1
                 found[table] = (number, line.index("[") + 1)
         elif assignment := _ASSIGNMENT.match(line):
-            parts = _parts(assignment[1])
+            parts = _split_key(assignment[1])
             for end in range(1, len(parts) + 1):
                 found.setdefault((*table, *parts[:end]), (number, assignment.start(1) + 1))
     return found
 
 
-def _mark(
+def _build_mark(
     value: Any,
     loc: tuple[str | int, ...],
     mark: Mark,
     places: Mapping[Any, tuple[int, int]],
     lines: list[str],
 ) -> Mark:
-    def below(part: str | int, item: Any) -> Mark:
+    def child(part: str | int, item: Any) -> Mark:
         at = places.get((*loc, part))
         if at is None and isinstance(part, str):
-            at = _inline(part, mark.line, lines)
+            at = _find_inline_key(part, mark.line, lines)
         at = at or (mark.line, mark.column)
-        return _mark(item, (*loc, part), Mark(mark.path, *at), places, lines)
+        return _build_mark(item, (*loc, part), Mark(mark.path, *at), places, lines)
 
     if isinstance(value, dict):
-        mark.children = {key: below(key, item) for key, item in value.items()}
+        mark.children = {key: child(key, item) for key, item in value.items()}
     elif isinstance(value, list):
-        mark.children = [below(index, item) for index, item in enumerate(value)]
+        mark.children = [child(index, item) for index, item in enumerate(value)]
     return mark
 
 
-def _inline(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
-    """A key of an inline table: searched from the line of what holds it to the next table."""
+def _find_inline_key(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
+    """Find a key of an inline table, from line ``first`` to the next table."""
     pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
     for number in range(first, len(lines) + 1):
         if number > first and _HEADER.match(lines[number - 1]):

@@ -1,4 +1,5 @@
-"""What an author wrote against the models: every mistake at its place, in the author's words."""
+"""Validates what an author wrote against the models. Every mistake is reported at its place, in the author's
+words."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "case": ("expected_tools", "expected_output_contains"),
     "config": ("gates.*",),
 }
-"""Where a key without a value would be a check or gate that somebody wrote and that never holds anything."""
+"""Keys that, without a value, would be a check or gate that never applies to anything."""
 
 
 def validate(
@@ -47,38 +48,38 @@ def validate(
     skip: Iterable[str] = (),
     found: Iterable[Problem] = (),
 ) -> tuple[M | None, list[Problem]]:
-    """``value`` as a ``model``, or all that is wrong with it.
+    """Return ``value`` as a ``model``, or everything that is wrong with it.
 
     ``kind`` is the part of ``agenteval.core.unsupported_keys`` that applies. ``also`` and ``skip`` are names
-    that a suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known
-    already; a number at the place of one is not named twice."""
+    that a suggestion for an unknown top-level key may and may not contain. ``found`` are mistakes that are
+    already known; a number at the place of one is not reported twice."""
     early = {found.loc: found.problem(mark) for found in find_unsupported_keys(value, kind)}
-    early.update(_emptied(value, mark, kind))
+    early.update(_empty_value_problems(value, mark, kind))
     names = (known_keys(model) | set(also)) - set(skip)
-    early.update(_internal(model, value, mark, names))
+    early.update(_internal_key_problems(model, value, mark, names))
     problems = list(early.values())
-    made = None
+    validated = None
     try:
-        made = model.model_validate(value)
+        validated = model.model_validate(value)
     except ValidationError as error:
-        problems += _problems(error, model, mark, names, tuple(early))
+        problems += _translate_errors(error, model, mark, names, tuple(early))
     known = {problem.place for problem in (*found, *problems)}
     problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
-    return (None if problems else made), problems
+    return (None if problems else validated), problems
 
 
-def _internal(
+def _internal_key_problems(
     model: type[BaseModel], value: Any, mark: Mark, names: Iterable[str]
 ) -> Iterator[tuple[Loc, Problem]]:
-    """Fields that the program fills in are not the author's to write."""
+    """Yield a problem for each field that only the program fills in."""
     for name in getattr(model, "INTERNAL", ()):
         if isinstance(value, Mapping) and name in value:
             yield (name,), unknown_key(name, names, mark.find((name,)))
 
 
 def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
-    """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
-    requests) and that nothing compares with; JSON has none of them."""
+    """Yield a problem for each infinite number or NaN. No model checks numbers in arguments, matchers,
+    schemas, results and bodies of requests, nothing equals them, and JSON cannot contain them."""
     for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
             what = f"{_dotted(loc)}: expected a finite number, got {display_value(item)}"
@@ -88,17 +89,17 @@ def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
 def part_problems(
     model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, is_whole: bool = True
 ) -> list[Problem]:
-    """What is wrong with a part of a file that has a model of its own. ``mark``: of the file; ``at`` leads
-    from there to the part. Of one that is not ``is_whole``, nothing is missing."""
+    """Return what is wrong with a part of a file that has a model of its own. ``mark`` is that of the file;
+    ``at`` is the path from there to the part. If it is not ``is_whole``, its keys are not required."""
     try:
         model.model_validate(value)
     except ValidationError as error:
-        return _problems(error, model, mark, known_keys(model), (), at, is_whole=is_whole)
+        return _translate_errors(error, model, mark, known_keys(model), (), at, is_whole=is_whole)
     return []
 
 
 def strict_problems(model: type[BaseModel], value: Mapping[str, Any], mark: Mark, at: Loc) -> list[Problem]:
-    """The same, of a model of another package, which may allow keys that it does not know."""
+    """Return what is wrong with a part whose model is of another package and may allow unknown keys."""
     known = known_keys(model)
     found = [unknown_key(key, known, mark.find((*at, key))) for key in value if key not in known]
     return [*found, *part_problems(model, {k: v for k, v in value.items() if k in known}, mark, at)]
@@ -109,26 +110,29 @@ def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
 
 
 def known_keys(model: type[BaseModel]) -> set[str]:
-    """The keys that an author may write."""
+    """Return the keys that an author may write."""
     return set(model.model_fields) - set(getattr(model, "INTERNAL", ()))
 
 
-# ── keys that are not built yet ──────────────────────────────────────────────────────────────────
+# ── unsupported keys ─────────────────────────────────────────────────────────────────────────────
 
 
 class UnsupportedKey(NamedTuple):
-    """A key or value that is not built: where it stands, what it is called, and what to do instead."""
+    """A key or value that is not supported yet."""
 
     loc: Loc
+    """Its location."""
     name: str
+    """The key or value, for messages."""
     remedy: str
+    """What to do instead."""
 
     def problem(self, mark: Mark) -> Problem:
         return Problem(f"'{self.name}' is not supported yet", self.remedy, mark.find(self.loc).place)
 
 
 def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
-    """Those that an author wrote into a value."""
+    """Yield the unsupported keys and values in what an author wrote."""
     for pattern, remedy in NOT_YET.get(kind, {}).items():
         path, _, meant = pattern.partition("=")
         for loc in _matches(value, [*path.split("."), *([f"={meant}"] if meant else ())]):
@@ -136,7 +140,7 @@ def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
             yield UnsupportedKey(loc, name, remedy)
 
 
-def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
+def _empty_value_problems(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
     for pattern in NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
             what = f"{_dotted(loc)}: it has no value"
@@ -164,7 +168,7 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
 # ── pydantic's errors, in the author's words ─────────────────────────────────────────────────────
 
 
-def _problems(
+def _translate_errors(
     error: ValidationError,
     model: type[BaseModel],
     mark: Mark,
@@ -174,64 +178,67 @@ def _problems(
     *,
     is_whole: bool = True,
 ) -> list[Problem]:
-    """``early``: places that have been complained about already. ``at``: where the model's value is."""
+    """Translate pydantic's errors. ``early`` has the locations that are reported already. ``at`` is the
+    location of the model's value."""
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
         is_extra = detail["type"] == "extra_forbidden"
-        loc, asked = _author_loc(model, detail["loc"], is_extra=is_extra)
+        loc, expected = _author_loc(model, detail["loc"], is_extra=is_extra)
         is_of_the_rest = detail["type"] == "missing" and not is_whole and len(loc) == 1
-        if is_of_the_rest or loc in found or _follows(detail, loc, early):
+        if is_of_the_rest or loc in found or _is_consequence(detail, loc, early):
             continue
         where = mark.find((*at, *loc))
         if is_extra:
-            known = names if len(loc) == 1 else _keys_of(asked)
-            found[loc] = _misplaced_key(loc, asked, where) or unknown_key(str(loc[-1]), known, where)
+            known = names if len(loc) == 1 else _keys_of(expected)
+            found[loc] = _misplaced_key(loc, expected, where) or unknown_key(str(loc[-1]), known, where)
         else:
-            found[loc] = Problem(*_explain(detail, (*at, *loc), asked), where.place)
+            found[loc] = Problem(*_explain(detail, (*at, *loc), expected), where.place)
     return list(found.values())
 
 
-def _follows(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
-    """Whether an error only follows from what is told by itself."""
+def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
+    """Check whether an error only follows from one that is reported on its own."""
     match detail["type"]:
-        case "too_short" if detail["input"]:  # an item is wrong
+        case "too_short" if detail["input"]:  # an item is invalid
             return True
-        case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # something else is there instead
+        case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # another key is there instead
             return True
-    return any(loc[: len(seen)] == seen for seen in early)
+    return any(loc[: len(reported)] == reported for reported in early)
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
-    """``loc`` without the tags of unions and cut at a union of plain types; and what is asked for
-    there (of an unknown key: around it)."""
-    asked: Any = model
+    """Return ``loc`` without the tags of unions and cut at a union of plain types, and the type that is
+    expected there (for an unknown key: around it)."""
+    expected: Any = model
     parts: list[str | int] = []
     path = loc[:-1] if is_extra else loc
     for index, part in enumerate(path):
-        below = _below(asked, part)
+        below = _type_at(expected, part)
         if below is not None:
-            asked = below
+            expected = below
             parts.append(part)
-        elif not _models_in(asked):
+        elif not _models_in(expected):
             break
         elif is_extra or index < len(path) - 1:
-            asked = _tagged(asked, part)
-    return (*parts, loc[-1]) if is_extra else tuple(parts), asked
+            expected = _tagged_member(expected, part)
+    return (*parts, loc[-1]) if is_extra else tuple(parts), expected
 
 
-def _misplaced_key(loc: Loc, asked: Any, mark: Mark) -> Problem | None:
-    """A key that the author knows from elsewhere, where the model around it says what to write here."""
+def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
+    """Return a problem for a key that belongs elsewhere, if the surrounding model names a replacement."""
     name = str(loc[-1])
-    for model in _models_in(asked):
+    for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
             around = [part for part in loc[:-1] if isinstance(part, str)]
-            what = f"{around[-1]}: '{name}' has no place here" if around else f"'{name}' has no place here"
+            what = (
+                f"{around[-1]}: '{name}' is not allowed here" if around else f"'{name}' is not allowed here"
+            )
             return Problem(what, remedy, mark.place)
     return None
 
 
 def members_of(annotation: Any) -> list[Any]:
-    """What a union is made of, null left out; anything else is its own only member."""
+    """Return the members of a union without null; any other type is its own only member."""
     if get_origin(annotation) is Annotated:
         return members_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -239,15 +246,15 @@ def members_of(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-def _tagged(annotation: Any, tag: str | int) -> Any:
-    """The member of a union that has a tag; the union itself if none has."""
+def _tagged_member(annotation: Any, tag: str | int) -> Any:
+    """Return the member of a union that has a tag; the union itself if none has."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
-        return annotation if is_it else _tagged(inner, tag)
+        return annotation if is_it else _tagged_member(inner, tag)
     if get_origin(annotation) in (Union, types.UnionType):
         for part in get_args(annotation):
-            found = _tagged(part, tag)
+            found = _tagged_member(part, tag)
             if get_origin(found) is Annotated and found is not annotation:
                 return found
     return annotation
@@ -261,8 +268,9 @@ def _keys_of(annotation: Any) -> set[str]:
     return {key for model in _models_in(annotation) for key in known_keys(model)}
 
 
-def _below(annotation: Any, part: str | int) -> Any:
-    """What is asked for at ``part`` of a value of this type; ``None`` if there is no such part."""
+def _type_at(annotation: Any, part: str | int) -> Any:
+    """Return the type that is expected at ``part`` of a value of this type; ``None`` if there is no such
+    part."""
     for member in members_of(annotation):
         origin, args = get_origin(member), get_args(member)
         if isinstance(part, int) and origin in (tuple, list):
@@ -274,8 +282,8 @@ def _below(annotation: Any, part: str | int) -> Any:
     return None
 
 
-def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
-    """What is wrong, and what to do."""
+def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
+    """Return what is wrong and what to do."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "missing":
@@ -289,24 +297,24 @@ def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
             bound, name = _BOUNDS[kind]
             return f"{prefix}must be {bound} {context[name]}, got {display_value(value)}", ""
         case kind if kind.startswith(_PYDANTIC_MESSAGES):
-            said = str(detail["msg"])
-            return f"{prefix}{said[:1].lower()}{said[1:]}, got {display_value(value)}", ""
-    return f"{prefix}expected {describe_expected_type(asked)}, got {display_value(value)}", _remedy(
-        value, asked
+            message = str(detail["msg"])
+            return f"{prefix}{message[:1].lower()}{message[1:]}, got {display_value(value)}", ""
+    return f"{prefix}expected {describe_expected_type(expected)}, got {display_value(value)}", _remedy(
+        value, expected
     )
 
 
 def _prefix(loc: Loc) -> str:
-    """The keys that lead to a place, before what is said of it."""
+    """Return the dotted keys of a location as the beginning of a message; empty for the root."""
     return f"{name}: " if (name := _dotted(loc)) else ""
 
 
 def _dotted(loc: Loc) -> str:
-    """The keys of a place, without the positions of lists."""
+    """Return the keys of a location, without the positions of lists."""
     return ".".join(part for part in loc if isinstance(part, str))
 
 
-# Of types that only options of other packages' adapters have.
+# Errors of types that occur only in options of other packages' adapters.
 _PYDANTIC_MESSAGES = (
     *("string_pattern", "string_too_long", "too_long", "multiple_of", "url", "path", "date", "time", "uuid"),
     *("decimal", "ip_", "bytes", "callable", "is_instance", "is_subclass", "frozen_set", "set_"),
@@ -317,36 +325,37 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
-"""By pydantic's name of the error: how it is said, and where the bound is in its context."""
+"""The words for a bound and its key in the error's context, by pydantic's name of the error."""
 
 
-def _remedy(value: Any, asked: Any) -> str:
-    choices = _choices(asked)
+def _remedy(value: Any, expected: Any) -> str:
+    choices = _choices(expected)
     if choices and isinstance(value, str):
-        if meant := _meant_by(value, asked):
+        if meant := _intended_choice(value, expected):
             return f"did you mean '{meant}'?"
         near = did_you_mean(value, choices)
         return near if near.startswith("did you") else ""
     if value is None:
         return "write a value, or remove the key"
-    if isinstance(value, dict) and str in members_of(asked):
+    if isinstance(value, dict) and str in members_of(expected):
         return "put the text in quotes if ': ' is part of it"
-    for model in _models_in(asked):
-        if isinstance(value, str) and (key := _key_for(value, model)):
+    for model in _models_in(expected):
+        if isinstance(value, str) and (key := _intended_key(value, model)):
             return f"write {{{key}: {value[:40]}}}"
         if hasattr(model, "EXAMPLE"):
             return f"write for example {model.EXAMPLE}"
     return ""
 
 
-def _meant_by(text: str, asked: Any) -> str:
-    """Which of the choices another word for it means; empty: none, or nobody said."""
-    words = (getattr(member, "MEANT", {}) for member in members_of(asked))
+def _intended_choice(text: str, expected: Any) -> str:
+    """Return the choice that another word for it means; empty if there is none."""
+    words = (getattr(member, "MEANT", {}) for member in members_of(expected))
     return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
-def _key_for(text: str, model: type[BaseModel]) -> str:
-    """Which key of a mapping a text was meant for that stands in its place."""
+def _intended_key(text: str, model: type[BaseModel]) -> str:
+    """Return the key of a mapping for which a text in place of the mapping was probably meant; empty if
+    unknown."""
     meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
     return next((key for part, key in meant.items() if part in text), "")
 
@@ -355,7 +364,7 @@ _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", flo
 
 
 def describe_expected_type(annotation: Any) -> str:
-    """A type in the author's words: ``a list of texts``."""
+    """Describe a type in the author's words: ``a list of texts``."""
     choices = _choices(annotation)
     others = [_describe_expected_member(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
@@ -397,10 +406,9 @@ def keep_scalar_text(
     text_maps: frozenset[str] = frozenset(),
     opaque: frozenset[str] = frozenset(),
 ) -> Any:
-    """The document's value with numbers as they were written where text is asked for: ``1.50`` is not
-    ``1.5`` there. That is at the keys ``texts`` (or in lists there) and at any key of a mapping at
-    ``text_maps``; nothing is changed below an ``opaque`` key.
-    """
+    """Return the document's value with numbers as they were written where text is expected: ``1.50`` is not
+    ``1.5`` there. Text is expected at the keys ``texts`` (and in lists there) and at any key of a mapping at
+    ``text_maps``; nothing is changed below an ``opaque`` key."""
 
     def walk(value: Any, mark: Mark, is_text: bool, is_map: bool) -> Any:
         if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""The parts of a value as an author wrote it. What has not the shape that is looked for holds nothing:
-whether it should have is for the models to say."""
+"""Access to the parts of a value as an author wrote it. A value of another shape than expected counts as
+empty, because the models report wrong shapes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Loc: TypeAlias = tuple[str | int, ...]
-_HOLDS_PARTS = (Mapping, list)
+_CONTAINERS = (Mapping, list)
 
 
 def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
-    """The items of a mapping, or those of a list with their positions; of anything else, none."""
+    """Return the items of a mapping, or those of a list with their positions; nothing for other values."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
 
 
 def leaves(value: Any, at: Loc = ()) -> Iterator[tuple[Loc, Any]]:
-    """All that is neither a mapping nor a list, with what leads to it. ``at`` leads to ``value``."""
-    if not isinstance(value, _HOLDS_PARTS):
+    """Yield everything that is neither a mapping nor a list, with its location. ``at`` is the location of
+    ``value``."""
+    if not isinstance(value, _CONTAINERS):
         yield at, value
         return
     for key, item in iter_items(value):
@@ -27,19 +28,19 @@ def leaves(value: Any, at: Loc = ()) -> Iterator[tuple[Loc, Any]]:
 
 
 def value_at(value: Any, keys: Iterable[str]) -> Any:
-    """What stands below these keys; ``None``: nothing."""
+    """Return the value below these keys; ``None`` if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
 def mapping_at(value: Any, *keys: str) -> Mapping[str, Any]:
-    """The mapping that stands there, or an empty one."""
+    """Return the mapping below these keys, or an empty one."""
     found = value_at(value, keys)
     return found if isinstance(found, Mapping) else {}
 
 
 def list_at(value: Any, *keys: str) -> Sequence[Any]:
-    """The list that stands there, or an empty one."""
+    """Return the list below these keys, or an empty one."""
     found = value_at(value, keys)
     return found if isinstance(found, list) else ()

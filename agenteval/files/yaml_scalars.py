@@ -1,4 +1,4 @@
-"""The YAML 1.2 core schema: what a scalar's text means."""
+"""The YAML 1.2 core schema: the meaning of a scalar's text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DIGITS = 1_000
-"""Of an integer. Far beyond what JSON readers keep, and below the length that Python refuses."""
+"""The maximum length of an integer. It is far beyond what JSON readers keep, and below the length that Python
+refuses."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STANDARD_TAGS = frozenset(
@@ -30,7 +31,7 @@ _NAN = frozenset((".nan", ".NaN", ".NAN"))
 
 
 def parse_scalar(text: str) -> Any:
-    """What a plain (unquoted) scalar means. Raises ``ValueError`` for an integer of absurd length."""
+    """Return the value of a plain (unquoted) scalar. Raises ``ValueError`` for integers that are too long."""
     if len(text) <= _LONGEST_WORD and text in _WORDS:
         return _WORDS[text]
     if text[:1] not in _NUMBER_STARTS:
@@ -52,7 +53,7 @@ def _number(text: str) -> Any:
 
 
 def parse_tagged_scalar(tag: str, text: str) -> Any:
-    """What a scalar with a standard tag means. Raises ``ValueError`` if the two do not fit."""
+    """Return the value of a scalar with a standard tag. Raises ``ValueError`` if they do not match."""
     name = tag.removeprefix(_PREFIX)
     if name in ("!", "str"):
         return text
@@ -68,7 +69,8 @@ _TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "null": typ
 
 
 def canonical_text(value: Any) -> str | None:
-    """The usual form of a value; texts are their own, and null has none that would be a text."""
+    """Return the usual spelling of a value; a text itself; ``None`` for null, which has no spelling as a
+    text."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -77,7 +79,7 @@ def canonical_text(value: Any) -> str | None:
 
 
 def display_value(value: Any) -> str:
-    """A value in a message: texts in quotes and cut, mappings and lists by their kind."""
+    """Format a value for a message: texts quoted and truncated, mappings and lists only by their kind."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):

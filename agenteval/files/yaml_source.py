@@ -1,9 +1,8 @@
-"""YAML text to plain values, with the place of every key and item.
+"""Parses YAML text to plain values, with the place of every key and item.
 
-Built on the parser's events and a stack of our own: nothing recurses, so no file can exhaust the
-interpreter's stack, and places, duplicate keys and aliases are in our hands. Plain scalars have the
-types of the YAML 1.2 core schema: ``no`` and ``12:30`` are texts, ``010`` is ten.
-"""
+It uses the parser's events and a stack of its own: nothing recurses, so no file can exhaust the interpreter's
+stack, and it controls places, duplicate keys and aliases. Plain scalars have the types of the YAML 1.2 core
+schema: ``no`` and ``12:30`` are texts, ``010`` is ten."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ from agenteval.files.yaml_syntax import explain_yaml_error
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 100
 MAX_ALIASED = 1_000_000
-"""Nodes that aliases may stand for in one file, counted as if they were written out."""
+"""The maximum number of nodes that the aliases of one file may stand for, counted as if they were written
+out."""
 MAX_PROBLEMS = 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,10 +32,9 @@ Children: TypeAlias = "dict[str, Mark] | list[Mark] | None"
 
 
 class Mark:
-    """Where a key or an item is written, and the marks of what is below it.
+    """The place of a key or an item, and the marks of everything below it.
 
-    ``text`` is how a number or truth value was written, where that is not its usual form.
-    """
+    ``text`` is the spelling of a number or truth value, if that is not the usual one."""
 
     __slots__ = ("children", "column", "line", "path", "text")
 
@@ -54,20 +53,20 @@ class Mark:
 
     @property
     def by_key(self) -> dict[str, Mark]:
-        """The marks of a mapping's keys; of anything else, none."""
+        """The marks of a mapping's keys; empty for anything else."""
         return self.children if isinstance(self.children, dict) else {}
 
     @property
     def without_children(self) -> Mark:
-        """The same place, of a value that nothing is known to be below."""
+        """The same place without marks below it."""
         return Mark(self.path, self.line, self.column)
 
     def with_text(self, text: str) -> Mark:
-        """The same place, of a number or truth value that is written like this."""
+        """Return the same place for a number or truth value with this spelling."""
         return Mark(self.path, self.line, self.column, text=text)
 
     def with_children(self, children: Children) -> Mark:
-        """The same place with other marks below it."""
+        """Return the same place with other marks below it."""
         return Mark(self.path, self.line, self.column, children, text=self.text)
 
     def child(self, part: str | int) -> Mark | None:
@@ -79,13 +78,14 @@ class Mark:
         return None
 
     def pairs(self) -> list[tuple[str, Mark]]:
-        """What is right below: keys, or positions from 0."""
+        """Return the marks directly below, with their keys, or positions from 0."""
         if isinstance(self.children, list):
             return [(str(index), mark) for index, mark in enumerate(self.children)]
         return list((self.children or {}).items())
 
     def find(self, loc: Iterable[str | int]) -> Mark:
-        """The mark of ``loc``, or of the nearest thing above it. Parts that no one wrote are skipped."""
+        """Return the mark at ``loc``, or of the nearest thing above it. Parts that were not written are
+        skipped."""
         mark = self
         for part in loc:
             mark = mark.child(part) or mark
@@ -93,21 +93,20 @@ class Mark:
 
 
 class SourceDocument:
-    """A parsed file. ``rewrites``: whether some mark has a ``text``."""
+    """A parsed file. ``has_original_text`` is true if some mark has a ``text``."""
 
     __slots__ = ("has_original_text", "mark", "value")
 
-    def __init__(self, value: Any, mark: Mark, *, rewrites: bool = False) -> None:
+    def __init__(self, value: Any, mark: Mark, *, has_original_text: bool = False) -> None:
         self.value = value
         self.mark = mark
-        self.has_original_text = rewrites
+        self.has_original_text = has_original_text
 
 
 def parse_yaml(data: bytes, path: str) -> SourceDocument:
-    """The one document of a file; ``path`` is how messages name the file.
+    """Parse the single document of a file; ``path`` is the name of the file in messages.
 
-    Raises ``AuthorError``, with a place, for whatever is wrong with it.
-    """
+    Raises ``AuthorError``, with a place, for every mistake."""
     text = decode(data, path)
     builder = _Builder(path)
     try:
@@ -116,7 +115,10 @@ def parse_yaml(data: bytes, path: str) -> SourceDocument:
     except yaml.YAMLError as error:
         problem = _too_deep_before(error, text, path) or explain_yaml_error(error, text, path)
         raise AuthorError(*builder.problems, problem) from None
-    except (ValueError, OverflowError) as error:  # the parser in Python, on escapes beyond Unicode
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # raised by the pure Python parser for escapes beyond Unicode
         raise AuthorError(*builder.problems, Problem(f"not valid YAML: {error}", "", Place(path))) from None
     return builder.document()
 
@@ -127,10 +129,10 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | None:
-    """Find the nesting beyond our limit that stands before the place where the parser stopped.
+    """Find nesting beyond ``MAX_DEPTH`` before the place where the parser stopped.
 
-    A parser scans ahead of its events, and may refuse deep nesting by a limit of its own before it has
-    reported any of it. Cut where it stopped, the same text reports all that it had scanned."""
+    The parser scans ahead of its events and may refuse deep nesting by its own limit before it has reported
+    any of it. If the text is cut where the parser stopped, all that it had scanned is reported."""
     mark: Any = getattr(error, "problem_mark", None)
     depth = 0
     with suppress(yaml.YAMLError):
@@ -145,7 +147,7 @@ def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | N
 
 
 def _too_deep(place: Place) -> Problem:
-    return Problem(f"nested deeper than {MAX_DEPTH} levels", "write it flatter", place)
+    return Problem(f"nested deeper than {MAX_DEPTH} levels", "nest it less deeply", place)
 
 
 def _place_of(event: Any, path: str) -> Place:
@@ -153,7 +155,7 @@ def _place_of(event: Any, path: str) -> Place:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Read the text of an author's file. Raises ``AuthorError``, with a place, for what is none."""
+    """Decode the text of an author's file. Raises ``AuthorError``, with a place, if it is not valid text."""
     if len(data) > MAX_BYTES:
         raise AuthorError(
             Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", "split it", Place(path))
@@ -184,7 +186,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
 
 
 class _YamlNode:
-    """A finished value. ``size`` and ``height`` count aliases as if they were written out."""
+    """A parsed value. ``size`` and ``height`` count aliases as if they were written out."""
 
     __slots__ = ("children", "height", "is_merge", "size", "text", "value")
 
@@ -193,7 +195,7 @@ class _YamlNode:
         self.children = children
         self.size = size
         self.height = height
-        self.text: str | None = None  # a scalar's source
+        self.text: str | None = None  # the text of a scalar
         self.is_merge = False
 
 
@@ -208,7 +210,7 @@ class _Frame:
         self.line = event.start_mark.line + 1
         self.column = event.start_mark.column + 1
         self.anchor = event.anchor
-        self.key: Mark | None = None  # of the pair that is open; its `text` is the key
+        self.key: Mark | None = None  # the mark of the open pair; its `text` is the key
         self.merges: list[_YamlNode] | None = None
         self.size = 1
         self.height = 1
@@ -235,7 +237,7 @@ class _Builder:
         self._root: tuple[_YamlNode, Mark] | None = None
         self._documents = 0
         self._aliased = 0
-        self._rewrites = False
+        self._has_original_text = False
 
     def document(self) -> SourceDocument:
         if self.problems:
@@ -243,7 +245,7 @@ class _Builder:
         if self._root is None or self._root[0].value is None:
             raise AuthorError(Problem("the file is empty", "", Place(self.path)))
         node, mark = self._root
-        return SourceDocument(node.value, mark, rewrites=self._rewrites)
+        return SourceDocument(node.value, mark, has_original_text=self._has_original_text)
 
     def _document_start(self, event: Any) -> None:
         self._documents += 1
@@ -255,7 +257,7 @@ class _Builder:
         node = _YamlNode(text, None, 1, 0)
         node.text = text
         if event.tag is not None:
-            self._tagged(node, event)
+            self._read_tagged(node, event)
         elif event.implicit[0]:
             node.is_merge = text == "<<"
             try:
@@ -264,7 +266,7 @@ class _Builder:
                 self._note(event, str(error), "put it in quotes if it is meant as text")
         self._deliver(node, event, event.anchor)
 
-    def _tagged(self, node: _YamlNode, event: Any) -> None:
+    def _read_tagged(self, node: _YamlNode, event: Any) -> None:
         if event.tag == _MERGE and event.value == "<<":
             node.is_merge = True
         elif self._is_known_tag(event):
@@ -314,7 +316,7 @@ class _Builder:
             self._stop(event, f"'*{name}' refers to nothing", f"mark the value with &{name} before this line")
         self._aliased += node.size
         if self._aliased > MAX_ALIASED:
-            what = f"aliases here stand for more than {MAX_ALIASED:,} values"
+            what = f"the aliases expand to more than {MAX_ALIASED:,} values"
             self._stop(event, what, "use fewer aliases of aliases")
         if len(self._stack) + node.height > MAX_DEPTH:
             raise AuthorError(*self.problems, _too_deep(self._place(event)))
@@ -328,7 +330,7 @@ class _Builder:
         start = event.start_mark
         mark = Mark(self.path, start.line + 1, start.column + 1, node.children)
         if node.value is not None and node.text is not None and node.text != canonical_text(node.value):
-            self._rewrites = True
+            self._has_original_text = True
             mark.text = node.text
         self._add(node, mark)
 
@@ -358,7 +360,7 @@ class _Builder:
             line = frame.marks[key].line
             self._note(mark, f"the key '{key}' is written twice, first on line {line}", "keep one")
         else:
-            # Taken at once, so that the second of two equal keys is seen whatever their values are.
+            # Set at once, so that a repeated key is found whatever its values are.
             frame.marks[key] = mark
             frame.value[key] = None
 
@@ -373,7 +375,7 @@ class _Builder:
         frame.value[key] = node.value
 
     def _mappings(self, node: _YamlNode, mark: Mark) -> list[_YamlNode]:
-        """What ``<<`` was given: a mapping, or a list of them of which the first wins."""
+        """Return the mappings that ``<<`` refers to: one, or a list in which the first wins."""
         values = node.value if isinstance(node.value, list) else [node.value]
         children = node.children if isinstance(node.children, list) else [mark]
         if not all(isinstance(value, dict) for value in values):
@@ -388,7 +390,7 @@ class _Builder:
             self._stop(event, "a key must be a text", remedy)
 
     def _note(self, where: Any, what: str, remedy: str) -> None:
-        """Remember a mistake that lets reading go on, so that one run shows them all."""
+        """Record a mistake after which reading can continue, so that one run reports them all."""
         self.problems.append(Problem(what, remedy, self._place(where)))
         if len(self.problems) >= MAX_PROBLEMS:
             raise AuthorError(*self.problems)
@@ -403,11 +405,11 @@ class _Builder:
 
 
 def _ignore(_event: Any) -> None:
-    """Begin and end of what needs no bookkeeping."""
+    """Ignore an event that needs no bookkeeping."""
 
 
 def _merge(node: _YamlNode, merged: _YamlNode) -> None:
-    """Own keys win over merged ones, and those merged first over later ones."""
+    """Merge a mapping into a node: existing keys win."""
     for key, value in merged.value.items():
         if key not in node.value:
             node.value[key] = value

@@ -1,4 +1,4 @@
-"""The YAML parser's complaints in words that say what to do."""
+"""Translates the YAML parser's errors into messages with a remedy."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from agenteval.core.errors import Place, Problem
 
 
 class _Advice(NamedTuple):
-    """``at_start``: the mistake is where the broken thing begins, not where reading stopped."""
+    """A message for errors that contain a fragment."""
 
     fragment: str
     what: str
     remedy: str
     at_start: bool = False
+    """True if the mistake is where the broken construct begins, not where reading stopped."""
 
 
 _ADVICE = (
-    _Advice("mapping values are not allowed", "a ':' that is not expected here",
+    _Advice("mapping values are not allowed", "a ':' is not expected here",
             "check the indentation, or put the text in quotes if ': ' is part of it"),
     _Advice("block sequence entries are not allowed", "a list cannot begin here",
             "start it on its own line"),
-    _Advice("could not find expected ':'", "a line without ': '",
+    _Advice("could not find expected ':'", "the line has no ': '",
             "write key: value, or check the indentation", at_start=True),
     _Advice("expected node content", "a value is missing, or a '[' or '{' is not closed",
             "write the value, and close what is open"),
-    _Advice("unexpected end of stream", "a quote that is not closed", "close it", at_start=True),
-    _Advice("expected ',' or ']'", "a '[' that is not closed, or a comma that is missing",
-            "close it with ']', and separate its items by commas", at_start=True),
-    _Advice("expected ',' or '}'", "a '{' that is not closed, or a comma that is missing",
-            "close it with '}', and separate its pairs by commas", at_start=True),
-    _Advice("unknown escape character", "an unknown escape in a text in double quotes",
+    _Advice("unexpected end of stream", "a quote is not closed", "close it", at_start=True),
+    _Advice("expected ',' or ']'", "a '[' is not closed, or a comma is missing",
+            "close it with ']', and separate its items with commas", at_start=True),
+    _Advice("expected ',' or '}'", "a '{' is not closed, or a comma is missing",
+            "close it with '}', and separate its pairs with commas", at_start=True),
+    _Advice("unknown escape character", "a text in double quotes contains an unknown escape",
             r"write \\ for a backslash, or use single quotes"),
-    _Advice("escape code", "an escape that stands for no character", r"write \\ for a backslash"),
+    _Advice("escape code", "the escape does not stand for a character", r"write \\ for a backslash"),
     _Advice("did not find expected key", "a key is expected here",
             "align it with the keys above it, or put the text in quotes"),
     _Advice("expected '-' indicator", "a list item is expected here",
             "align it with the items above it, or check the indentation"),
     _Advice("expected <block end>", "the indentation matches nothing above", "align it with the lines above"),
-    _Advice("alphabetic or numeric character", "a '*' or '&' without a name",
+    _Advice("alphabetic or numeric character", "a '*' or '&' has no name",
             "put a text that starts with it in quotes"),
-    _Advice("incompatible YAML document", "a %YAML version that is not supported", "remove the line"),
-    _Advice("undefined tag handle", "an unknown tag", "remove it, or put the text in quotes"),
+    _Advice("incompatible YAML document", "the %YAML version is not supported", "remove the line"),
+    _Advice("undefined tag handle", "the tag is unknown", "remove it, or put the text in quotes"),
 )  # fmt: skip
 
 
 def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
-    """A problem for what the parser raised about ``text``."""
+    """Return the problem for an error that the parser raised about ``text``."""
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     stopped: Any = getattr(error, "problem_mark", None)
     started: Any = getattr(error, "context_mark", None) or stopped
@@ -58,7 +59,7 @@ def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
     for mark in (stopped, started):
         if (column := _tab_in_indentation(text, mark.line)) is not None:
             return Problem(
-                "a tab in the indentation", "indent with spaces", Place(path, mark.line + 1, column)
+                "the indentation contains a tab", "indent with spaces", Place(path, mark.line + 1, column)
             )
     if "cannot start any token" in problem:
         return _bad_start(text, stopped, path)
@@ -70,7 +71,7 @@ def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
 
 
 def _place(mark: Any, text: str, path: str) -> Place:
-    """At the end of the last line with content, where reading stopped beyond it."""
+    """Return the place of a mark; if it is beyond the content, the end of the last line with content."""
     lines = _lines(text.rstrip())
     if mark.line < len(lines):
         return Place(path, mark.line + 1, mark.column + 1)
@@ -78,7 +79,7 @@ def _place(mark: Any, text: str, path: str) -> Place:
 
 
 def _lines(text: str) -> list[str]:
-    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)  # the parser's idea of a line
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)  # the line breaks of the YAML parser
 
 
 def _line(text: str, line: int) -> str:
@@ -87,7 +88,7 @@ def _line(text: str, line: int) -> str:
 
 
 def _tab_in_indentation(text: str, line: int) -> int | None:
-    """The column, from 1, of the first tab before the line's first character."""
+    """Return the column, from 1, of the first tab in a line's indentation; ``None`` if there is none."""
     content = _line(text, line)
     indentation = content[: len(content) - len(content.lstrip(" \t"))]
     return indentation.index("\t") + 1 if "\t" in indentation else None
@@ -96,5 +97,7 @@ def _tab_in_indentation(text: str, line: int) -> int | None:
 def _bad_start(text: str, mark: Any, path: str) -> Problem:
     character = _line(text, mark.line)[mark.column : mark.column + 1]
     if character == "\t":
-        return Problem("a tab where only spaces are allowed", "write spaces", _place(mark, text, path))
+        return Problem(
+            "there is a tab where only spaces are allowed", "write spaces", _place(mark, text, path)
+        )
     return Problem(f"a text cannot start with '{character}'", "put it in quotes", _place(mark, text, path))

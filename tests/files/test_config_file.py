@@ -212,9 +212,8 @@ def test_variables_are_typed_like_yaml(folder: Folder) -> None:
          "AGENTEVAL_EPOCHS: epochs: expected a whole number or a mapping, got 'many'"),
         ({"AGENTEVAL_EPOCHS": "0"}, "AGENTEVAL_EPOCHS: epochs: must be at least 1, got 0"),
         ({"AGENTEVAL_EPOCHZ": "1"}, "AGENTEVAL_EPOCHZ: unknown variable — did you mean 'AGENTEVAL_EPOCHS'?"),
-        ({"AGENTEVAL_METRICS": "x"}, "AGENTEVAL_METRICS: 'metrics' cannot be set by a variable — write it"
-        " in the"
-         " file"),
+        ({"AGENTEVAL_METRICS": "x"}, "AGENTEVAL_METRICS: 'metrics' cannot be set by a variable — set it in"
+         " the file"),
         ({"AGENTEVAL_SEED": "9" * 5000}, "AGENTEVAL_SEED: a number of 5,000 digits is too long"),
         ({"AGENTEVAL_MODEL": "opnai/x"}, "AGENTEVAL_MODEL: no provider is named 'opnai' — did you mean"
         " 'openai'?"),
@@ -373,7 +372,7 @@ NEITHER = (
     [
         ("{name: x}", f"1:1: {NEITHER}"),
         ("{target: 'a:b', endpoint: 'http://x'}",
-         "1:9: the agent has both an endpoint and a target — keep one, or say type: http or type: python"),
+         "1:9: the agent has both an endpoint and a target — keep one, or write type: http or type: python"),
         ("{type: http, target: 'a:b', endpoint: 'http://x'}",
          "1:21: an agent of type http has no 'target' — remove it, or change type"),
         ("{type: python, target: 'a:b', streaming: true}",
@@ -474,7 +473,8 @@ def test_an_entry_of_the_agents_name_would_hide_the_agent(
     name = "agent" if "name: agent" in entry else "a"
     text = f"agent: {{{agent}}}\ncompare: [{{name: b, timeout_s: 3}}, {{{entry}}}]"
     assert folder.complaints(text) == [
-        f"2:37: the agent '{name}' is already at agenteval.yaml:{place} — give each agent a name of its own"
+        f"2:37: the agent name '{name}' is already used at agenteval.yaml:{place} — give each agent a"
+        " different name"
     ]
 
 
@@ -488,13 +488,15 @@ def test_compare_without_a_primary_agent(folder: Folder) -> None:
     [
         ("compare:\n  - {timeout_s: 3}", ["3:5: an agent in compare needs a name — add name:"]),
         ("compare:\n  - {name: b}\n  - {name: b}",
-         ["4:6: the agent 'b' is already at agenteval.yaml:3:6 — give each agent a name of its own"]),
+         ["4:6: the agent name 'b' is already used at agenteval.yaml:3:6 — give each agent a different"
+          " name"]),
         ("compare: [3]", ["2:11: compare: expected a mapping, got 3"]),
         ("compare: {name: b}", ["2:1: compare: expected a list of mappings, got a mapping"]),
         ("agents: {bot: {target: 'a:b'}}",
-         ["2:10: the agent 'bot' is already at agenteval.yaml:1:9 — give each agent a name of its own"]),
+         ["2:10: the agent name 'bot' is already used at agenteval.yaml:1:9 — give each agent a different"
+          " name"]),
         ("agents: {x: {name: y, target: 'a:b'}}",
-         ["2:14: the agent is named 'x' by its key and 'y' by name: — remove name:"]),
+         ["2:14: the agent's key is 'x', but its name: is 'y' — remove name:"]),
         ("agents: {x: {}}", [f"2:10: {NEITHER}"]),
         ("agents: {x: 3}", ["2:10: agents.x: expected a mapping, got 3"]),
     ],
@@ -575,7 +577,7 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
          "37: not an http or https address — write for example http://localhost:3000/…"),
         ("models: {default: {model: openai/x, api_key_env: sk-abc-123}}",
          "37: api_key_env is not the name of a variable —"
-         " write the name of the environment variable that holds the key, never the key"),
+         " write the name of the environment variable that contains the key, not the key itself"),
         ("models: {default: {model: openai/x, api_key: k}}",
          "37: unknown key 'api_key' — did you mean 'api_key_env'?"),
     ],

@@ -328,7 +328,7 @@ QUOTE = "put the text in quotes if ': ' is part of it"
          "4:31: expect.tool_calls.calls: expected a mapping, got 'get_x' — write {name: get_x}"),
         ("expect: {tool_calls: {calls: [{name: a, args_match: partial}]}}", "4:31: expect.tool_calls.calls:"
          " args_match: partial without args — add args or remove args_match"),
-        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — take the others out"),
+        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — remove all others"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:
@@ -580,25 +580,25 @@ def test_templates_that_are_right(suite: Suite, tool: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "message"),
     [
-        ('returns: "${arg.city}"', "4:7: '${arg.city}' names nothing — did you mean '${args.city}'?"),
+        ('returns: "${arg.city}"', "4:7: '${arg.city}' refers to nothing — did you mean '${args.city}'?"),
         ('returns: {a: [1, "${state.x}"]}',
-         f"4:24: '${{state.x}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:24: '${{state.x}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
         ('returns: "${}"',
-         f"4:7: '${{}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
         ('returns: "${args.}"',
-         f"4:7: '${{args.}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{args.}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
         ('returns: "x ${args.city"',
          "4:7: '${args.city' is not closed — close it with '}', or write $${ for the"
          " literal characters"),
         ('sequence: [{returns: 1}, {returns: {a: "${x}"}}]',
-         f"4:43: '${{x}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
-        ('error: "${arsg.x}"', "4:7: '${arsg.x}' names nothing — did you mean '${args.x}'?"),
+         f"4:43: '${{x}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+        ('error: "${arsg.x}"', "4:7: '${arsg.x}' refers to nothing — did you mean '${args.x}'?"),
         (f'{CITY}, returns: "${{args.cty}}"',
          "4:82: '${args.cty}': the tool's parameters have no 'cty' — did you mean 'city'?"),
         ("parameters: {type: array}",
-         "4:20: parameters: its type must be object, but is 'array' — write a JSON Schema of type object"),
+         "4:20: parameters: type must be object, but is 'array' — write a JSON Schema of type object"),
         ("parameters: {properties: {}}",
-         "4:7: parameters: its type must be object, but is missing — write a JSON Schema of type object"),
+         "4:7: parameters: type must be object, but is missing — write a JSON Schema of type object"),
         ("parameters: {type: object, properties: {a: {type: strin}}}",
          "4:51: parameters: not a JSON Schema: 'strin' is not valid under any of the given schemas — write"
          " a JSON Schema of type object"),

@@ -146,7 +146,7 @@ SHORT = "---\n---\nHow good?\n"
         ("{judges/helpfulness.md: my/none.md}", SHORT, "agenteval.yaml:3:11: the prompt 'my/none.md' cannot"),
         ("{judges/helpfulness.md: my}", SHORT, "agenteval.yaml:3:11: the prompt 'my' cannot be read"),
         ("{judges/helpfulness.md: my/x.md}", "How good?\n", "my/x.md:1: the file has no front matter"),
-        ("{judges/helpfulness.md: my/x.md}", "---\n---\n\n", "my/x.md:3: the rubric says nothing"),
+        ("{judges/helpfulness.md: my/x.md}", "---\n---\n\n", "my/x.md:3: the rubric has no text"),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: helpfulness\n---\nHow good?\n\nIs  ${transcript} it?\n",
@@ -155,17 +155,17 @@ SHORT = "---\n---\nHow good?\n"
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: helpfulness\nscale: [1, 10]\n---\nHow good?\n",
-            "my/x.md:3:1: scale is not that of the built-in metric — leave it out",
+            "my/x.md:3:1: scale differs from that of the built-in metric — leave it out",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nreferences: {call: 5}\n---\nHow good?\n",
-            "my/x.md:2:1: references are not those of the built-in metric — leave it out",
+            "my/x.md:2:1: references differ from those of the built-in metric — leave it out",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: coherence\n---\nHow good?\n",
-            "my/x.md:2:1: metric is not that of the built-in metric",
+            "my/x.md:2:1: metric differs from that of the built-in metric",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
@@ -185,12 +185,12 @@ SHORT = "---\n---\nHow good?\n"
         (
             "{judges/rules.md: my/x.md}",
             "---\n---\nJudge ${transcript} ${criterion} ${answer}\n",
-            "my/x.md:3:1: the prompt does not have its two parts — write the system text, a line '---'",
+            "my/x.md:3:1: the prompt must have two parts — write the system text, a line '---'",
         ),
         (
             "{judges/rules.md: my/x.md}",
             "---\nname: rules\n---\nJ\n---\n${transcript} ${criterion} ${answer}\n",
-            "my/x.md:2:1: the file replaces 'judge_rules', but says name: rules",
+            "my/x.md:2:1: the file replaces 'judge_rules', but its name: is rules",
         ),
         (
             "{judges/answer_score.md: my/x.md}",

@@ -59,7 +59,7 @@ def test_a_placeholder_without_a_value_is_an_error_at_its_line() -> None:
 
 
 def test_a_value_without_a_placeholder_is_an_error() -> None:
-    with pytest.raises(AuthorError, match="no place for 'wish'"):
+    with pytest.raises(AuthorError, match="no placeholder for 'wish'"):
         load_prompt("error_deduplication").render(policy="", tools="", findings="", wish="")
 
 
@@ -212,7 +212,7 @@ def test_a_rubric_with_a_scale_and_windows_line_ends(tmp_path: Path) -> None:
     [
         ("metric: brand", "metric: helpfulness", 2, "built-in name"),
         ("metric: brand", "metric: criteria", 2, "built-in name"),
-        ("metric: brand", "metric: 7", 2, "metric is '7'"),
+        ("metric: brand", "metric: 7", 2, "metric cannot be '7'"),
         ("metric: brand", "scope: turn", 2, "does not name its metric"),
         ("metric: brand", "metrik: brand", 2, "did you mean 'metric'?"),
         ("metric: brand", "metric: brand\nscope: talk", 3, "write turn or conversation"),
@@ -223,11 +223,11 @@ def test_a_rubric_with_a_scale_and_windows_line_ends(tmp_path: Path) -> None:
         (LABELS, "scale: [5, 1]", 3, "lowest and the highest"),
         (LABELS, "scale: 5", 3, "lowest and the highest"),
         (LABELS, "scale: [.nan, 1]", 3, "lowest and the highest"),
-        (LABELS, "labels: [calm, cross]", 3, "say which are ok"),
+        (LABELS, "labels: [calm, cross]", 3, "mark those that are ok"),
         ("hostile: high", "On-Brand: high", 3, "two labels are the same"),
         ("hostile: high", "not enough to judge: high", 3, "two labels are the same"),
         ("Is it", "One line\nIs ${it}", 6, "placeholder '${it}'"),
-        ("Is it on brand?", "  ", 5, "says nothing"),
+        ("Is it on brand?", "  ", 5, "has no text"),
         ("---\nmetric", "metric", 1, "no front matter"),
         ("metric: brand", "metric: [", 2, ""),
     ],

@@ -71,7 +71,7 @@ def test_paths_of_a_folder_and_of_a_journal(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_unknown_name_is_told_with_the_nearest_or_the_latest(tmp_path: Path) -> None:
-    assert "there is none" in refusal("latest", tmp_path)
+    assert "contains no runs" in refusal("latest", tmp_path)
     made(tmp_path, "20261121-101500-aaa111")
     assert "did you mean '20261121-101500-aaa111'?" in refusal("20261121-101500-aaa112", tmp_path)
     assert "did you mean 'latest'?" in refusal("lates", tmp_path)
@@ -121,7 +121,7 @@ def test_a_newer_version_is_refused_before_it_is_misread(tmp_path: Path) -> None
     "text", ["hello\n", "[1]\n", '{"a": 1}\n', b"\x00\xff\n", "[" * 100_000 + "\n", "\n"]
 )
 def test_what_is_no_journal_is_told(tmp_path: Path, text: str | bytes) -> None:
-    assert "not the journal of a run" in loaded(tmp_path, text)
+    assert "this is not the journal of a run" in loaded(tmp_path, text)
 
 
 @pytest.mark.parametrize("text", ["", FIRST[:50], SECOND + "\n"])

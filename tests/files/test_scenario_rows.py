@@ -339,15 +339,15 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         (ENTRY % "order.csv", {"orders_csv": ORDERS},
          "s.yaml:3:3: there is no file 'order.csv' in the folder of this file — did you mean 'orders.csv'?"),
         (ENTRY % "orders.txt", {"orders_txt": ORDERS},
-         "orders.txt: rows are read from .csv, .tsv, .jsonl, .ndjson, .yaml, .yml, .json, and this is none of"
-         " them — save it as one of these"),
+         "orders.txt: rows can only be read from .csv, .tsv, .jsonl, .ndjson, .yaml, .yml, .json"
+         " — save the file in one of these formats"),
         (ENTRY % "orders.csv", {"orders_csv": ""},
-         "orders.csv: the file holds no row — add one, or remove what names it"),
+         "orders.csv: the file contains no rows — add one, or remove the reference to it"),
         (ENTRY % "orders.csv", {"orders_csv": "id,status\n"},
-         "orders.csv: the file holds no row — add one, or remove what names it"),
+         "orders.csv: the file contains no rows — add one, or remove the reference to it"),
         (ENTRY % "orders.csv", {"orders_csv": "id,a\n1,2\n3\n"},
-         "orders.csv:3: the row has 1 cell, the first line names 2 columns — put a text with a comma, a"
-         " quote or a line break between double quotes"),
+         "orders.csv:3: the row has 1 cell, but the first line has 2 columns — put texts that contain a"
+         " comma, a quote or a line break in double quotes"),
         (ENTRY % "orders.csv", {"orders_csv": 'id,a\n"1\n2",3\n4,"5\n'},
          "orders.csv:4: not CSV: a double quote that is opened in this row is not closed by the end of the"
          " file (line 4) — close the quote"),
@@ -358,14 +358,14 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         (ENTRY % "orders.csv", {"orders_csv": "id\n1\n2\n1\n"},
          "orders.csv:4: the id 's-1' is already used at orders.csv:2 — give one of them a different id"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1}\n{"id" 2}\n'},
-         "o.jsonl:2:7: not JSON: Expecting ':' delimiter — write one object a line"),
+         "o.jsonl:2:7: not JSON: Expecting ':' delimiter — write one object per line"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1, "id": 2}\n'},
-         'o.jsonl:1: not JSON: the key "id" occurs twice — write one object a line'),
+         'o.jsonl:1: not JSON: the key "id" occurs twice — write one object per line'),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": NaN}\n'},
-         "o.jsonl:1: not JSON: NaN is not JSON — write one object a line"),
+         "o.jsonl:1: not JSON: NaN is not JSON — write one object per line"),
         (ENTRY % "o.jsonl", {"o_jsonl": "[1]\n"}, "o.jsonl:1: expected an object, got a list"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1}\n{"n": 2}\n'},
-         "o.jsonl:2: this row has no 'id', which '${row.id}' at s.yaml:2:3 stands for — add it"),
+         "o.jsonl:2: this row has no 'id', which '${row.id}' at s.yaml:2:3 refers to — add it"),
         (ENTRY % "o.yaml", {"o_yaml": "id: 1\n"},
          "o.yaml:1:1: expected a list of rows, got a mapping — start each row with '- '"),
         (ENTRY % "[1]", {}, "s.yaml:3:10: expected a mapping, got 1 — write {name: value}"),
@@ -374,12 +374,12 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         (ENTRY % "{id: 1}", {},
          "s.yaml:3:3: rows: expected a list of rows, or a file — write [{id: A-1}], or orders.csv"),
         (ENTRY.replace("${row.id}", "${row.idd}") % "[{id: 1}, {id: 2}]", {},
-         "s.yaml:2:3: '${row.idd}': no row has it — did you mean 'id'?"),
+         "s.yaml:2:3: '${row.idd}': no row has this value — did you mean 'id'?"),
         (ENTRY.replace("hi", '"${row}"') % "[{id: 1}]", {},
-         "s.yaml:4:11: '${row}' names no value of a row — write ${row.NAME}, or $${ for the literal"
+         "s.yaml:4:11: '${row}' does not name a value of a row — write ${row.NAME}, or $${ for the literal"
          " characters"),
         (ENTRY.replace("hi", '"a ${row.n}"') % "[{id: 1, n: null}]", {},
-         "s.yaml:3:18: '${row.n}' is null in this row, and stands within a text — give it a value"),
+         "s.yaml:3:18: '${row.n}' is null in this row, but is part of a text — give it a value"),
         (ENTRY.replace('"s-${row.id}"', "same") % "orders.csv", {"orders_csv": ORDERS},
          "s.yaml:2:3: id: 'same' is the same for every row — write id: same-${row.id}"),
         (ENTRY.replace("checks: none", "category: '${row.c}'") % "o.csv",
@@ -387,41 +387,41 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
          "o.csv:3: category: expected one of capability, efficiency, robustness, got 'capablity' — did you"
          " mean 'capability'?"),
         (ENTRY.replace("checks: none", "types: {id: integer}") % "[{id: 1}]", {},
-         "s.yaml:5:3: types: is for the columns of a CSV file; other values have types of their own —"
+         "s.yaml:5:3: types: is only for the columns of a CSV file; other values already have types —"
          " remove types:"),
         (ENTRY.replace("checks: none", "types: {qti: integer}") % "orders.csv", {"orders_csv": ORDERS},
          "s.yaml:5:11: types: the rows have no column 'qti' — did you mean 'qty'?"),
         (ENTRY.replace("checks: none", "types: {qty: integer}") % "orders.csv", {"orders_csv": ORDERS},
-         "orders.csv:3: qty: expected a whole number (types:), got '1.50' — mend the cell, or leave the type"
-         " out"),
+         "orders.csv:3: qty: expected a whole number (types:), got '1.50' — correct the cell, or remove its"
+         " type"),
         (ENTRY.replace("checks: none", "types: {qty: int}") % "orders.csv", {"orders_csv": ORDERS},
          "s.yaml:5:11: types.qty: expected one of string, integer, number, boolean, json, got 'int' — did"
          " you mean 'integer'?"),
         (ENTRY.replace("checks: none", "matrix: {id: [1]}") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:5:12: matrix: 'id' is a column of the rows, too — rename one"),
+         "s.yaml:5:12: matrix: 'id' is also a column of the rows — rename one"),
         (ENTRY.replace("checks: none", "matrix: {n: []}") % "orders.csv", {"orders_csv": ORDERS},
          "s.yaml:5:12: matrix: 'n' has no value — write a list"),
         ('scenarios: [{id: a, turns: ["${row.id}"], checks: none}]', {},
-         "s.yaml:1:29: '${row.id}' stands for a value of a row, and there is no rows: or matrix: — add rows:,"
+         "s.yaml:1:29: '${row.id}' refers to a row, but there is no rows: or matrix: — add rows:,"
          " or $${ for the literal characters"),
         *((ENTRY.replace("turns: [hi]", f"turns: ['{text}']") % "[{id: 1}]", {},
-           f"s.yaml:4:11: '{text}' stands for nothing here — write ${{row.NAME}}, or $${{ for the literal"
+           f"s.yaml:4:11: '{text}' refers to nothing here — write ${{row.NAME}}, or $${{ for the literal"
            " characters") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
         (ENTRY.replace("hi", '"${row.o.c}"') % "[{id: 1, o: {a: 1, b: 2}}]", {},
-         "s.yaml:4:11: '${row.o.c}': no row has it — 'o' holds a, b"),
+         "s.yaml:4:11: '${row.o.c}': no row has this value — 'o' contains a, b"),
         (ENTRY.replace("checks: none", 'expect: {output: {contains: "${row.d} days"}}') % "o.csv",
          {"o_csv": "id,d\n1,5\n2,\n"},
-         "o.csv:3: '${row.d}' is empty in this row, and stands within a text — give it a value"),
+         "o.csv:3: '${row.d}' is empty in this row, but is part of a text — give it a value"),
         (ENTRY.replace("checks: none", 'expect: {output: {contains: ["${row.d}"]}}') % "o.csv",
          {"o_csv": "id,d\n1,5\n2,\n"},
          "o.csv:3: expect.output.contains: an empty text is in every answer — write the text to look for"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1, "x"\n'},
-         "o.csv:2: a blank stands before the quote of column 2 — remove the blank"),
+         "o.csv:2: there is a blank before the quote of column 2 — remove the blank"),
         (ENTRY % "o.csv", {"o_csv": "id,d,\n1,x,\n2,x,y\n"},
-         "o.csv:3: column 3 has a value here and no name — name it in the first line"),
+         "o.csv:3: column 3 has a value here, but no name — name it in the first line"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1,"a\\"b"\n'},
-         "o.csv:2: not CSV: ',' expected after '\"' — close the quote; a quote within a quoted text is"
-         ' written twice ("")'),
+         "o.csv:2: not CSV: ',' expected after '\"' — close the quote; write a quote inside a"
+         ' quoted text twice ("")'),
         (ENTRY % "o.jsonl", {"o_jsonl": "[" * 5000}, "o.jsonl:1: not JSON: it is nested too deeply"),
         (ENTRY.replace("checks: none", "types: {d: json}") % "o.csv",
          {"o_csv": 'id,d\n1,"{""a"":1,""a"":2}"\n'},
@@ -431,17 +431,17 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         ("scenarios: [{id: m, matrix: {c: a}, turns: [a], checks: none}]", {},
          "s.yaml:1:30: matrix.c: expected a list, got 'a'"),
         ("scenarios: [{id: m, matrix: {a: [1, '1']}, turns: [a], checks: none}]", {},
-         "s.yaml:1:14: two rows of this make the id 'm-1' — give one of them a different id"),
+         "s.yaml:1:14: two rows of this scenario have the id 'm-1' — give one of them a different id"),
         (ENTRY.replace("checks: none", "goal: '${row.g}'").replace("turns: [hi]", "max_turns: 2") % "o.csv",
          {"o_csv": "id,g\n1,win\n2,\n"},
-         "s.yaml:2:3: the scenario has neither turns nor a goal (of the row at o.csv:3) — add goal:"),
+         "s.yaml:2:3: the scenario has neither turns nor a goal (in the row at o.csv:3) — add goal:"),
         ("cases: c.csv", {"c_csv": "id,inptu\n1,x\n"},
          "c.csv:1: unknown key 'inptu' — did you mean 'input'?"),
         ("cases: c.csv", {"c_csv": "id,input,turns\n1,x,y\n"},
          "c.csv:1: unknown key 'turns' — did you mean 'turn"),
         ("cases: c.csv", {"c_csv": 'id,input,expected_tools\n1,x,"[get"\n'},
-         "c.csv:2: expected_tools: '[get' begins like JSON and is none: Expecting value — write a list as"
-         ' ["one", "two"], also one of a single text that begins with a bracket'),
+         "c.csv:2: expected_tools: '[get' begins like JSON, but is not valid JSON: Expecting value — write"
+         ' a list as ["one", "two"], even a list of a single text that begins with a bracket'),
         ("cases: c.csv", {"c_csv": "id,input\n1,\n"}, "c.csv:2: 'input' is missing"),
         ("cases: c.csv", {"c_csv": "id,input,epochs\n1,x,0\n"},
          "c.csv:2: epochs: must be at least 1, got 0"),

@@ -186,48 +186,46 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
         ("# only a comment\n", " the file is empty"),
         ("a: " + "9" * 10_000, "1:4: a number of 10,000 digits is too long — put it in quotes if it is"
          " meant as text"),
-        ("[" * 100_000, "1:101: nested deeper than 100 levels — write it flatter"),
-        ("- " * 300 + "a", "1:201: nested deeper than 100 levels — write it flatter"),
+        ("[" * 100_000, "1:101: nested deeper than 100 levels — nest it less deeply"),
+        ("- " * 300 + "a", "1:201: nested deeper than 100 levels — nest it less deeply"),
     ],
 )  # fmt: skip
 def test_what_is_not_plain_data_is_refused(text: str, message: str) -> None:
     assert complaint(text) == f"f.yaml:{message}"
 
 
-TAB = "a tab in the indentation — indent with spaces"
-COLON = (
-    "a ':' that is not expected here — check the indentation, or put the text in quotes if ': ' is part of it"
-)
+TAB = "the indentation contains a tab — indent with spaces"
+COLON = "a ':' is not expected here — check the indentation, or put the text in quotes if ': ' is part of it"
 
 
 BROKEN = [
     ("a:\n\tb: 1", f"2:1: {TAB}"),
     ("a: 1\n \tb: 2", f"2:2: {TAB}"),
     ("a:\n  - x\n\t- y", f"3:1: {TAB}"),
-    ("- \t- x", "1:3: a tab where only spaces are allowed — write spaces"),
+    ("- \t- x", "1:3: there is a tab where only spaces are allowed — write spaces"),
     ("a: b: c", f"1:5: {COLON}"),
     ("a: 1\n b: 2", f"2:3: {COLON}"),
-    ("a: 1\nbcd", "2:1: a line without ': ' — write key: value, or check the indentation"),
-    ("a:\n  - 'x\nb: 1", "2:5: a quote that is not closed — close it"),
-    ("a: [1, 2\nb: 3", "1:4: a '[' that is not closed, or a comma that is missing — close it with"
-     " ']', and separate its items by commas"),
-    ("a: {b: 1", "1:4: a '{' that is not closed, or a comma that is missing — close it with '}', and"
-     " separate its pairs by commas"),
-    (r'a: "\d"', r"1:5: an unknown escape in a text in double quotes — write \\ for a backslash, or"
+    ("a: 1\nbcd", "2:1: the line has no ': ' — write key: value, or check the indentation"),
+    ("a:\n  - 'x\nb: 1", "2:5: a quote is not closed — close it"),
+    ("a: [1, 2\nb: 3", "1:4: a '[' is not closed, or a comma is missing — close it with"
+     " ']', and separate its items with commas"),
+    ("a: {b: 1", "1:4: a '{' is not closed, or a comma is missing — close it with '}', and"
+     " separate its pairs with commas"),
+    (r'a: "\d"', r"1:5: a text in double quotes contains an unknown escape — write \\ for a backslash, or"
      " use single quotes"),
-    (r'a: "\uD800"', r"1:7: an escape that stands for no character — write \\ for a backslash"),
+    (r'a: "\uD800"', r"1:7: the escape does not stand for a character — write \\ for a backslash"),
     ("a: - x", "1:4: a list cannot begin here — start it on its own line"),
     ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — write the value, and"
      " close what is open"),
     ("a: @x", "1:4: a text cannot start with '@' — put it in quotes"),
     ("a: `x`", "1:4: a text cannot start with '`' — put it in quotes"),
     ("a: %x", "1:4: a text cannot start with '%' — put it in quotes"),
-    ("a: *", "1:5: a '*' or '&' without a name — put a text that starts with it in quotes"),
+    ("a: *", "1:5: a '*' or '&' has no name — put a text that starts with it in quotes"),
     ("- a\nb: 1", "2:1: a list item is expected here — align it with the items above it, or check"
      " the indentation"),
     ("a:\n    b: 1\n  c: 2", "3:3: a key is expected here — align it with the keys above it, or put"
      " the text in quotes"),
-    ("%YAML 3.0\n---\na: 1", "1:1: a %YAML version that is not supported — remove the line"),
+    ("%YAML 3.0\n---\na: 1", "1:1: the %YAML version is not supported — remove the line"),
 ]  # fmt: skip
 
 
@@ -267,19 +265,19 @@ def test_an_alias_bomb_is_refused_where_it_grows_too_large() -> None:
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 20)
     )
     assert complaint(bomb).startswith("f.yaml:7:")
-    assert complaint(bomb).endswith("aliases here stand for more than 1,000,000 values — use fewer aliases of"
+    assert complaint(bomb).endswith("the aliases expand to more than 1,000,000 values — use fewer aliases of"
          " aliases")  # fmt: skip
 
 
 def test_a_bomb_of_merges_is_refused() -> None:
     wide = "a0: &a0 {" + ", ".join(f"k{i}: 1" for i in range(1000)) + "}\n"
     uses = "".join(f"m{i}: {{<<: *a0}}\n" for i in range(1100))
-    assert "aliases here stand for more than 1,000,000 values" in complaint(wide + uses)
+    assert "the aliases expand to more than 1,000,000 values" in complaint(wide + uses)
 
 
 def test_aliases_cannot_nest_deeper_than_the_limit() -> None:
     chain = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 150))
-    assert complaint(chain) == "f.yaml:100:12: nested deeper than 100 levels — write it flatter"
+    assert complaint(chain) == "f.yaml:100:12: nested deeper than 100 levels — nest it less deeply"
 
 
 def test_the_limit_of_depth_is_not_below_it() -> None:
@@ -314,7 +312,7 @@ def test_our_limit_answers_first_whatever_the_parser_has(
     if loader is None:
         pytest.skip("this PyYAML has no parser in C")
     monkeypatch.setattr(yaml_source, "_LOADER", loader)
-    assert complaint(DEEP[place]) == f"f.yaml:{place}: nested deeper than 100 levels — write it flatter"
+    assert complaint(DEEP[place]) == f"f.yaml:{place}: nested deeper than 100 levels — nest it less deeply"
 
 
 def test_a_mistake_after_brackets_that_are_closed_is_not_one_of_depth(

@@ -138,7 +138,7 @@ def test_a_fingerprint_of_digits_is_a_text(tmp_path: Path) -> None:
         (GOOD.replace(NAME, "abc"), "accepted.yaml:1:4: fingerprint: 'abc' is not a fingerprint"),
         (GOOD.replace("owner", "ownr"), "unknown key 'ownr' — did you mean 'owner'?"),
         (GOOD.replace("}", ", where: x}"), "unknown key 'where'"),
-        (GOOD + GOOD, f"accepted.yaml:2: the failure {NAME} is already at accepted.yaml:1 — keep one"),
+        (GOOD + GOOD, f"accepted.yaml:2: the failure {NAME} is already listed at accepted.yaml:1 — keep one"),
         ("hello\n", "expected a list of failures, got 'hello'"),
         ("acepted: []\n", "unknown key 'acepted' — did you mean 'accepted'?"),
         ("- 7\n", "accepted.yaml:1:3: expected"),

@@ -47,8 +47,8 @@ def of_version(journal: Path, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "remedy"),
     [
-        (SCHEMA_VERSION - 1, "read it with the agenteval that wrote it, or make the run again"),
-        (SCHEMA_VERSION + 1, "use the agenteval that wrote it, or a newer one"),
+        (SCHEMA_VERSION - 1, "read it with the version of agenteval that wrote it, or repeat the run"),
+        (SCHEMA_VERSION + 1, "use the version of agenteval that wrote it, or a newer one"),
     ],
 )
 def test_another_version_is_refused(
@@ -57,7 +57,7 @@ def test_another_version_is_refused(
     of_version(journal, version)
     done = project.call(*READERS[reader](journal))
     assert done.code == 2, done.all
-    told = f"the journal has version {version}, and this agenteval reads version {SCHEMA_VERSION} — {remedy}"
+    told = f"the journal has version {version}, but this agenteval reads version {SCHEMA_VERSION} — {remedy}"
     assert told in " ".join(done.err.split())
     assert "events.jsonl:1: " in done.err
     assert len(list((project.root / ".agenteval/runs").iterdir())) == 1, "nothing was begun"

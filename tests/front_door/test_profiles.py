@@ -122,7 +122,7 @@ def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
     ("config", "arguments", "said"),
     [
         ("profiles: {pr: {}}", ("--profile", "rp"), "no profile is named 'rp' — known: pr"),
-        ("epochs: 1", ("--profile", "pr"), "no profile is named 'pr' — write profiles:"),
+        ("epochs: 1", ("--profile", "pr"), "no profile is named 'pr' — add profiles:"),
         (
             "profiles: {pr: {epoch: 3}}",
             (),
@@ -131,7 +131,7 @@ def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
         ("profiles: {pr: {tags: {a: 1}}}", (), "agenteval.yaml:3:"),
         ("profiles: {pr: 3}", (), "agenteval.yaml:3:12: expected a mapping, got 3"),
         ("profiles: [pr]", (), "expected a mapping"),
-        ("profiles: {pr: {profiles: {}}}", (), "a profile has no profiles of its own"),
+        ("profiles: {pr: {profiles: {}}}", (), "a profile cannot contain profiles"),
         ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "no bound is set"),
         ("profiles: {pr: {selection: {}}}", (), "unknown key 'selection'"),
         ("profiles: {pr: {no_judge: maybe}}", (), "agenteval.yaml:3:"),

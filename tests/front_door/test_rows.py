@@ -145,7 +145,7 @@ def test_a_suite_is_not_green_for_want_of_rows(rows: Project) -> None:
     rows.write("scenarios/orders.csv", "id,status,qty\n")
     done = rows.call("run")
     assert done.code == 2
-    assert "scenarios/orders.csv: the file holds no row" in done.err
+    assert "scenarios/orders.csv: the file contains no rows" in done.err
 
 
 def test_cases_in_a_csv_file(project: Project) -> None:

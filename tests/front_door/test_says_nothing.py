@@ -49,7 +49,7 @@ def test_an_expectation(tmp_path: Path, expect: str, says: str, at: str) -> None
 @pytest.mark.parametrize(("tool", "says"), TOOLS.items())
 def test_a_tool(tmp_path: Path, tool: str, says: str) -> None:
     told = complaint(tmp_path, f"scenarios:\n- {{id: a, turns: [x], tools: {{t: {tool}}}}}\n")
-    assert f"{says} does not say how the tool answers" in told
+    assert f"{says} does not define how the tool answers" in told
     assert told.startswith("s.yaml:2:")
 
 

@@ -139,7 +139,7 @@ def test_without_a_run(project: Project) -> None:
     for words in ([], ["x"], ["latest", "x"]):
         done = project.call("show", *words)
         assert done.code == 2
-        assert "there is none in" in done.err
+        assert "contains no runs" in done.err
 
 
 def test_a_run_that_was_cut_off_shows_what_there_is(ran: Project) -> None:

@@ -324,7 +324,7 @@ def test_an_inherited_list_is_taken_away_by_null_and_not_by_an_empty_one(
     )
     done = project.call("validate")
     assert done.code == (2 if turn_level else 0)
-    assert ("null removes what defaults say" in done.err) is turn_level
+    assert ("null removes the value of defaults" in done.err) is turn_level
 
 
 def test_arguments_are_compared_after_nfc(project: Project) -> None:
