@@ -46,7 +46,7 @@ from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
-from agenteval.scoring.metrics import built_in
+from agenteval.scoring.metrics import built_in_metrics
 from tests.front_door.test_schema import mistakes
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, chat, respond_json
@@ -694,13 +694,13 @@ def test_the_metrics_are_those_that_exist() -> None:
     kinds = {(0.0, 1.0): "an outcome", (1.0, 5.0): "1 to 5"}
     assert [row[:3] for row in listed] == [
         [f"`{spec.name}`", spec.scope, "a label" if spec.is_label else kinds[spec.scale]]
-        for spec in built_in()
+        for spec in built_in_metrics()
     ]
     labels = {
         row[0].strip("`"): re.findall(r"`([^`]+)`", row[1])
         for row in rows(section("docs/judges.md", "### Labels"))
     }
-    assert labels == {spec.name: list(spec.labels) for spec in built_in() if spec.is_label}
+    assert labels == {spec.name: list(spec.labels) for spec in built_in_metrics() if spec.is_label}
 
 
 def test_what_custom_metrics_may_say_and_see_is_documented() -> None:

@@ -128,7 +128,7 @@ def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]
 
 def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
     from agenteval.cli.registries import REGISTRIES
-    from agenteval.core.selection import file_of
+    from agenteval.core.selection import scenario_file
     from agenteval.files.scenario_loader import PartlyReadError
     from agenteval.planning.request import Request
     from agenteval.planning.suite import load_config, load_scenarios
@@ -140,7 +140,7 @@ def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
     except PartlyReadError as error:
         found, is_whole = error.scenarios, False
     suite = {
-        "scenarios": [[os.path.abspath(file_of(each)), each.id] for each in found],
+        "scenarios": [[os.path.abspath(scenario_file(each)), each.id] for each in found],
         "tags": sorted({tag for each in found for tag in each.tags}),
         "agents": list(dict.fromkeys(agent.name for agent in config.all_agents)),
         "metrics": _metrics(config),

@@ -28,7 +28,7 @@ from agenteval.files.scenario_loader import CaseKeys
 from agenteval.files.validation import NEVER_EMPTY
 from agenteval.planning.judge_setup import labels_of
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.metrics import built_in
+from agenteval.scoring.metrics import built_in_metrics
 from agenteval.verdict.run_gates import RUN_GATES
 from agenteval.verdict.run_gates.gate import RunGate
 
@@ -150,7 +150,7 @@ def _lists(entries: Mapping[str, str]) -> Schema:
 
 
 def _metric_names() -> list[str]:
-    return [spec.name for spec in built_in()]
+    return [spec.name for spec in built_in_metrics()]
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
@@ -180,7 +180,7 @@ def _config_schema() -> tuple[Schema, Definitions]:
         "reporters": _with_description(keys["reporters"], _reporters_schema(REGISTRIES.reporters.names())),
     }
     _key_by(made, "Threshold", keys["thresholds"], _metric_names())
-    _key_by(made, "LabelSeverity", keys["severities"], sorted(labels_of(built_in())))
+    _key_by(made, "LabelSeverity", keys["severities"], sorted(labels_of(built_in_metrics())))
     _key_by(made, "PromptFile", keys["prompts"], PROMPT_FILES)
     keys["prompts"]["additionalProperties"] = False
     closed = _define_agents(made, adapters)
@@ -284,7 +284,7 @@ def _built_in_names_rule() -> Schema:
             "properties": {
                 "metrics": _list_of(_choice(_metric_names()), "all") | _QUIET,
                 "thresholds": metrics | _QUIET,
-                "severities": {"propertyNames": {"enum": sorted(labels_of(built_in()))}, **_QUIET},
+                "severities": {"propertyNames": {"enum": sorted(labels_of(built_in_metrics()))}, **_QUIET},
             }
         },
     )

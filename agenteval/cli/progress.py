@@ -32,7 +32,7 @@ from agenteval.core.event import (
     TurnFinished,
 )
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, clean, for_encoding, one_line
+from agenteval.core.safe_text import clean, for_encoding, one_line, one_line_message
 from agenteval.core.score import Verdict
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Log:
     def _warn(self, notice: Notice) -> None:
         self._warnings += 1
         if self._warnings <= SHOWN_WARNINGS:
-            self.write_line(f"{notice.level}: {brief(notice.text, 300)}")
+            self.write_line(f"{notice.level}: {one_line_message(notice.text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
             self.write_line("the report has further warnings")
 
@@ -292,7 +292,7 @@ class Display:
         for label, doing in status.longest(SHOWN_RUNNING):
             picture.append(f"\n  {one_line(label, width):<{width}}  {doing}")
         picture.append("".join(f"\n{line}" for line in status.more_running(SHOWN_RUNNING)), "dim")
-        for remark in filter(None, (status.stall(), brief(status.warning, 200))):
+        for remark in filter(None, (status.stall(), one_line_message(status.warning, 200))):
             picture.append(f"\n  {remark}", "bold")
         return picture
 

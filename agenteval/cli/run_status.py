@@ -24,7 +24,7 @@ from agenteval.core.event import (
     TurnFinished,
 )
 from agenteval.core.plan import Plan
-from agenteval.core.safe_text import brief, one_line
+from agenteval.core.safe_text import one_line, one_line_message
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.failure import broken_rule, sample_violations
@@ -131,7 +131,8 @@ class RunStatus:
         reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist
         took_s = event.took_s or 0.0
         took = f"{took_s:.1f} s" if took_s < 60 else clock_text(took_s)
-        line = f"{_SIGNS[decided.verdict]} {self.label(event.key)}  {took}  {brief(reason, _REASON_WIDTH)}"
+        shown = one_line_message(reason, _REASON_WIDTH)
+        line = f"{_SIGNS[decided.verdict]} {self.label(event.key)}  {took}  {shown}"
         return SampleOutcomeLine(decided.verdict, line)
 
     def label(self, key: SampleKey) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from agenteval.conversation import exits
 from agenteval.core.safe_text import (
-    escaped_in_json,
+    escape_in_json,
     for_encoding,
     neutralize_workflow_commands,
     sanitize_page,
@@ -50,7 +50,7 @@ def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str
     """Clean ``text`` as output. ``colors``: keep colour codes, for a screen that supports them."""
     redaction = _redaction_module()
     if form == "json":
-        return escaped_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
+        return escape_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
     if form == "xml" and redaction:
         return sanitize_page(redaction.redact_xml(text))
     return sanitize_page(strip_secrets(text), colors=colors)

@@ -59,7 +59,7 @@ class ScoredSample:
             return
         if trajectory.unfinished:
             await self._check("turn", trajectory, len(turns))
-        if trajectory.ends_at_a_call:
+        if trajectory.ends_with_call:
             self._judge("turn", Trajectory(turns=trajectory.all_turns), len(turns), judging)
         await self._check("conversation", trajectory, None)
         self._judge("conversation", trajectory, None, judging)

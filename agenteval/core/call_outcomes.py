@@ -34,7 +34,7 @@ def is_same_call(one: ToolCall, other: ToolCall) -> bool:
     return one.args == other.args and json_key(one.args) == json_key(other.args)
 
 
-def without_arguments(call: ToolCall) -> str:
+def describe_missing_arguments(call: ToolCall) -> str:
     """Return the text for the arguments of a call that are unreadable or were not recorded."""
     return ARGUMENTS_NOT_KNOWN if call.raw_args is None else f"unreadable: {call.raw_args}"
 
@@ -45,7 +45,7 @@ ARGUMENTS_NOT_KNOWN = "arguments not known"
 def format_call(call: ToolCall) -> str:
     """Format a call as ``cancel_order(id="A-7")``; equal calls give equal texts."""
     if call.args is None:
-        return f"{call.name}({without_arguments(call)})"
+        return f"{call.name}({describe_missing_arguments(call)})"
     args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
     return f"{call.name}({', '.join(args)})"
 
@@ -63,7 +63,7 @@ def _normalize_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
+def is_same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.is_error == other.is_error and json_key(one.value) == json_key(other.value)

@@ -50,7 +50,7 @@ def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
     return " ".join(fold_but_blanks(text, stars=stars).split())
 
 
-def legible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return ``text`` after steps 1, 2 and 4 only, with its case, lines and Markdown."""
     return nfc(_ESCAPING.sub("", _normalized(text)))
 

@@ -245,10 +245,10 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     except SchemaError as error:
         return ((f"not a JSON Schema: {describe_schema_error(error)}", tuple(error.absolute_path)),)
     nowhere = "leads nowhere: only parts of the schema can be referenced"
-    return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
+    return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling_references(schema))
 
 
-def dangling(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def dangling_references(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     """Yield the references of a JSON Schema that lead to no schema in it, with their paths."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Named = TypeVar("Named")
 
 
-def as_it_is(found: Any) -> Any:
+def unchanged(found: Any) -> Any:
     return found
 
 
@@ -29,7 +29,7 @@ class Registry(Generic[Named]):
     group: str
     built_in: Mapping[str, Named | str]
     """By name, the object or, as text, ``module:attribute`` of one that is imported on first use."""
-    read: Callable[[Any], Named] = as_it_is
+    read: Callable[[Any], Named] = unchanged
     """Converts what an entry point loads. Raises ``TypeError`` with what is wrong with it."""
 
     def __contains__(self, name: str) -> bool:

@@ -43,7 +43,7 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
-def without_escapes(text: str) -> str:
+def strip_escapes(text: str) -> str:
     """Remove the sequences that a terminal interprets (colors, titles, links)."""
     return _SEQUENCES.sub("", text)
 
@@ -70,7 +70,7 @@ def sanitize_page(text: str, *, colors: bool = False) -> str:
 _OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
 
 
-def escaped_in_json(text: str) -> str:
+def escape_in_json(text: str) -> str:
     """Return equivalent JSON in which all of these characters are escaped."""
     return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
@@ -107,7 +107,7 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
 
-def brief(text: str, limit: int) -> str:
+def one_line_message(text: str, limit: int) -> str:
     """Format a message of agenteval like ``one_line``, but cut only what it quotes, never the remedy."""
     line = one_line(text, len(text))
     what, remedy = split_remedy(line)
@@ -116,7 +116,7 @@ def brief(text: str, limit: int) -> str:
     return one_line(what, max(limit // 2, limit - len(remedy))) + REMEDY + remedy
 
 
-def abridged(text: str, limit: int) -> str:
+def one_line_with_digest(text: str, limit: int) -> str:
     """Format ``text`` like ``one_line``, with a digest of the whole text in place of what is cut, so that
     different texts remain distinguishable."""
     line = " ".join(clean(text).split())
@@ -126,7 +126,7 @@ def abridged(text: str, limit: int) -> str:
     return f"{line[: max(0, limit - len(digest) - 4)].rstrip()}… [{digest}]"
 
 
-def at_most(count: int, texts: Iterable[str]) -> tuple[str, ...]:
+def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct texts; if there are more than ``count``, the rest become a number and a digest."""
     known = list(dict.fromkeys(texts))
     if len(known) <= count:

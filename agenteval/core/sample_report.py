@@ -94,7 +94,7 @@ class SampleReport:
         return combine_outcomes([self.stop is not None and self.stop.fault is None, *outcomes])
 
     @property
-    def right_calls(self) -> float | None:
+    def calls_correct(self) -> float | None:
         """Whether all expectations of its calls hold, including those of turns; if a test case misses tools,
         the share of the others."""
         if self.tool_accuracy is not None and self.tool_accuracy < 1:
@@ -103,7 +103,7 @@ class SampleReport:
         return combine_outcomes(checks) if checks else self.tool_accuracy
 
     @property
-    def right_output(self) -> bool | None:
+    def answers_correct(self) -> bool | None:
         """Whether all expectations of its answers hold, including those of turns."""
         if self.output_correct is False:
             return False
@@ -161,7 +161,7 @@ def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, 
         values: dict[str, list[float]] = {}
         for score in sample.all_scores:
             if not score.is_open:
-                values.setdefault(score.metric, []).append(numeric(score))
+                values.setdefault(score.metric, []).append(numeric_value(score))
         for metric, scores in values.items():
             means.setdefault(metric, []).append(fsum(scores) / len(scores))
     return {metric: tuple(means[metric]) for metric in sorted(means)}
@@ -179,7 +179,7 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
             if score.is_open:
                 undecided.setdefault(score.metric, Counter())[score.label or ""] += 1
             else:
-                values.setdefault(score.metric, []).append(numeric(score))
+                values.setdefault(score.metric, []).append(numeric_value(score))
         for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
@@ -200,7 +200,7 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     return aggregates
 
 
-def numeric(score: Score) -> float:
+def numeric_value(score: Score) -> float:
     """Return the number of a score: its value, or for a label whether it is not a failure."""
     if score.value is not None:
         return score.value

@@ -88,7 +88,7 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
         yield lambda scenario: scenario.category in filters.categories
     if filters.expression:
         holds = keyword_expression.compile_expression(filters.expression)
-        yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, file_of(scenario)))
+        yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, scenario_file(scenario)))
 
 
 def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
@@ -99,7 +99,7 @@ def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
     exact_ids = frozenset(exact.values())
     parts = [text for text in texts if text not in exact]
     return lambda scenario: (
-        scenario.id in exact_ids or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
+        scenario.id in exact_ids or any(is_in_any(text, (scenario.id, scenario.name)) for text in parts)
     )
 
 
@@ -111,7 +111,7 @@ def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
     return name if file and name in ids and is_in_file(ids[name], file) else ""
 
 
-def is_part(text: str, names: Iterable[str]) -> bool:
+def is_in_any(text: str, names: Iterable[str]) -> bool:
     """Check whether ``text`` is contained in one of the names, ignoring case."""
     return any(text.casefold() in name.casefold() for name in names)
 
@@ -129,10 +129,10 @@ def split_id(text: str) -> tuple[str, str]:
 
 def full_id(scenario: Scenario) -> str:
     """Return ``FILE::ID``, which ``split_id`` parses."""
-    return f"{file_of(scenario)}{ID_SEPARATOR}{scenario.id}"
+    return f"{scenario_file(scenario)}{ID_SEPARATOR}{scenario.id}"
 
 
-def file_of(scenario: Scenario) -> str:
+def scenario_file(scenario: Scenario) -> str:
     """Return the scenario's file, relative to the working directory if it is below."""
     return scenario.source.rpartition(":")[0]
 
@@ -140,10 +140,10 @@ def file_of(scenario: Scenario) -> str:
 def is_in_file(scenario: Scenario, file: str) -> bool:
     """Check whether ``file`` is the path of the scenario's file or the end of it, such as ``orders.yaml`` in
     a report that names the folder elsewhere."""
-    return ends_with(file_of(scenario), file)
+    return path_ends_with(scenario_file(scenario), file)
 
 
-def ends_with(path: str, end: str) -> bool:
+def path_ends_with(path: str, end: str) -> bool:
     """Check whether a path ends with the parts of ``end``, or is the same path."""
     parts, last = PurePath(path).parts, PurePath(end).parts
     return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))

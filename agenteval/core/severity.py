@@ -45,7 +45,7 @@ SEVERITY_OF_KIND: Mapping[RuleKind, Severity] = {
 }
 """The severities of broken rules if nothing was changed."""
 
-HOLDS_A_CALL_AGAINST_THE_AGENT = frozenset(
+LABELS_AGAINST_A_CALL = frozenset(
     (
         "disobey user request",
         "failure to ask for clarification",
@@ -96,7 +96,7 @@ def severity_of(
         return Severity.CRITICAL if act and act.tool is ToolEffect.WRITES else Severity.HIGH
     if kind in (RuleKind.DISCLOSURE, RuleKind.STYLE):
         return SEVERITY_OF_KIND[kind]
-    if label in HOLDS_A_CALL_AGAINST_THE_AGENT and act and act.may_have_changed_something:
+    if label in LABELS_AGAINST_A_CALL and act and act.may_have_changed_something:
         return Severity.CRITICAL
     if kind:
         # Words carry out a promise, a permission or a disclosure; a refusal carries out nothing.
@@ -105,6 +105,6 @@ def severity_of(
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
 
 
-def labels_with_a_severity() -> tuple[str, ...]:
+def labels_with_severity() -> tuple[str, ...]:
     """Return the labels that ``severities`` may name, in addition to those of the author's own metrics."""
     return (*SEVERITY_OF_LABEL, *(f"{POLICY_VIOLATION}.{kind}" for kind in RuleKind))

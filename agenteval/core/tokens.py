@@ -25,7 +25,7 @@ def count_tokens(text: str) -> int:
 
 @cache
 def _counter() -> Callable[[str], int]:
-    if vocabulary_is_here():
+    if is_vocabulary_available():
         import tiktoken
 
         encoding = tiktoken.get_encoding("o200k_base")
@@ -33,7 +33,7 @@ def _counter() -> Callable[[str], int]:
     return lambda text: (len(text.encode("utf-8", "replace")) + 3) // 4
 
 
-def vocabulary_is_here() -> bool:
+def is_vocabulary_available() -> bool:
     """Check whether tiktoken would find its file with the required contents, and thus not download it."""
     path = vocabulary_path()
     try:

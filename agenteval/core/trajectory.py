@@ -219,7 +219,7 @@ class Turn(Value):
         return tuple(call for step in self.steps for call in step.tool_calls)
 
     @property
-    def without_unsure_calls(self) -> Turn:
+    def without_uncertain_calls(self) -> Turn:
         """The turn with only those calls that certainly belong to it."""
         if not any(call.of_unknown_turn for call in self.tool_calls):
             return self
@@ -363,7 +363,7 @@ class Trajectory(Value):
         return (*self.turns, self.unfinished) if self.unfinished else self.turns
 
     @property
-    def ends_at_a_call(self) -> bool:
+    def ends_with_call(self) -> bool:
         """True for a record that ends with a call and without an answer, as it does at a hand-over."""
         last = self.unfinished
         is_recorded = self.stop is not None and self.stop.reason is StopReason.RECORDED

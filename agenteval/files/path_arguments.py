@@ -11,7 +11,13 @@ from pathlib import Path
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.scenario import Scenario
-from agenteval.core.selection import ID_SEPARATOR, describe_unknown_id, ends_with, file_of, split_id
+from agenteval.core.selection import (
+    ID_SEPARATOR,
+    describe_unknown_id,
+    path_ends_with,
+    scenario_file,
+    split_id,
+)
 from agenteval.files.scenario_files import display_path, find_files_under, find_scenario_files
 
 
@@ -30,7 +36,7 @@ class PathSelection:
         loaded = tuple(scenarios)
         in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
         for scenario in loaded if self.ids_by_file else ():
-            in_files.setdefault(os.path.realpath(file_of(scenario)), {})[scenario.id] = scenario
+            in_files.setdefault(os.path.realpath(scenario_file(scenario)), {})[scenario.id] = scenario
         problems = [
             describe_unknown_id(display_path(Path(file), Path.cwd()), name, in_files[file])
             for file, names in self.ids_by_file.items()
@@ -60,7 +66,7 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
         found: Sequence[str | Path] = [file]
         if name and not os.path.exists(cwd / file):
             included = find_scenario_files(root, config.include, config.exclude)
-            found = [each for each in included if ends_with(str(each), file)] or [file]
+            found = [each for each in included if path_ends_with(str(each), file)] or [file]
         arguments += found
         if not name:
             unrestricted += found

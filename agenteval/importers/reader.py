@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.recorded_conversation import RecordedConversation
-from agenteval.core.selection import is_part
+from agenteval.core.selection import is_in_any
 from agenteval.importers.entries import entries_of
 from agenteval.importers.expected_scenarios import ExpectedScenarios
 from agenteval.importers.identity import Naming
@@ -132,7 +132,9 @@ class Reader:
 
     def _is_wanted(self, recorded: RecordedConversation) -> bool:
         names = (recorded.key.scenario, recorded.key.variant)
-        found = {t for t in self.search_texts if (t in names if t in self.exact_texts else is_part(t, names))}
+        found = {
+            t for t in self.search_texts if (t in names if t in self.exact_texts else is_in_any(t, names))
+        }
         self._met |= found
         return bool(found)
 

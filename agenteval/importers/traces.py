@@ -341,7 +341,7 @@ class _TraceMessages:
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
         self.parsed = [list(parse_messages([message])) for message in messages]
-        self.counts = list(accumulate(sum(one.is_of_user for one in each) for each in self.parsed))
+        self.counts = list(accumulate(sum(one.is_user_text for one in each) for each in self.parsed))
         self.added = defaultdict[int, list[Any]](list)
 
     def add(self, turns: Iterable[int], message: Any) -> None:

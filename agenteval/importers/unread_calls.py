@@ -188,7 +188,7 @@ class _ListMembers:
 
 
 def _is_of_user(value: Any) -> bool:
-    return isinstance(value, dict) and any(each.is_of_user for each in parse_messages([value]))
+    return isinstance(value, dict) and any(each.is_user_text for each in parse_messages([value]))
 
 
 class _NestedValue(NamedTuple):

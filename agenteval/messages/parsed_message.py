@@ -41,7 +41,7 @@ class ParsedMessage(NamedTuple):
         return bool(self.text and self.text.strip())
 
     @property
-    def is_of_user(self) -> bool:
+    def is_user_text(self) -> bool:
         """True if a user says something."""
         return self.role == "user" and self.has_text
 

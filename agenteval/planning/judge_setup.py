@@ -13,7 +13,7 @@ from agenteval.core.plan import ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
-from agenteval.core.severity import labels_with_a_severity
+from agenteval.core.severity import labels_with_severity
 from agenteval.files.prompts import CRITERIA, SHIPPED_PROMPTS, Prompts, Rubric, load_prompts
 from agenteval.planning.plan_resolution import has_policy
 from agenteval.scoring import metrics
@@ -80,7 +80,7 @@ def load_project_prompts(config: Config) -> Prompts:
 def _load_customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
     if not config.custom_metrics:
         return []
-    from agenteval.scoring.judges.custom import load_custom_metrics, spec_of_custom
+    from agenteval.scoring.judges.custom import build_custom_metric_spec, load_custom_metrics
 
     loaded = load_custom_metrics(
         config.custom_metrics,
@@ -88,12 +88,12 @@ def _load_customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, An
         prompts=prompts,
         place_of=lambda at: config.place(f"custom_metrics.{at}"),
     )
-    return [(spec_of_custom(custom), custom) for custom in loaded]
+    return [(build_custom_metric_spec(custom), custom) for custom in loaded]
 
 
 def labels_of(known: Iterable[MetricSpec]) -> set[str]:
     """Return the labels that metrics and detectors can give."""
-    labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
+    labels = {*labels_with_severity(), *(detector.label for detector in DETECTORS.values())}
     return labels | {label for spec in known for label in spec.labels}
 
 

@@ -112,7 +112,7 @@ class Resources:
             cassette=cassette,
             marked=marked,
             secrets=self.secrets,
-            notify=self.tell,
+            notify=self.notify,
             warn=self.warn,
             note=self.forward_event,
         )
@@ -137,7 +137,7 @@ class Resources:
             why = f"{key} does not bound agent '{name}', whose price is unknown"
             emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
 
-    def tell(self, text: str, key: SampleKey | None = None) -> None:
+    def notify(self, text: str, key: SampleKey | None = None) -> None:
         if self.emit:
             self.emit(Notice(text=text, key=key))
 
@@ -216,7 +216,7 @@ class Resources:
 
         if self._model_resources is None:
             pool = ModelPool(self.config.concurrency)
-            self._model_resources = ModelResources(pool, Capabilities(), self.tell, self.limits())
+            self._model_resources = ModelResources(pool, Capabilities(), self.notify, self.limits())
         return make_model(
             chosen,
             role=role,
@@ -481,7 +481,7 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
         return None
     from agenteval.adapters.models.scripted_model import metric_rule_predicate
     from agenteval.scoring.judges.user_review import UserReviewer
-    from agenteval.verdict.sample_ending import fold_sample
+    from agenteval.verdict.sample_ending import build_ended_conversation
 
     is_asked: Callable[[Subject], bool] = lambda _subject: True  # noqa: E731
     if judge.provider == "scripted":
@@ -495,7 +495,7 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
     )
     return UserReviewer(
         model,
-        partial(fold_sample, run),
+        partial(build_ended_conversation, run),
         chosen.prompts.prompt(USER_REVIEW),
         seed=plan.suite.seed,
         now=plan.suite.now or "",

@@ -34,7 +34,7 @@ from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.row_groups import template_key
 from agenteval.verdict.failure_rates import FailureRates
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_rows import mostly_lost_scenarios
+from agenteval.verdict.run_rows import mostly_errored_scenarios
 
 MOST = 10
 """The number of annotations of each level that GitHub shows for a step."""
@@ -79,7 +79,7 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
     for gate in run_gates(decision):
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
-    yield from _failure_annotations(facts.failures, mostly_lost_scenarios(report, decision.samples))
+    yield from _failure_annotations(facts.failures, mostly_errored_scenarios(report, decision.samples))
     yield from _rate_annotations(facts.rates)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _failed_judge_annotations(report, decision)

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agenteval.core.decision import Decision
-from agenteval.core.safe_text import brief, shorten, shorten_message, to_xml_text
+from agenteval.core.safe_text import one_line_message, shorten, shorten_message, to_xml_text
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
@@ -285,4 +285,4 @@ def _timestamp(report: Report) -> str:
 
 def _attribute(text: str) -> str:
     """Shorten a text to one line that is never empty, because a consumer may refuse an empty name."""
-    return to_xml_text(brief(text, 300)) or "-"
+    return to_xml_text(one_line_message(text, 300)) or "-"

@@ -126,7 +126,7 @@ def effective_severities(
     }
     for issue in issues:
         for occurrence in issue.occurrences:
-            key = sample_of(occurrence)
+            key = get_sample_key(occurrence)
             severities = counted.get(key, [])
             for index in occurrence.findings:
                 if index < len(severities):
@@ -147,6 +147,6 @@ def _raise_severity(
     return severity if is_proof_alone and raised is Severity.CRITICAL else raised
 
 
-def sample_of(place: Occurrence | IssueExample) -> SampleKey:
+def get_sample_key(place: Occurrence | IssueExample) -> SampleKey:
     """Return the sample that an occurrence or an example is from."""
     return SampleKey(scenario=place.scenario, agent=place.agent, epoch=place.epoch, variant=place.variant)

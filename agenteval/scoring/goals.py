@@ -13,14 +13,14 @@ from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
 GOAL = "goal_completion"
 
 
-def goals_of(sample: SampleReport) -> tuple[Score, ...]:
+def get_goal_scores(sample: SampleReport) -> tuple[Score, ...]:
     """Return the goal scores of a sample."""
     return tuple(score for score in sample.scores if score.metric == GOAL)
 
 
 def list_goal_scores(samples: Iterable[SampleReport]) -> list[Score]:
     """Return the goal scores of several samples."""
-    return [goal for sample in samples for goal in goals_of(sample)]
+    return [goal for sample in samples for goal in get_goal_scores(sample)]
 
 
 def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
@@ -30,12 +30,12 @@ def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
 
 def has_reached(sample: SampleReport) -> bool:
     """Check whether the goal was reached, if it was to be reached."""
-    return any(goal.label == REACHED and goal.value for goal in goals_of(sample))
+    return any(goal.label == REACHED and goal.value for goal in get_goal_scores(sample))
 
 
 def failed_to_refuse(sample: SampleReport) -> bool:
     """Check whether the goal was reached although the author requires it to be refused."""
-    return any(goal.label == REACHED and goal.value == 0 for goal in goals_of(sample))
+    return any(goal.label == REACHED and goal.value == 0 for goal in get_goal_scores(sample))
 
 
 # ── never completed ──────────────────────────────────────────────────────────────────────────────
@@ -62,7 +62,7 @@ def _is_goal_known(sample: SampleReport) -> bool:
     if sample.stop is None or sample.stop.is_cut_short:
         return False
     has_failed = any(failure.metric == GOAL for failure in sample.score_failures)
-    return not has_failed and all(goal.label != NOT_CLEAR for goal in goals_of(sample))
+    return not has_failed and all(goal.label != NOT_CLEAR for goal in get_goal_scores(sample))
 
 
 def _raise_findings(sample: SampleReport, severity: Severity, why: str) -> SampleReport:

@@ -33,7 +33,7 @@ def build_metric_spec(rubric: Rubric) -> MetricSpec:
 
 
 @cache
-def built_in() -> tuple[MetricSpec, ...]:
+def built_in_metrics() -> tuple[MetricSpec, ...]:
     """Return the built-in metrics. A project's own text of a metric does not change them."""
     return tuple(build_metric_spec(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
 
@@ -45,7 +45,7 @@ def build_metric_table(
 
     Raise ``AuthorError`` for a custom metric with a built-in name, or for two with the same name;
     ``place_of`` returns where a custom metric is written."""
-    known = {spec.name: spec for spec in built_in()}
+    known = {spec.name: spec for spec in built_in_metrics()}
     problems = []
     for spec in custom:
         if spec.name in RESERVED_NAMES:

@@ -14,7 +14,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import NOT_CLEAR, RULED_OUT, WITHDRAWN, Check, Verdict
 from agenteval.files.prompts import CRITERIA
-from agenteval.scoring.goals import GOAL, count_open_goals, goals_of
+from agenteval.scoring.goals import GOAL, count_open_goals, get_goal_scores
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.skipped_judges import skipped_judges
@@ -50,7 +50,7 @@ def is_any_decided(sample: SampleReport) -> bool:
             for check in sample.all_checks
         )
         or any(score.ok is not None for score in sample.all_scores)
-        or any(goal.value is not None for goal in goals_of(sample))
+        or any(goal.value is not None for goal in get_goal_scores(sample))
     )
 
 

@@ -18,7 +18,7 @@ from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.finding_severity import get_cited_tool, rate_finding
-from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
+from agenteval.scoring.goals import GOAL, failed_to_refuse, get_goal_scores
 from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
 from agenteval.scoring.questions import asks_judge, is_open_question, tools_of_unseen_calls
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, quote_names, unexercised_criteria
@@ -342,7 +342,7 @@ def _goals_on_trust(report: Report) -> Iterator[Caveat]:
         goal.label == REACHED
         for sample in report.samples
         if sample.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
-        for goal in goals_of(sample)
+        for goal in get_goal_scores(sample)
     )
     if count:
         text = f"{plural(count, 'goal')} rest{'s' if count == 1 else ''} on the agent's word"

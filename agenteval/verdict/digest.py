@@ -20,7 +20,7 @@ from agenteval.verdict.fingerprints import FingerprintedFailure, failures_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.resource_usage import MEASURES, known_measure
 from agenteval.verdict.statistics import Tally
-from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_lost
+from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_errored
 
 _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
@@ -106,7 +106,7 @@ def _summarize_scenario(scenario: ScenarioReport, decision: Decision | None, pla
     outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
     tally = Tally.of(epoch_outcomes(scenario, outcomes).fixed)
     present = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
-    complete = [sample for sample in present if not is_lost(sample)]
+    complete = [sample for sample in present if not is_errored(sample)]
     return ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,

@@ -16,7 +16,7 @@ from agenteval.verdict.max_rates import failed_checks
 from agenteval.verdict.recorded_logs import is_unreadable, unreadable_places
 from agenteval.verdict.report import Report
 from agenteval.verdict.statistics import Interval, wilson
-from agenteval.verdict.thresholds import is_lost
+from agenteval.verdict.thresholds import is_errored
 
 QUOTATIONS = 3
 """The maximum number of quotations of a row, in the order of the file."""
@@ -204,7 +204,7 @@ def _rate(
 
 def _is_unknown(sample: SampleReport, metric: str) -> bool:
     """Check whether it is unknown if the row's label applies to a conversation in which it was not found."""
-    if is_lost(sample):
+    if is_errored(sample):
         return True
     failed = any(failure.metric == metric for failure in sample.all_failures)
     return failed or any(score.is_open and score.metric == metric for score in sample.all_scores)

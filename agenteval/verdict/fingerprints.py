@@ -21,7 +21,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from agenteval.core.call_outcomes import format_call
-from agenteval.core.safe_text import abridged
+from agenteval.core.safe_text import one_line_with_digest
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, Severity
@@ -222,7 +222,7 @@ def _cited_call(finding: Finding, sample: SampleReport) -> ToolCall | None:
 
 def _describe_finding(finding: Finding, about: str) -> str:
     label = finding.label or finding.metric
-    return abridged(f"{label}: {about}" if about else label, SHOWN)
+    return one_line_with_digest(f"{label}: {about}" if about else label, SHOWN)
 
 
 def _fingerprint_check(
@@ -247,7 +247,9 @@ def _fingerprint_check(
     return tuple(
         FingerprintedFailure(
             _hash("check", scenario.id, place, check.name, part),
-            abridged(f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, SHOWN),
+            one_line_with_digest(
+                f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, SHOWN
+            ),
             check.name,
         )
         for part in parts

@@ -25,7 +25,7 @@ from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.run_rows import (
     command_of,
     end_rows,
-    mostly_lost_scenarios,
+    mostly_errored_scenarios,
     resolve_with_next_steps,
     run_rows,
     tolerance_rows,
@@ -38,7 +38,7 @@ from agenteval.verdict.thresholds import threshold_gates
 def decide(report: Report) -> Decision:
     """Return the verdict of a report under the configuration that the run was made with."""
     samples = decide_samples(report)
-    lost = mostly_lost_scenarios(report, samples)
+    lost = mostly_errored_scenarios(report, samples)
     left_to_shares = frozenset(_counted_by_gates(report, samples))
     without_scenarios = is_without_scenarios(report)
     is_reported = without_scenarios and not names_severity(report.plan)

@@ -13,7 +13,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import OUTCOME, Verdict
 from agenteval.core.trajectory import StopReason
 from agenteval.verdict.report import Report
-from agenteval.verdict.thresholds import is_lost
+from agenteval.verdict.thresholds import is_errored
 
 READABLE = "readable records"
 """The gate of a log without scenarios. Nothing is known about records that could not be read."""
@@ -65,7 +65,7 @@ def readable_row(report: Report) -> GateRow:
     bound = report.plan.suite.fault_tolerance
     if report.plan.suite.where(TOLERANCE) == "default":
         bound = MOST_UNREADABLE
-    is_anything_known = any(not is_lost(sample) for sample in report.samples)
+    is_anything_known = any(not is_errored(sample) for sample in report.samples)
     hidden = [each for each in report.samples if each.stop is not None and each.stop.hides_rest]
     is_decided = is_anything_known and not hidden and len(places) <= bound * records
     basis = f"{len(places):,} unreadable of {plural(records, 'record')}"

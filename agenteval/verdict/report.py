@@ -289,8 +289,8 @@ _NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
 """Measures that are never zero in a real answer: a zero is an agent that does not report the value, or a
 recording."""
 _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
-    "tool_calls": lambda s: s.right_calls,
-    "output": lambda s: s.right_output,
+    "tool_calls": lambda s: s.calls_correct,
+    "output": lambda s: s.answers_correct,
     "tool_accuracy": lambda s: s.tool_accuracy,
     "task_completion": lambda s: s.output_correct,
     "checks_passed": lambda s: s.all_checks_held,

@@ -162,7 +162,9 @@ def _scenario_tolerance_row(
     )
 
 
-def mostly_lost_scenarios(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
+def mostly_errored_scenarios(
+    report: Report, samples: Mapping[SampleKey, SampleDecision]
+) -> frozenset[Pairing]:
     """Return the scenarios (id and agent) in which more than half of the started samples are inconclusive.
 
     Too little is known about them, whatever is tolerated. A recorded conversation that stands for itself

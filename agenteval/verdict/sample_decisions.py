@@ -23,7 +23,7 @@ from agenteval.core.score import (
 from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.goals import GOAL, decides_all_others, goals_of
+from agenteval.scoring.goals import GOAL, decides_all_others, get_goal_scores
 from agenteval.scoring.questions import is_open_question
 from agenteval.verdict.abstentions import is_any_decided
 from agenteval.verdict.accepted_failures import accepted_fingerprints, waive_violations
@@ -195,7 +195,7 @@ def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
     """Yield a goal that is not clear, if it decides the scenario's other conversations. By itself it gates
     nothing."""
-    unclear = [goal for goal in goals_of(evidence.sample) if goal.label == NOT_CLEAR]
+    unclear = [goal for goal in get_goal_scores(evidence.sample) if goal.label == NOT_CLEAR]
     if unclear and decides_all_others(evidence.scenario.samples, evidence.plan.suite):
         detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
         detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""

@@ -13,7 +13,7 @@ from agenteval.verdict.report import build_report
 from agenteval.verdict.sample_decisions import decide_sample
 
 
-def fold_sample(run: RunStarted, sample: Sample, events: Sequence[Event]) -> EndedConversation:
+def build_ended_conversation(run: RunStarted, sample: Sample, events: Sequence[Event]) -> EndedConversation:
     """Return how ``sample`` ended, based on all of its events. ``run`` has the rules that decide samples."""
     plan = run.plan.restrict_to_pairing(sample.key.scenario, sample.key.agent)
     alone = {"scenarios": (sample.scenario,), "plan": plan}

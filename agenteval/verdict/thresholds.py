@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agenteval.core.decision import RERUN_FAILED, GateRow
 from agenteval.core.plan import Plan, Threshold
 from agenteval.core.plurals import plural
-from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
+from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric_value
 from agenteval.core.scenario import ThresholdRule
 from agenteval.core.score import RULED_OUT, WITHDRAWN, MetricSpec, Verdict
 from agenteval.verdict.report import Report
@@ -19,7 +19,7 @@ NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interru
 _ROUNDING = 1e-9  # of a mean of decimals
 
 
-def is_lost(sample: SampleReport) -> bool:
+def is_errored(sample: SampleReport) -> bool:
     """Check whether a fault that is not the agent's ended the sample, so that nothing is known about it."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
@@ -99,13 +99,13 @@ class _Scores(NamedTuple):
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
     """Collect the scores of a metric in a scenario. An errored conversation counts as one unknown value,
     whatever was found in its turns."""
-    known_samples = [sample for sample in scenario.samples if not is_lost(sample)]
+    known_samples = [sample for sample in scenario.samples if not is_errored(sample)]
     scores = [score for sample in known_samples for score in sample.all_scores if score.metric == name]
     broken = sum(failure.metric == name for sample in known_samples for failure in sample.all_failures)
     open_ = [score.label for score in scores if score.is_open]
     ruled_out, withdrawn = open_.count(RULED_OUT), open_.count(WITHDRAWN)
     found = _Scores(
-        values=tuple(numeric(score) for score in scores if not score.is_open),
+        values=tuple(numeric_value(score) for score in scores if not score.is_open),
         broken=broken,
         unclear=len(open_) - ruled_out - withdrawn,
         ruled_out=ruled_out,
@@ -118,7 +118,7 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
 def _count_errored(scenario: ScenarioReport) -> int:
     """Count the conversations that errored or never took place. If a gate decides how many there are, count
     those that no further one replaced."""
-    known_samples = sum(not is_lost(sample) for sample in scenario.samples)
+    known_samples = sum(not is_errored(sample) for sample in scenario.samples)
     if scenario.rules.range:
         return max(0, scenario.rules.least - known_samples)
     return len(scenario.samples) + len(scenario.missing) - known_samples

@@ -26,10 +26,10 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_it_is_put_where_tiktoken_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalServer(respond(DATA)) as server:
         monkeypatch.setattr(tokens, "VOCABULARY", server.url)
-        assert not tokens.vocabulary_is_here()
+        assert not tokens.is_vocabulary_available()
         path = anyio.run(fetch_vocabulary)
         assert path.read_bytes() == DATA
-        assert tokens.vocabulary_is_here()
+        assert tokens.is_vocabulary_available()
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_what_is_not_all_of_it_is_not_kept(
         monkeypatch.setattr(tokens, "VOCABULARY", server.url)
         with pytest.raises(InfrastructureError, match=told):
             anyio.run(fetch_vocabulary)
-    assert not tokens.vocabulary_is_here()
+    assert not tokens.is_vocabulary_available()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agenteval.core.folding import Stars, fold, legible, nfc
+from agenteval.core.folding import Stars, fold, nfc, visible_text
 from agenteval.core.text_matching import contains, mentions
 
 SAMPLE = (
@@ -36,9 +36,9 @@ def test_folding_is_idempotent(text: str, stars: Stars) -> None:
 @example("\\*")
 def test_what_is_legible_folds_as_the_text(text: str) -> None:
     """But for a mark that was escaped: a legible one is a mark again."""
-    assert legible(legible(text)) == legible(text)
+    assert visible_text(visible_text(text)) == visible_text(text)
     if "\\" not in text:
-        assert fold(legible(text)) == fold(text)
+        assert fold(visible_text(text)) == fold(text)
 
 
 def wide(letter: str) -> str:

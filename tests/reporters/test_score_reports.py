@@ -171,7 +171,7 @@ def custom(count: int) -> Told:
     names = [f"{'a rather long custom metric ' * (n % 3)}number {n}" for n in range(count)]
     specs = [MetricSpec(name=name, scope="turn", kind="mean", scale=(1, 5)) for name in names]
     said = (*turn_scores(), *(number(name, 3.25) for name in names))
-    return run((book(),), one(*said), metrics=(*metrics.built_in(), *specs))
+    return run((book(),), one(*said), metrics=(*metrics.built_in_metrics(), *specs))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -479,7 +479,7 @@ def test_usage_by_role_and_what_was_asked_for() -> None:
     told = results(judged_run())
     assert set(told["summary"]["usage"]) == {"agent", "user", "judge", "dedup"}
     assert told["summary"]["usage"]["judge"]["calls"] == 42
-    assert told["run"]["judged"] == [spec.name for spec in metrics.built_in()]
+    assert told["run"]["judged"] == [spec.name for spec in metrics.built_in_metrics()]
     assert told["run"]["no_judge"] is False
 
 

@@ -32,9 +32,9 @@ from agenteval.scoring.judges.custom import (
     QuantitativeMetric,
     QuantResult,
     ScoreInput,
+    build_custom_metric_spec,
     load_custom_metric,
     load_custom_metrics,
-    spec_of_custom,
 )
 from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.scoring.metrics import build_metric_table
@@ -345,7 +345,7 @@ def folder(tmp_path: Path) -> Path:
 def test_what_custom_metrics_may_name(folder: Path) -> None:
     loaded = load_custom_metrics(["mine.py:Tone", "brand.md", "mine.py:tone"], str(folder))
     assert isinstance(loaded[1], Rubric)
-    specs = [spec_of_custom(each) for each in loaded]
+    specs = [build_custom_metric_spec(each) for each in loaded]
     assert [(spec.name, spec.kind, spec.scope) for spec in specs[:2]] == [
         ("tone", "mean", "turn"),
         ("brand", "rate", "turn"),
@@ -385,4 +385,4 @@ def test_all_mistakes_are_told_at_once(folder: Path) -> None:
 def test_a_class_cannot_take_a_built_in_name(folder: Path) -> None:
     metric = load_custom_metric("mine.py:Taken", str(folder))
     with pytest.raises(AuthorError, match="'helpfulness', which is a built-in name"):
-        build_metric_table([spec_of_custom(metric)])
+        build_metric_table([build_custom_metric_spec(metric)])

@@ -21,7 +21,7 @@ from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, References, Severity
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn, Usage
-from agenteval.scoring.findings import effective_severities, locate_findings, sample_of
+from agenteval.scoring.findings import effective_severities, get_sample_key, locate_findings
 from agenteval.scoring.issues import (
     MAX_CHARACTERS,
     MAX_ENTRIES,
@@ -86,7 +86,7 @@ def issue(*ids: str, title: str = "Books the wrong day", severity: str = "high")
 def booked(result: IssuesFound) -> list[tuple[SampleKey, int]]:
     """Every finding that is in an issue, as often as it is there."""
     return in_order(
-        (sample_of(occurrence), index)
+        (get_sample_key(occurrence), index)
         for each in result.issues
         for occurrence in each.occurrences
         for index in occurrence.findings
@@ -615,9 +615,9 @@ def test_each_finding_is_in_exactly_one_issue_whatever_a_model_answers(
     assert booked(result) == owed(samples)
     known = {sample: own for sample, _, own in samples}
     for each in result.issues:
-        members = [known[sample_of(o)][index] for o in each.occurrences for index in o.findings]
+        members = [known[get_sample_key(o)][index] for o in each.occurrences for index in o.findings]
         assert each.findings == len(members) > 0
-        assert each.samples == len({sample_of(o) for o in each.occurrences})
+        assert each.samples == len({get_sample_key(o) for o in each.occurrences})
         assert {o.agent for o in each.occurrences} == {each.agent}
         assert each.severity is max((member.severity for member in members), key=lambda s: s.rank)
         assert set(each.labels) == {member.label for member in members}
@@ -633,7 +633,7 @@ def test_the_worst_of_its_findings_is_the_severity_of_an_issue(samples: list[Tol
     known = {sample: own for sample, _, own in samples}
     counted = effective_severities(issues, known)
     for each in issues:
-        own = [counted[sample_of(o)][index] for o in each.occurrences for index in o.findings]
+        own = [counted[get_sample_key(o)][index] for o in each.occurrences for index in o.findings]
         assert max(severity.rank for severity in own) - each.severity.rank in (0, 1)
 
 

@@ -197,7 +197,7 @@ def run(
 ) -> Told:
     """Fold and decide as ``agenteval run`` does; issues are grouped by code unless given."""
     keys = samples or tuple(dict.fromkeys(event.key for event in events if event.type == "sample_started"))
-    specs: tuple[MetricSpec, ...] = more.pop("metrics", metrics.built_in())
+    specs: tuple[MetricSpec, ...] = more.pop("metrics", metrics.built_in_metrics())
     more = {"judged": tuple(spec.name for spec in specs), **more}
     chosen = config or Config(agent=AgentConfig(name="wonderbot", target="a.py:a", calls="all"))
     begin = started(tuple(scenarios), tuple(keys), metrics=specs, config=chosen, **more)

@@ -22,7 +22,7 @@ from agenteval.verdict.epochs import EpochOutcomes, epoch_outcomes, sample_succe
 from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report, build_report
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
-from agenteval.verdict.thresholds import is_lost
+from agenteval.verdict.thresholds import is_errored
 from tests.support.report_samples import conversation, started, turn
 
 PASSED, FAILED, OPEN = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
@@ -613,9 +613,9 @@ def test_a_threshold_and_what_was_judged() -> None:
 def test_what_is_lost() -> None:
     for epoch, lost in ((PASS, False), (FAIL, False), (LOST, True), (cut(), True)):
         (sample,) = report_of({"a": [epoch]}).samples
-        assert is_lost(sample) is lost
+        assert is_errored(sample) is lost
     (sample,) = report_of({"a": [Epoch(stop=StopReason.AGENT_ERROR)]}).samples
-    assert not is_lost(sample)
+    assert not is_errored(sample)
 
 
 def test_a_threshold_that_applies_nowhere_is_violated() -> None:

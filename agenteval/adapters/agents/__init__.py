@@ -34,7 +34,7 @@ class AgentResources(Protocol):
     def declared_tools(self) -> Collection[str]:
         """The tools that any scenario of the suite declares."""
 
-    def tell(self, text: str, key: SampleKey | None = None) -> None:
+    def notify(self, text: str, key: SampleKey | None = None) -> None:
         """Show a notice; one about a single sample has its ``key``."""
 
     def warn(self, text: str) -> None:

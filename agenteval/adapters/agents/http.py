@@ -675,7 +675,7 @@ def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:
         transport=resources.transport(),
         secrets=resources.secrets,
         concurrency=config.agent_concurrency or config.concurrency,
-        notify=resources.tell,
+        notify=resources.notify,
         warn=resources.warn,
         place_of=lambda key: resources.place_of(agent, key),
     )

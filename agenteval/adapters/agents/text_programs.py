@@ -33,7 +33,7 @@ from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentReply, ReadReply, TurnTools
-from agenteval.core.safe_text import one_line, without_escapes
+from agenteval.core.safe_text import one_line, strip_escapes
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
@@ -258,7 +258,7 @@ class _TextProgramTurn:
             shown = one_line(data[: _SHOWN * 4].decode("utf-8", "replace"), _SHOWN)
             raise AgentError(f"{who} {ProcessEnded(code)}{log or (shown and f'; it printed: {shown}')}")
         try:
-            text = without_escapes(data.decode("utf-8"))
+            text = strip_escapes(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             shown = one_line(data[max(0, error.start - 20) :][:_SHOWN].decode("utf-8", "replace"), _SHOWN)
             what = f"{who} printed output that is not UTF-8, at byte {error.start:,}: {shown}"

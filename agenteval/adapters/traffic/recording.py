@@ -63,7 +63,7 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""The errors by their name in a recording; ``NotAskedError`` is an earlier one.
+"""The errors by their name in a recording; ``RequestSkippedError`` is an earlier one.
 All others are the agent's own."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
 """The fields of errors that are recorded unchanged."""

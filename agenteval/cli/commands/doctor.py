@@ -27,7 +27,7 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.plan import ROLES
 from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools, finish
-from agenteval.core.safe_text import brief, one_line
+from agenteval.core.safe_text import one_line, one_line_message
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.selection import Filters
 from agenteval.core.trajectory import ToolResult, Turn
@@ -113,7 +113,7 @@ def _table(rows: Iterable[DoctorRow]) -> Iterator[str]:
     yield f"agenteval {__version__}, Python {platform.python_version()}, {platform.system()}"
     for row in rows:
         state = "FAIL" if row.state is DoctorState.MISTAKE else str(row.state)
-        yield f"  {state:4}  {row.what:{width}}  {brief(row.found, 600)}"
+        yield f"  {state:4}  {row.what:{width}}  {one_line_message(row.found, 600)}"
         if row.remedy:
             yield f"  {'':4}  {'':{width}}  → {one_line(row.remedy, len(row.remedy))}"
 
@@ -133,7 +133,7 @@ def _setup_rows(config: Config) -> Iterator[DoctorRow]:
 
 def _tokens_row(request: DoctorRequest) -> DoctorRow:
     what = "tokens"
-    if request.fetches_vocabulary and not tokens.vocabulary_is_here():
+    if request.fetches_vocabulary and not tokens.is_vocabulary_available():
         from agenteval.adapters.transport.vocabulary import fetch_vocabulary
 
         try:
@@ -146,7 +146,7 @@ def _tokens_row(request: DoctorRequest) -> DoctorRow:
         return DoctorRow(
             what, DoctorState.OK, f"counted with tiktoken: its vocabulary was downloaded to {where}"
         )
-    if tokens.vocabulary_is_here():
+    if tokens.is_vocabulary_available():
         return DoctorRow(what, DoctorState.OK, "counted with tiktoken if a server does not report them")
     found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is missing"
     return DoctorRow(

@@ -56,7 +56,7 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
         "run": selection.full_id(scenario),
         "id": scenario.id,
         "name": scenario.name,
-        "file": selection.file_of(scenario),
+        "file": selection.scenario_file(scenario),
         "line": int(scenario.source.rpartition(":")[2]),
         "row": scenario.row or None,
         "category": scenario.category.value,

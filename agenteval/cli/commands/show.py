@@ -22,7 +22,12 @@ from agenteval.core.selection import ID_SEPARATOR, is_in_file, split_id
 from agenteval.files.journal import is_run_locked
 from agenteval.files.judge_request_log import load_judge_requests
 from agenteval.reporters.results.document import conversation_json
-from agenteval.reporters.terminal.conversation_page import ConversationPage, JudgeExchange, name_of, page_of
+from agenteval.reporters.terminal.conversation_page import (
+    ConversationPage,
+    JudgeExchange,
+    render_page,
+    sample_name,
+)
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.failure import collect_failures, planned, scenario_decision
 from agenteval.reporters.words.rerun_commands import command_of
@@ -110,7 +115,7 @@ def _write_pages(
     for each in chosen:
         running, repeat = is_run_locked(run.folder), repeats.get(each.key, "")
         shown = ConversationPage(run.report, run.decision, *each, running, repeat, following, judging)
-        parts += [*([""] if parts else []), *page_of(shown, options)]
+        parts += [*([""] if parts else []), *render_page(shown, options)]
     print_paged(render_parts(parts, options))
 
 
@@ -222,8 +227,8 @@ def _next(
 ) -> ShownConversation:
     if found := _after(current, known, failing):
         return found
-    first = f"the first that did not pass: agenteval show {name_of(failing[0].key)}" if failing else ""
-    raise AuthorError(Problem(f"all conversations after {name_of(current.key)} passed", first))
+    first = f"the first that did not pass: agenteval show {sample_name(failing[0].key)}" if failing else ""
+    raise AuthorError(Problem(f"all conversations after {sample_name(current.key)} passed", first))
 
 
 def _after(
@@ -279,4 +284,4 @@ def _command(
         return ""
     several = run.report.has_several_agents
     chosen = ["--agent", conversation.scenario_report.agent] if several or agent else []
-    return command_of(["agenteval", "show", *words, name_of(conversation.key), *chosen])
+    return command_of(["agenteval", "show", *words, sample_name(conversation.key), *chosen])

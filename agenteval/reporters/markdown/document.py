@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, escape_markdown, fence, one_line
+from agenteval.core.safe_text import escape_markdown, fence, one_line, one_line_message
 from agenteval.reporters.markdown.sections import caveats_to_markdown, section_to_markdown
 from agenteval.reporters.markdown.table import FULL_EXTENT, MARKS, ReportExtent, more_line, verdict_sign
 from agenteval.reporters.options import ReportOptions
@@ -79,7 +79,9 @@ def _head(facts: Facts) -> Iterator[str]:
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
-        yield "\n".join(f"- {escape_markdown(brief(text, 1000))}" for text in decision.author_errors)
+        yield "\n".join(
+            f"- {escape_markdown(one_line_message(text, 1000))}" for text in decision.author_errors
+        )
 
 
 def _failures(facts: Facts, options: ReportOptions, extent: ReportExtent) -> Iterator[str]:
@@ -115,7 +117,9 @@ def _notices(report: Report, extent: ReportExtent) -> Iterator[str]:
     if report.notices:
         yield "## Notices"
         shown = report.notices[: extent.rows]
-        yield "\n".join(f"- {notice.level}: {escape_markdown(brief(notice.text, 1000))}" for notice in shown)
+        yield "\n".join(
+            f"- {notice.level}: {escape_markdown(one_line_message(notice.text, 1000))}" for notice in shown
+        )
         yield from filter(None, [more_line(len(report.notices) - extent.rows, "notice")])
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision
 from agenteval.core.number_format import format_number
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, escape_markdown
+from agenteval.core.safe_text import escape_markdown, one_line_message
 from agenteval.core.score import Verdict
 from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.sections import caveats_to_markdown
@@ -62,7 +62,9 @@ def _parts(facts: Facts) -> Iterator[str]:
     yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_kind_counts(rows)}"
     yield " · ".join(filter(None, _figures(facts)))
     if decision.author_errors:
-        yield "\n".join(f"- {escape_markdown(brief(text, 500))}" for text in decision.author_errors)
+        yield "\n".join(
+            f"- {escape_markdown(one_line_message(text, 500))}" for text in decision.author_errors
+        )
     for kind in _ORDER:
         yield from _kind_section(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
@@ -70,7 +72,11 @@ def _parts(facts: Facts) -> Iterator[str]:
     if report.run.baseline:
         yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_SIGNIFICANCE_NOTE}"
     else:
-        why = f" ({escape_markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
+        why = (
+            f" ({escape_markdown(one_line_message(report.run.no_baseline, 300))})"
+            if report.run.no_baseline
+            else ""
+        )
         yield f"No baseline{why}: this comment shows what does not pass now, not what the change did."
 
 
@@ -157,7 +163,7 @@ def _changes(
 
 
 def _first_gist(failures: Sequence[ReportedFailure]) -> str:
-    return brief(failures[0].rules[0].gist, 140)
+    return one_line_message(failures[0].rules[0].gist, 140)
 
 
 def _rate(tally: Tally | None) -> str:

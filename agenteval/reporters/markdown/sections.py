@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, escape_markdown
+from agenteval.core.safe_text import escape_markdown, one_line_message
 from agenteval.core.score import Verdict
 from agenteval.reporters.markdown.table import MARKS, ReportExtent, more_line, table
 from agenteval.reporters.sections.remarks import caveats
@@ -44,7 +44,7 @@ def _note_lines(note: str | StyledText | Item) -> Iterator[str]:
 
 
 def _plain(text: str | StyledText) -> str:
-    return escape_markdown(brief(text_of(text), _NOTE))
+    return escape_markdown(one_line_message(text_of(text), _NOTE))
 
 
 def _emphasized(span: str | StyledText) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, escape_markdown
+from agenteval.core.safe_text import escape_markdown, one_line_message
 from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
@@ -40,7 +40,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Render a table. ``head`` must be Markdown already; the cells of ``rows`` may be any text."""
     lines = [head, ["---"] * len(head)]
     cells = [f"| {' | '.join(line)} |" for line in lines]
-    cells += [f"| {' | '.join(escape_markdown(brief(cell, CELL)) for cell in row)} |" for row in rows]
+    cells += [
+        f"| {' | '.join(escape_markdown(one_line_message(cell, CELL)) for cell in row)} |" for row in rows
+    ]
     return "\n".join(cells)
 
 

@@ -36,7 +36,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.issue import by_scenario, issues_text
 from agenteval.reporters.words.judge import ReviewCounts, is_simulated, simulation
-from agenteval.scoring.findings import sample_of
+from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.caveats import list_caveats
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.fingerprints import failures_of
@@ -114,7 +114,7 @@ def conversation_json(
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
     samples = [each for each in scenario.samples if (each.epoch, each.variant) in wanted]
-    conversation = shape.Conversation(
+    conversation = shape.ConversationShape(
         run=report.run.run_id,
         scenario=scenario.model_copy(update={"samples": samples}),
         asked=None if judge_answers is None else list(map(_asked_shape, judge_answers)),
@@ -231,7 +231,7 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
     groups: Groups = {}
     for issue in (text.issue for text in texts):
         for occurrence in issue.occurrences:
-            places = groups.setdefault(sample_of(occurrence), {})
+            places = groups.setdefault(get_sample_key(occurrence), {})
             places.update(dict.fromkeys(occurrence.findings, issue.id))
     issues = {
         place: [issue_shape(text, failures) for text in issue_texts]

@@ -8,7 +8,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding
 from agenteval.reporters.results import shape
 from agenteval.reporters.words.issue import IssueText
-from agenteval.scoring.findings import sample_of
+from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.fingerprints import FingerprintedFailure, SampleFailures, failures_of
 from agenteval.verdict.report import Report
 
@@ -56,7 +56,7 @@ def issue_shape(text: IssueText, failures: Mapping[SampleKey, SampleFailures]) -
     fingerprints = {
         failures[key].findings[index].fingerprint
         for occurrence in issue.occurrences
-        if (key := sample_of(occurrence)) in failures
+        if (key := get_sample_key(occurrence)) in failures
         for index in occurrence.findings
         if index < len(failures[key].findings)
     }

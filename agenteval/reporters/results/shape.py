@@ -495,7 +495,7 @@ class AskedShape(Shape):
     """The reason why there is no usable answer."""
 
 
-class Conversation(Shape):
+class ConversationShape(Shape):
     """The output of ``agenteval show --json``: conversations of one scenario with one agent."""
 
     run: str
@@ -552,8 +552,8 @@ class CaveatShape(Shape):
     """A fact that did not gate, as the last line reports it."""
 
     kind: str
-    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``, ``samples_errored``,
-    ``accepted``, ``replay``, ``not_judged`` and so on."""
+    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``,
+    ``samples_errored``, ``accepted``, ``replay``, ``not_judged`` and so on."""
     count: int
     """The number of occurrences."""
     text: str

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from agenteval.core.decision import EVERY_SAMPLE
 from agenteval.core.plurals import join_first, plural
-from agenteval.core.safe_text import brief, one_line
+from agenteval.core.safe_text import one_line, one_line_message
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.sections.accepted import accepted_lines
@@ -85,7 +85,7 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
     found = Counter((n.text, n.key) for n in facts.report.notices if n.level == level)
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
-        yield brief(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
+        yield one_line_message(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
 
 
 def _undecided(facts: Facts) -> Iterator[str]:

@@ -102,7 +102,7 @@ class ConversationPage:
         return self.decision.samples.get(self.key, NEVER_RAN).verdict
 
 
-def page_of(page: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
+def render_page(page: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
     """Yield the page, from the name of the conversation to the commands to run next."""
     yield _head(page)
     yield Text(_place(page, options), style="dim")
@@ -116,14 +116,14 @@ def page_of(page: ConversationPage, options: ReportOptions) -> Iterator[Renderab
 # ── head and foot ────────────────────────────────────────────────────────────────────────────────
 
 
-def name_of(key: SampleKey) -> str:
+def sample_name(key: SampleKey) -> str:
     """Return ``refund@2``, as ``show`` accepts it. Epochs count from 1."""
     variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
     return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
 
 
 def _head(page: ConversationPage) -> Text:
-    line = Text.assemble((name_of(page.key), "bold"), "  ", (_state(page), style_of(page.verdict)))
+    line = Text.assemble((sample_name(page.key), "bold"), "  ", (_state(page), style_of(page.verdict)))
     several = page.report.has_several_agents
     parts = [f"agent {one_line(page.scenario_report.agent, 60)}"] if several else []
     parts += [f"run {page.report.run.run_id}"]

@@ -11,8 +11,14 @@ from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioD
 from agenteval.core.errors import split_remedy
 from agenteval.core.event import RunStarted
 from agenteval.core.plurals import join_first, plural
-from agenteval.core.safe_text import brief, clean, neutralize_workflow_commands, one_line, shorten_message
-from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
+from agenteval.core.safe_text import (
+    clean,
+    neutralize_workflow_commands,
+    one_line,
+    one_line_message,
+    shorten_message,
+)
+from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric_value
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, Verdict
 from agenteval.reporters.words.places import shown_place, split_place
@@ -358,7 +364,7 @@ def _gist(violation: Violation, name: str, text: str) -> str:
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_CONTEXT_PREFIXES)), 0)
-    detail = neutralize_workflow_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
+    detail = neutralize_workflow_commands(one_line_message(lines[at], _REASON_LIMIT)) if lines else ""
     needs_no_name = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
     return turn + (detail if detail and needs_no_name else f"{name}: {detail}" if detail else name)
@@ -388,7 +394,7 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
     """Return the lowest scores of ``metrics`` with their reasons, because these pulled a mean or a share
     down."""
     scores = [
-        (numeric(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
+        (numeric_value(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
         for sample in scenario.samples
         for place in judged_places(sample)
         for score in place.scores

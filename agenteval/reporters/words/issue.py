@@ -13,7 +13,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Issue, IssueExample, Severity
 from agenteval.reporters.words.failure import title, turn_words
 from agenteval.reporters.words.judge import is_scripted_model
-from agenteval.scoring.findings import sample_of
+from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.gates import failing_findings
 from agenteval.verdict.report import Report
 
@@ -79,7 +79,9 @@ def _issue_text(
     several_agents: bool,
 ) -> IssueText:
     places = [
-        (sample_of(occurrence), index) for occurrence in issue.occurrences for index in occurrence.findings
+        (get_sample_key(occurrence), index)
+        for occurrence in issue.occurrences
+        for index in occurrence.findings
     ]
     severity = _severity(issue, places, report, scenarios)
     agent = f", agent {one_line(issue.agent, 60)}" if several_agents else ""
@@ -170,5 +172,5 @@ def _examples(
 def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:
     """Return the name of the sample, without the agent, because that is the issue's."""
     scenario = scenarios.get((example.scenario, example.agent))
-    key = sample_of(example)
+    key = get_sample_key(example)
     return title(scenario, key, several_agents=False) if scenario else one_line(str(key), 200)

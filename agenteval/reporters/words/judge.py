@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from agenteval.core.plurals import join_first, plural
-from agenteval.core.safe_text import brief, clean, one_line
+from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure, UserReview
@@ -109,7 +109,7 @@ class FailedJudge:
 
     @property
     def message(self) -> str:
-        return brief(self.full_message, _MESSAGE_LIMIT)
+        return one_line_message(self.full_message, _MESSAGE_LIMIT)
 
     @property
     def names(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
-from agenteval.core.safe_text import brief, one_line
+from agenteval.core.safe_text import one_line, one_line_message
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
 from agenteval.reporters.words.json_tree import json_text, value_text
@@ -68,7 +68,7 @@ def how_it_ended(sample: SampleReport) -> str:
     if sample.stop.reason is StopReason.MAX_TURNS:
         return f"(ended at the turn limit, {len(sample.turns)}: the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
-        return f"({sample.stop.reason}: {brief(sample.stop.detail, _TEXT_LIMIT)})"
+        return f"({sample.stop.reason}: {one_line_message(sample.stop.detail, _TEXT_LIMIT)})"
     return ""
 
 
@@ -106,7 +106,7 @@ def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[Transcript
         for call in step.tool_calls:
             yield from _call_lines(call, index, _agent_prefix(call.agent, by_name))
     if turn.error:
-        yield TranscriptLine("error", brief(turn.error, _TEXT_LIMIT), index)
+        yield TranscriptLine("error", one_line_message(turn.error, _TEXT_LIMIT), index)
 
 
 def _agent_prefix(agent: str, by_name: bool) -> str:

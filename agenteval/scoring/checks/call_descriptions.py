@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
-from agenteval.core.call_outcomes import format_call, without_arguments
+from agenteval.core.call_outcomes import describe_missing_arguments, format_call
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import abridged, at_most
+from agenteval.core.safe_text import limit_texts, one_line_with_digest
 from agenteval.core.scenario import (
     ArgsMatch,
     CallPattern,
@@ -81,15 +81,17 @@ def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
     found = [f"missing {format_expected_call(expected)}" for expected in result.missing]
     groups = {"out of order": result.out_of_order, "forbidden": result.forbidden, "extra": result.extra}
     found += [
-        f"{what} {abridged(format_call(call), 240)}" for what, calls in groups.items() for call in calls
+        f"{what} {one_line_with_digest(format_call(call), 240)}"
+        for what, calls in groups.items()
+        for call in calls
     ]
-    return at_most(_SHOWN_CALLS, found)
+    return limit_texts(_SHOWN_CALLS, found)
 
 
 def describe_call(call: ToolCall) -> str:
     """Format a call, as in ``get_weather(city="Beijing")``."""
     if call.args is None:
-        return f"{call.name}({one_line(without_arguments(call), 92)})"
+        return f"{call.name}({one_line(describe_missing_arguments(call), 92)})"
     return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
 
 
@@ -105,7 +107,7 @@ def format_expected_call(expected: CallPattern) -> str:
     listed = _arguments(expected.args, literal=False)
     if expected.mode is ArgsMatch.PARTIAL:
         listed = f"{listed}, …" if listed else "…"
-    return abridged(f"{expected.name}({listed})", 240) + result + by + times
+    return one_line_with_digest(f"{expected.name}({listed})", 240) + result + by + times
 
 
 def _times(expected: ExpectedCall) -> str:

@@ -72,7 +72,7 @@ class Conversation:
         return tuple(call for turn in self.turns for call in turn.tool_calls)
 
 
-def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> Conversation:
+def build_conversation(scenario: str, turns: Sequence[Turn], *, observed: bool) -> Conversation:
     messages = tuple(deepcopy(chat.to_chat_messages(turns)))
     return Conversation(scenario, tuple(map(_turn, turns)), messages, observed)
 

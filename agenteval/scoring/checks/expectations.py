@@ -48,7 +48,7 @@ class TurnExpectations:
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
-        turn = turn.without_unsure_calls
+        turn = turn.without_uncertain_calls
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
         checks = await run_in_thread_if_slow(turn_checks, scenario, turn, before, observed, self._recorded)
@@ -114,7 +114,7 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
         return ()
     rules = [rule for rule in RULES if not rule.needs_answers] if stop.fault == "agent" else TOOL_CALLS
-    turn = turn.without_unsure_calls
+    turn = turn.without_uncertain_calls
     observed = _is_fully_seen(trajectory, (turn,))
     factory = _CheckFactory(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = CheckInput((), turn, before=trajectory.turns, is_ongoing=True)

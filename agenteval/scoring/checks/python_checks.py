@@ -14,7 +14,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check
 from agenteval.messages.chat import replace_surrogates
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
-from agenteval.scoring.checks.conversation import conversation_of
+from agenteval.scoring.checks.conversation import build_conversation
 
 _LONGEST = 4_000
 _RETURNS = "return True, False, a reason as text (it failed), or an agenteval.Check"
@@ -32,7 +32,7 @@ async def _run_python_check(target: str, seen: CheckInput) -> CheckOutcome:
     try:
         function = _function(target, seen.base, None)
         turns = (*seen.before, *seen.turns)
-        conversation = conversation_of(seen.scenario, turns, observed=seen.observed)
+        conversation = build_conversation(seen.scenario, turns, observed=seen.observed)
         value = await call_user_code(function, conversation, timeout_s=seen.timeout_s)
         with contain_exits():
             return _outcome(target, value)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from agenteval.core.folding import legible
+from agenteval.core.folding import visible_text
 from agenteval.core.marked_secrets import find_secrets
 from agenteval.core.secrets import asks_for_instructions, find_quoted_instructions, find_quoted_opening
 from agenteval.core.text_matching import find_mentions, mentions
@@ -64,7 +64,7 @@ def _instructions(conversation: DetectorInput, number: int) -> Iterator[Proof]:
     if not policy:
         return
     asked = asks_for_instructions(turn.user)
-    for answer in dict.fromkeys((turn.answer, legible(turn.answer))):
+    for answer in dict.fromkeys((turn.answer, visible_text(turn.answer))):
         span = find_quoted_instructions(policy, answer, asked=asked) or find_quoted_opening(policy, answer)
         if span and not _was_given(conversation, number, answer[slice(*span)]):
             where = span if answer == turn.answer else (0, len(turn.answer))

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from agenteval.core.plan import SuitePolicy
-from agenteval.core.safe_text import at_most
+from agenteval.core.safe_text import limit_texts
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, References, ScoreFailure, Severity
 from agenteval.core.trajectory import ToolVisibility, Trajectory
@@ -211,5 +211,5 @@ def _unknown_tool_check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterato
             passed=False,
             detail="; ".join(unknown_calls),
             where=scenario.where("tools"),
-            parts=at_most(_MOST_NAMED, unknown_calls.values()),
+            parts=limit_texts(_MOST_NAMED, unknown_calls.values()),
         )

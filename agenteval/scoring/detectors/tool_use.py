@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agenteval.core.call_outcomes import abbreviate_call, is_same_call, json_key, same_result
+from agenteval.core.call_outcomes import abbreviate_call, is_same_call, is_same_result, json_key
 from agenteval.core.tool_effects import ToolEffect, words_of
 from agenteval.scoring.detectors.detector_input import (
     DetectorInput,
@@ -182,7 +182,7 @@ def _changed_nothing(
     if earlier.error is not None or (not one.args and one.result is None):
         return False
     does = _certainly_changes(one.name, conversation.tools.get(one.name))
-    if one.result is not None and other.result is not None and not same_result(one.result, other.result):
+    if one.result is not None and other.result is not None and not is_same_result(one.result, other.result):
         return does and placed.error is None
     # A call of unknown effect in between does not justify repeating a change.
     changed = (course.changed if does else course.perhaps)[placed.index]

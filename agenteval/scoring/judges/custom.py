@@ -232,7 +232,7 @@ def _find_problem(metric: Any) -> tuple[str, str] | None:
     if written == ["score"] and parse_scale(metric.scale) is None:
         return f"has the scale {metric.scale!r}", "write lowest and highest: scale = (1, 5)"
     try:
-        labels_of(metric)
+        get_declared_labels(metric)
     except ValueError as error:
         return f"has invalid labels: {error}", 'write labels = {"on brand": "ok", …}'
     return None
@@ -250,7 +250,7 @@ def _list_judging_methods(metric: CustomMetric) -> list[str]:
     ]
 
 
-def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
+def build_custom_metric_spec(metric: AnyCustomMetric) -> MetricSpec:
     """Return the metric that a rubric or a class defines."""
     if isinstance(metric, Rubric):
         return build_metric_spec(metric)
@@ -258,12 +258,12 @@ def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
     if _list_judging_methods(metric) == ["score"]:
         low, high = metric.scale
         return MetricSpec(name=metric.name, scope=scope, kind="mean", scale=(low, high))
-    labels = labels_of(metric)
+    labels = get_declared_labels(metric)
     ok = tuple(label for label in labels.names if label in labels.ok) or ("no failure",)
     return MetricSpec(name=metric.name, scope=scope, kind="rate", labels=labels.names, ok=ok)
 
 
-def labels_of(metric: CustomMetric) -> Labels:
+def get_declared_labels(metric: CustomMetric) -> Labels:
     """Return the labels that a class declares; none if it leaves them open."""
     return Labels() if metric.labels is None else parse_labels(metric.labels)
 

@@ -26,8 +26,8 @@ from agenteval.scoring.judges.custom import (
     QuantResult,
     ScoreInput,
     TurnRecord,
-    labels_of,
-    spec_of_custom,
+    build_custom_metric_spec,
+    get_declared_labels,
 )
 from agenteval.scoring.judges.judge import build_label_finding
 from agenteval.scoring.judges.requests import build_subject
@@ -49,8 +49,8 @@ class CustomScorer:
         severities: Mapping[str, Severity] | None = None,
     ) -> None:
         self._metric = metric
-        self._spec = spec_of_custom(metric)
-        self._labels = labels_of(metric)
+        self._spec = build_custom_metric_spec(metric)
+        self._labels = get_declared_labels(metric)
         self._severities = {**self._labels.severities, **(severities or {})}
         self._judge = getattr(metric, "evaluate" if self._spec.is_label else "score")
         metric.llm = Llm(model)

@@ -23,7 +23,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding, Score, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.files.prompt_templates import fence
-from agenteval.scoring.goals import GOAL, goals_of, has_reached
+from agenteval.scoring.goals import GOAL, get_goal_scores, has_reached
 from agenteval.scoring.judges.corroboration import build_vote, find_majority
 from agenteval.scoring.judges.goal import GoalJudge, Twin
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
@@ -125,7 +125,7 @@ class ExcusedGoalReviewer:
 
 
 def _excused_goals(sample: SampleReport) -> list[Score]:
-    return [goal for goal in goals_of(sample) if goal.label in EXCUSES and goal.is_open]
+    return [goal for goal in get_goal_scores(sample) if goal.label in EXCUSES and goal.is_open]
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:

@@ -32,7 +32,7 @@ from agenteval.core.score import (
 from agenteval.core.trajectory import StopReason, Trajectory
 from agenteval.files.prompt_templates import fence
 from agenteval.files.prompts import USER_REVIEW, Prompt
-from agenteval.scoring.goals import goals_of
+from agenteval.scoring.goals import get_goal_scores
 from agenteval.scoring.judges.corroboration import ask_model, is_drawn
 from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.judges.references import check_quotation
@@ -112,7 +112,9 @@ def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
         if violation.verdict is Verdict.FAILED:
             at = "" if violation.turn is None else f" (turn {violation.turn + 1})"
             yield f"- {violation.name}{at}: {violation.detail}"
-    yield from (f"- the goal: {goal.label}: {goal.reason}" for goal in goals_of(sample) if goal.value == 0)
+    yield from (
+        f"- the goal: {goal.label}: {goal.reason}" for goal in get_goal_scores(sample) if goal.value == 0
+    )
 
 
 @dataclass(frozen=True)

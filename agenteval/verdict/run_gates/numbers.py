@@ -35,7 +35,7 @@ from agenteval.verdict.statistics.ratios import (
     scatter_decided,
     scenarios_to_decide,
 )
-from agenteval.verdict.thresholds import is_lost
+from agenteval.verdict.thresholds import is_errored
 
 _ROUNDING = 1e-9
 _MOST_NAMED = 3
@@ -104,7 +104,7 @@ def _measure_conversations(
             spec.id, measure(sample, spec, evidence.report.plan), bool(sample.stop and sample.stop.fault)
         )
         for sample in scenario.samples
-        if not is_lost(sample)
+        if not is_errored(sample)
     ]
     return measured[: scenario.rules.least] if scenario.rules.range else measured
 

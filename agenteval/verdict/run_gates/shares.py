@@ -18,7 +18,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import AlternativeSchema, Number, Value
 from agenteval.verdict.run_gates.error_rates import GateErrorRates, unknown_error_rates
 from agenteval.verdict.run_gates.gate import Evidence, PlannedRun, RunGate
-from agenteval.verdict.thresholds import is_lost
+from agenteval.verdict.thresholds import is_errored
 
 _ROUNDING = 1e-9  # of a mean of shares
 _MOST_NAMED = 3
@@ -75,7 +75,7 @@ def _rows(name: str, gate: ShareGate, evidence: Evidence) -> Iterable[GateRow]:
 
 
 def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _ShareValue:
-    value = None if is_lost(sample) else share.of(sample)
+    value = None if is_errored(sample) else share.of(sample)
     return _ShareValue(scenario, None if value is None else float(value))
 
 
