@@ -61,7 +61,7 @@ def _use_once() -> None:
     """What is kept once it was found: the built-in metrics, the certificates of authorities, where each
     module lies, what a report is painted with."""
     samples = import_module("report_samples")
-    import_module("agenteval.scoring.metrics").built_in()
+    import_module("agenteval.scoring.metrics").built_in_metrics()
     import_module("agenteval.adapters.transport.connections").certificates()
     list(import_module("agenteval.planning.run_files")._author_modules(Path("/nowhere")))
     options = import_module("agenteval.reporters.options").ReportOptions()
