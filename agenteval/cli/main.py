@@ -172,7 +172,7 @@ def _run(
             "--replay",
             metavar="FILE",
             rich_help_panel=RUN_PANEL,
-            help="Call nothing: answer from a recording.",
+            help="Answer from a recording: no agent and no model is called.",
         ),
     ] = None,
 ) -> None:
@@ -368,7 +368,7 @@ def _diff(
     after: Annotated[
         str,
         typer.Argument(
-            metavar="B", autocompletion=make_completer("runs"), help="The run to compare with it."
+            metavar="B", autocompletion=make_completer("runs"), help="The run to compare the first one with."
         ),
     ],
     margin: Annotated[

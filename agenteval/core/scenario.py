@@ -610,7 +610,8 @@ def _tool_names(value: Any) -> Any:
         if isinstance(text, str) and text.strip().casefold() in _NO_TOOL_NAMES:
             what = f"'{text}' would be the name of a tool"
             raise ValueError(
-                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, else the names of tools"
+                f"{what}; write expected_tools: {NO_CALL} if no tool may be called;"
+                " otherwise list the expected tools"
             )
     return value
 

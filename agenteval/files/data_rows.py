@@ -118,7 +118,7 @@ def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> 
             return f"column {number} has a value here, but no name", "name it in the first line"
         is_quoted = cell.replace('"', '""') in written
         if cell[:1].isspace() and cell.lstrip().startswith('"') and not is_quoted:
-            return f"there is a blank before the quote of column {number}", "remove the blank"
+            return f"there is a space before the opening quote in column {number}", "remove the space"
     return None
 
 

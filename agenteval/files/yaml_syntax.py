@@ -34,7 +34,7 @@ _ADVICE = (
             "close it with ']', and separate its items with commas", at_start=True),
     _Advice("expected ',' or '}'", "a '{' is not closed, or a comma is missing",
             "close it with '}', and separate its pairs with commas", at_start=True),
-    _Advice("unknown escape character", "a text in double quotes contains an unknown escape",
+    _Advice("unknown escape character", "a double-quoted string contains an unknown escape sequence",
             r"write \\ for a backslash, or use single quotes"),
     _Advice("escape code", "the escape does not stand for a character", r"write \\ for a backslash"),
     _Advice("did not find expected key", "a key is expected here",

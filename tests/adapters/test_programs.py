@@ -308,11 +308,11 @@ ENDINGS = {
     "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
     "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
-    "none": ("time.sleep(600)", "", "did not end within 0.5 s of the end of its input, and was ended"),
+    "none": ("time.sleep(600)", "", "did not end within 0.5 s of the end of its input, and was terminated"),
     "none of a child's": (
         "__import__('subprocess').Popen(['sleep', '600'])",
         "",
-        "ended, but a process that it started kept its output open for 0.5 s more, and was ended",
+        "ended, but a process that it started kept its output open for 0.5 s more, and was terminated",
     ),
 }
 
@@ -367,7 +367,7 @@ AFTERMATHS = {
     "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
     "nothing": ("pass", "", ""),
-    "silence": ("time.sleep(600)", "", "did not read another request within 0.5 s of it, and was ended"),
+    "silence": ("time.sleep(600)", "", "did not read another request within 0.5 s of it, and was terminated"),
 }
 
 
@@ -380,7 +380,7 @@ def test_what_a_kept_program_does_after_a_conversation(
     body, fails, warns = AFTERMATHS[how]
     if how == "silence":
         monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
-        warns = warns if follows else "did not end within 0.5 s of the end of its input, and was ended"
+        warns = warns if follows else "did not end within 0.5 s of the end of its input, and was terminated"
     warnings: list[str] = []
 
     async def whole() -> tuple[Played, Played | None]:

@@ -416,7 +416,7 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
          {"o_csv": "id,d\n1,5\n2,\n"},
          "o.csv:3: expect.output.contains: an empty text is in every answer — write the text to look for"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1, "x"\n'},
-         "o.csv:2: there is a blank before the quote of column 2 — remove the blank"),
+         "o.csv:2: there is a space before the opening quote in column 2 — remove the space"),
         (ENTRY % "o.csv", {"o_csv": "id,d,\n1,x,\n2,x,y\n"},
          "o.csv:3: column 3 has a value here, but no name — name it in the first line"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1,"a\\"b"\n'},

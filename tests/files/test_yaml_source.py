@@ -211,8 +211,8 @@ BROKEN = [
      " ']', and separate its items with commas"),
     ("a: {b: 1", "1:4: a '{' is not closed, or a comma is missing — close it with '}', and"
      " separate its pairs with commas"),
-    (r'a: "\d"', r"1:5: a text in double quotes contains an unknown escape — write \\ for a backslash, or"
-     " use single quotes"),
+    (r'a: "\d"', r"1:5: a double-quoted string contains an unknown escape sequence — write \\ for a"
+     " backslash, or use single quotes"),
     (r'a: "\uD800"', r"1:7: the escape does not stand for a character — write \\ for a backslash"),
     ("a: - x", "1:4: a list cannot begin here — start it on its own line"),
     ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — write the value, and"

@@ -303,7 +303,7 @@ def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> 
         ),
         (
             "def agent(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}",
-            "asked for tool calls but gets only the text of a message: let it take `messages`",
+            "asked for tool calls but gets only the text of a message: add a `messages` parameter",
         ),
         ("def agent(x): return x.upper()", "'list' object has no attribute 'upper' (agent.py:1, in agent)"),
     ],

@@ -188,7 +188,7 @@ class Dialogue:
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
             await self._acceptance
             return
-        what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
+        what = f"did not read another request within {GRACE_S:g} s of it, and was terminated"
         self._conclude(remark=f"{self._program.who} {what}; it was kept to play several conversations")
         self.kill()
         raise RequestNotAcceptedError
@@ -251,10 +251,10 @@ class Dialogue:
             raise fault
         if self._end is None and not self.is_over:
             self.kill()
-            what = f"did not end within {GRACE_S:g} s of the end of its input, and was ended"
+            what = f"did not end within {GRACE_S:g} s of the end of its input, and was terminated"
             if self._has_exited:
                 why = f"a process that it started kept its output open for {GRACE_S:g} s more"
-                what = f"ended, but {why}, and was ended"
+                what = f"ended, but {why}, and was terminated"
             return f"{self._program.who} {what}; each conversation waits that long for it"
         return self._odd_end
 

@@ -175,7 +175,7 @@ class TextAgent:
             turn.process.kill()
         if turn.process.was_held_open:
             why = f"a process that it started kept its output open for {GRACE_S:g} s more"
-            what = f"ended, but {why}, and was ended"
+            what = f"ended, but {why}, and was terminated"
             self._agents.warn(f"{what}; each turn waits that long for it")
         return parse_reply(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 

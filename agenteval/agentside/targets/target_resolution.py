@@ -237,7 +237,7 @@ def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
     """Return why the object named as ``deps`` cannot make them; ``None`` if it can."""
     if not callable(found):
         what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
-        return TargetRefusal(what, "name a function that makes them, def make_deps(): …")
+        return TargetRefusal(what, "name a function that creates them, such as def make_deps(): …")
     if shape := find_signature_mismatch(found, 0):
         return TargetRefusal(
             f"deps: {shape} cannot be called without arguments", "give each parameter a default"

@@ -169,7 +169,7 @@ class TargetSession:
         latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
         if TEXT in gets and latest != len(messages) - 1:
             what = f"{self._agent.name} asked for tool calls but gets only the text of a message"
-            raise NotAnAgentError(f"{what}: let it take `messages` to see the results")
+            raise NotAnAgentError(f"{what}: add a `messages` parameter so that it receives the results")
         values = {
             TEXT: messages[latest].get("content") if TEXT in gets else "",
             MESSAGES: messages,

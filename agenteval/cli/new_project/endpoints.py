@@ -107,7 +107,7 @@ def probe_endpoint(url: str) -> AgentChoice:
     if is_top and parts.path != "/":  # an agent may take its messages at /
         what = f"nothing at {base} describes which route takes a message"
         raise AuthorError(Problem(what, "start the service, or write the URL of the route"))
-    unknown = "no description of the API was found: request and reply may have other keys"
+    unknown = "no description of the API was found: the request and the reply may use different keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
     return AgentChoice({**keys, **plain}, url, unknown, is_open=True)
 

@@ -75,7 +75,7 @@ def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
     """Return the mean of the rates over scenarios, each with the same weight, from decided epochs only. Raise
     ``ValueError`` without scenarios, or if one has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
-        raise ValueError("a mean rate needs a decided epoch of each scenario")
+        raise ValueError("a mean rate requires at least one decided epoch per scenario")
     rates, m = [tally.successes / tally.decided for tally in tallies], len(tallies)
     return MeanRate(
         value=fsum(rates) / m,
