@@ -66,7 +66,7 @@ def decide(report: Report) -> Decision:
     author_errors = _author_errors(report)
     return Decision(
         verdict=verdict,
-        exit_code=_exit_code(report, verdict, author_errors),
+        exit_code=compute_exit_code(report, verdict, author_errors),
         gates=gates,
         samples=samples,
         scenarios=scenarios,
@@ -203,7 +203,7 @@ def _author_errors(report: Report) -> tuple[str, ...]:
     return tuple(texts.values())
 
 
-def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:
+def compute_exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:
     if report.finished and report.finished.outcome == "interrupted":
         return 130
     if author_errors:

@@ -142,7 +142,7 @@ class _Account:
         return text
 
 
-class Ledger:
+class BudgetLedger:
     """What a run has spent and what its calls in flight may spend, against its budget.
 
     Calling ``begin`` before each call and ``settle`` after it keeps ``max_calls`` exact, whatever is in
@@ -229,7 +229,7 @@ class OpenCall:
     """A call in flight, and the room reserved for it. Call ``request`` before each HTTP request: the first is
     covered by the reservation, and each further one (a repair, a retry) needs room of its own."""
 
-    def __init__(self, ledger: Ledger, name: str, role: str, reserved: tuple[int, int, float]) -> None:
+    def __init__(self, ledger: BudgetLedger, name: str, role: str, reserved: tuple[int, int, float]) -> None:
         self.name = name
         self.role = role
         self.reserved = reserved

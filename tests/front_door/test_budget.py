@@ -10,7 +10,15 @@ import pytest
 from agenteval.core.config import BudgetConfig, Price
 from agenteval.core.errors import BudgetError
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import Ledger, LedgerLine, cost_of, lines_of, price_of, price_usage, total_cost
+from agenteval.verdict.ledger import (
+    BudgetLedger,
+    LedgerLine,
+    cost_of,
+    lines_of,
+    price_of,
+    price_usage,
+    total_cost,
+)
 from tests.support.judged_projects import (
     KEY,
     MODEL,
@@ -66,13 +74,13 @@ def test_sums_are_unknown_where_a_part_is_and_answers_from_the_cache_are_no_part
 # ── the ledger ───────────────────────────────────────────────────────────────────────────────────
 
 
-def spend(ledger: Ledger, **usage: Any) -> None:
+def spend(ledger: BudgetLedger, **usage: Any) -> None:
     ledger.begin("m", PRICE, 10).settle(Usage(calls=1, **usage))
 
 
 def test_calls_are_exact_whatever_is_in_flight() -> None:
     told: list[str] = []
-    ledger = Ledger(BudgetConfig(max_calls=3), told.append)
+    ledger = BudgetLedger(BudgetConfig(max_calls=3), told.append)
     first, *_ = [ledger.begin("m", None, 0) for _ in range(3)]
     with pytest.raises(BudgetError, match="max_calls is 3"):
         ledger.begin("m", None, 0)
@@ -83,7 +91,7 @@ def test_calls_are_exact_whatever_is_in_flight() -> None:
 
 
 def test_a_further_request_of_one_call_needs_room_of_its_own() -> None:
-    ledger = Ledger(BudgetConfig(max_calls=2))
+    ledger = BudgetLedger(BudgetConfig(max_calls=2))
     call = ledger.begin("m", None, 0)
     call.request()
     call.request()
@@ -94,14 +102,14 @@ def test_a_further_request_of_one_call_needs_room_of_its_own() -> None:
 
 
 def test_a_call_that_failed_was_made() -> None:
-    ledger = Ledger(BudgetConfig(max_calls=1))
+    ledger = BudgetLedger(BudgetConfig(max_calls=1))
     ledger.begin("m", None, 0).settle(Usage(), is_failed=True)
     with pytest.raises(BudgetError):
         ledger.begin("m", None, 0)
 
 
 def test_tokens_in_flight_stand_in_with_an_estimate() -> None:
-    ledger = Ledger(BudgetConfig(max_tokens=1000))
+    ledger = BudgetLedger(BudgetConfig(max_tokens=1000))
     call = ledger.begin("m", None, 500)  # and an answer of a length taken
     with pytest.raises(BudgetError, match="max_tokens is 1,000, 0 are spent and 700 are reserved"):
         ledger.begin("m", None, 500)
@@ -110,7 +118,7 @@ def test_tokens_in_flight_stand_in_with_an_estimate() -> None:
 
 
 def test_money_is_kept_too() -> None:
-    ledger = Ledger(BudgetConfig(max_cost=0.003))
+    ledger = BudgetLedger(BudgetConfig(max_cost=0.003))
     spend(ledger, input_tokens=100, output_tokens=50)
     with pytest.raises(BudgetError, match=r"max_cost is 0\.0030 USD"):
         [ledger.begin("m", PRICE, 100) for _ in range(10)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agenteval.core.scenario import ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall, ToolResult
-from agenteval.scoring.checks.arguments import match_call
+from agenteval.scoring.checks.arguments import match_arguments
 from agenteval.scoring.checks.call_descriptions import describe_tool_calls_result, list_call_faults
 from agenteval.scoring.checks.call_matching import compare_tool_calls
 
@@ -97,7 +97,7 @@ def belongs(row, counted, fits, number):
 
 
 def certain(expected, calls):
-    return [[match_call(e, c) is True for c in calls] for e in expected]
+    return [[match_arguments(e, c) is True for c in calls] for e in expected]
 
 
 # Worlds --------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ OPEN_CALLS = st.lists(
 
 def resolutions(expected, calls):
     """Every way in which what is not known of the calls could be."""
-    known = [[match_call(e, c) for c in calls] for e in expected]
+    known = [[match_arguments(e, c) for c in calls] for e in expected]
     open_ones = [(e, c) for e, row in enumerate(known) for c, each in enumerate(row) if isinstance(each, str)]
     for chosen in product([False, True], repeat=len(open_ones)):
         fits = [[each is True for each in row] for row in known]
@@ -248,7 +248,7 @@ def resolutions(expected, calls):
 @given(MODE, WANTED, OPEN_CALLS)
 def test_what_is_not_known_leaves_open_what_depends_on_it_and_nothing_else(mode, expected, calls):
     result = check(mode, expected, calls)
-    known = [[match_call(e, c) for c in calls] for e in expected]
+    known = [[match_arguments(e, c) for c in calls] for e in expected]
     if sum(isinstance(each, str) for row in known for each in row) > 6:
         return
     outcomes = {holds(mode, expected, fits, len(calls)) for fits in resolutions(expected, calls)}

@@ -19,7 +19,7 @@ from agenteval.core.protocols import (
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Message, Usage, sum_usage
 from agenteval.messages.reported_usage import read_usage, usage_in
-from agenteval.verdict.ledger import Ledger, price_usage
+from agenteval.verdict.ledger import BudgetLedger, price_usage
 
 
 class MeteredModel:
@@ -28,7 +28,7 @@ class MeteredModel:
     Raises ``BudgetError`` in place of a call for which ``ledger`` has no room."""
 
     def __init__(
-        self, model: ChatModel, name: str, *, price: Price | None, ledger: Ledger | None, role: str = ""
+        self, model: ChatModel, name: str, *, price: Price | None, ledger: BudgetLedger | None, role: str = ""
     ) -> None:
         self._model = model
         self._name = name
@@ -66,7 +66,7 @@ class MeteredModel:
             raise
         return reply._replace(usage=price_usage(reply.usage, self._price))
 
-    def _tokens(self, request: ModelRequest, ledger: Ledger) -> int:
+    def _tokens(self, request: ModelRequest, ledger: BudgetLedger) -> int:
         is_free = self._price is not None and not (self._price.input or self._price.output)
         if not ledger.needs_estimate(self._role) or (is_free and not ledger.counts_tokens(self._role)):
             return 0
@@ -81,7 +81,7 @@ class MeteredAgent(AgentWrapper):
 
     ``price``: that of the model inside it, for replies that report their usage."""
 
-    def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: Ledger | None) -> None:
+    def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: BudgetLedger | None) -> None:
         super().__init__(agent)
         self._name = name
         self._price = price

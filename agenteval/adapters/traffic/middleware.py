@@ -32,7 +32,7 @@ from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replace
 from agenteval.core.protocols import Agent, AgentFactory, ChatModel
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.files.redaction import MASK, redactor
-from agenteval.verdict.ledger import Ledger, price_of
+from agenteval.verdict.ledger import BudgetLedger, price_of
 
 if TYPE_CHECKING:
     from agenteval.adapters.traffic.cassettes import Cassette, CassettePlayer, CassetteRecorder
@@ -116,7 +116,7 @@ class Traffic:
         self._notify = notify
         self._warn = warn
         bounded = config.budget and not self._recording.replay
-        self.ledger = Ledger(config.budget, on_spent=self._warn_role_stopped) if bounded else None
+        self.ledger = BudgetLedger(config.budget, on_spent=self._warn_role_stopped) if bounded else None
         self.recorder: CassetteRecorder | None = None
         self.player: CassettePlayer | None = None
         self.marked = find_marked_secrets(config, cassette) if marked is None else marked

@@ -66,17 +66,17 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
     expected agent.
 
     ``exact``: the same keys. ``partial``: at least these keys, with exactly these values. ``ignore``: any."""
-    return match_call(expected, call) is True
+    return match_arguments(expected, call) is True
 
 
-def match_call(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
+def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
     """Check whether ``call`` matches ``expected``.
 
     If that depends on something unknown, return what it is: the arguments (they could not be read), the agent
     that made the call, or its result."""
     if expected.name != call.name:
         return False
-    if difference := next(find_call_differences(expected, call), None):
+    if difference := next(compare_arguments(expected, call), None):
         return "arguments" if isinstance(difference.actual, _UnreadableArguments) else False
     if expected.agent and not call.agent:
         return "agent"
@@ -90,7 +90,7 @@ def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
     return "ok" if error_of(call.result) is None else "error"
 
 
-def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
+def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
     """Yield the differences in the agent, the result and the arguments of ``call``, but not in the name."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
@@ -111,7 +111,7 @@ def explain_differences(expected: Any, actual: Any) -> str:
 
     Both are values (``args``), or a ``CallPattern`` and a ``ToolCall``."""
     if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
-        found = list(find_call_differences(expected, actual))
+        found = list(compare_arguments(expected, actual))
     else:
         found = list(find_differences(expected, actual))
     shown = "; ".join(map(str, found[:_SHOWN_DIFFERENCES]))

@@ -27,10 +27,10 @@ from agenteval.core.scenario import (
 from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.checks.arguments import (
     UnknownPart,
+    compare_arguments,
     explain_differences,
-    find_call_differences,
     get_result_status,
-    match_call,
+    match_arguments,
 )
 from agenteval.scoring.checks.call_assignment import (
     AssignmentFaults,
@@ -234,7 +234,7 @@ class _GroupedCalls:
         sure: list[int] = []
         unsure: dict[int, UnknownPart] = {}
         for places in self._by_name.get(expected.name, {}).values():
-            matches = match_call(expected, self.calls[places[0]])
+            matches = match_arguments(expected, self.calls[places[0]])
             if matches is True:
                 sure += places
             elif matches:
@@ -308,7 +308,7 @@ def _nearest_call(
     if not free:
         return NearestCall(expected, calls[same_name[0]], "another expected call uses it")
     near = [calls[index] for index in free[:_COMPARED]]
-    best = min(near, key=lambda call: sum(1 for _ in find_call_differences(expected, call)))
+    best = min(near, key=lambda call: sum(1 for _ in compare_arguments(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""
     return NearestCall(expected, best, refused or explain_differences(expected, best))
 
@@ -317,5 +317,5 @@ def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> Neare
     same_name = [item for item in expected if item.name == call.name][:_COMPARED]
     if not same_name:
         return None
-    best = min(same_name, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
+    best = min(same_name, key=lambda item: sum(1 for _ in compare_arguments(item, call)))
     return NearestCall(best, call, explain_differences(best, call))
