@@ -13,7 +13,7 @@ from agenteval.scoring.checks.excerpts import excerpt
 
 
 def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that at least one answer contains each text."""
+    """Check that each text is contained in at least one answer."""
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return CheckOutcome(True, f"found {quote_texts(needles)}")
@@ -25,8 +25,8 @@ def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
-    """Describe which of the missing texts would be found if wildcards were supported, or return an empty
-    string."""
+    """Describe which of the missing texts would match if they were written with a wildcard, or return an
+    empty string if none would."""
     found = (
         next(filter(None, (texts.suggest_starred(answer, needle) for answer in seen.answers)), "")
         for needle in missing
@@ -36,7 +36,7 @@ def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
 
 
 def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that at least one answer contains at least one of the texts."""
+    """Check that at least one of the texts is contained in at least one answer."""
     found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
     if found:
         return CheckOutcome(True, f"found {quote_texts(found)}")
@@ -47,7 +47,7 @@ def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that nothing that the agent wrote contains any of the texts."""
+    """Check that none of the texts is contained in anything that the agent wrote."""
     found = []
     first: int | None = None
     everywhere: dict[str, None] = {}
@@ -63,7 +63,7 @@ def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome
 
 
 def check_matches(patterns: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that at least one answer matches each regular expression (regex)."""
+    """Check that each regular expression (regex) matches at least one answer."""
     try:
         missing = [
             p
