@@ -66,7 +66,7 @@ class Detector:
 
         The author's severity for the label takes precedence, followed by the severity of this case if the
         function returns one (``case_severity``), the detector's severity and the severity of the finding's
-        ``effect``. The severity is limited to ``max_severity``."""
+        ``effect``, which is limited to ``max_severity``."""
         if self.label in overrides:
             return overrides[self.label]
         return (

@@ -133,11 +133,13 @@ class _Course(NamedTuple):
     may be thousands of calls."""
 
     changed: Sequence[int]
-    """The latest call in an earlier step that certainly changed something, or -1 if there is none."""
+    """For each call, the latest call in an earlier step that certainly changed something, or -1 if there is
+    none."""
     perhaps: Sequence[int]
-    """The latest call in an earlier step that may have changed something, or -1 if there is none."""
+    """For each call, the latest call in an earlier step that may have changed something, or -1 if there is
+    none."""
     differs_later: Sequence[bool]
-    """True if the same call returned a different result later in the turn."""
+    """For each call, true if the same call returned a different result later in the turn."""
 
 
 def _build_course(conversation: DetectorInput) -> _Course:
