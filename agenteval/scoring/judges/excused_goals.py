@@ -2,8 +2,8 @@
 on a single answer from a judge, and the judge is asked again.
 
 The review starts when all conversations of the scenario are over. If another conversation reached the goal,
-the goal was not impossible, unless the judge is shown that conversation and names what was different (it is
-different enough that the user gave the goal up). By then it is also known whether another metric contradicts
+the goal was not impossible, unless the judge is shown that conversation and names what was different (a user
+who gave up the goal is a sufficient difference). By then it is also known whether another metric contradicts
 the outcome in the same conversation."""
 
 from __future__ import annotations

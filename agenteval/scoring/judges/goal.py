@@ -291,7 +291,8 @@ def _reached(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
-    """Return the text in which the agent announces a hand-over in its own words: the goal."""
+    """Return the goal if the agent announced a hand-over only in its own words, otherwise nothing. The goal
+    is the text that names the hand-over."""
     in_words = claim.references.call is None and is_quoted(claim.evidence, target.record.agent_texts)
     return (target.scenario.goal,) if in_words else ()
 
@@ -436,8 +437,9 @@ def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple
 
 
 def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:
-    """Return the numbered calls that had results at the time when the agent last said ``words`` (if empty,
-    anything)."""
+    """Return the numbered calls that had results when the agent last said ``words``.
+
+    If ``words`` is empty, return the calls that had results when the agent last said anything."""
     results: list[tuple[int, ToolCall]] = []
     there: list[tuple[int, ToolCall]] = []
     number = 0
