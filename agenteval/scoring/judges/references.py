@@ -215,7 +215,8 @@ def _own_words(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _own_action(claim: Claim, record: QuotableRecord) -> str:
-    """Check that the agent's words or one of its calls are quoted, since neither is an omission."""
+    """Check that the agent's words or one of its calls are quoted. Labels that use this check never report an
+    omission."""
     where = "what the agent says or calls in what is judged"
     return check_quotation("evidence", claim.evidence, (*record.agent_texts, *record.agent_calls), where)
 
@@ -247,7 +248,8 @@ def _withheld(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _is_disclosed(source: str, texts: Iterable[str]) -> bool:
-    """Check whether all values in a quotation were disclosed: a JSON key next to a value was not withheld."""
+    """Check whether all values in a quotation were disclosed. Only the values count: a JSON key next to a
+    value is not considered withheld."""
     wanted = extract_values(source)
     return bool(wanted) and wanted <= frozenset().union(*map(extract_values, texts))
 

@@ -1,6 +1,6 @@
 """Reviews the simulated user (user simulator): did it act as a real user with this persona would? A model
 reviews each conversation that failed, and one tenth of the remaining conversations. Recorded conversations
-without a scenario, whose users are unknown, are reviewed, too.
+are reviewed, too; if there is no scenario, their users are unknown.
 
 If a fault by the user explains how the conversation ended, the outcome is attributed to the simulator: it is
 neither red nor green. Anything proven by the turns before the fault remains valid. Code checks which speaker
