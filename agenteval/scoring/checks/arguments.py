@@ -92,7 +92,8 @@ def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
 
 
 def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
-    """Yield the differences in the agent, the result and the arguments of ``call``. The name is not compared."""
+    """Yield the differences in the agent, the result and the arguments of ``call``. The name is
+    not compared."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None

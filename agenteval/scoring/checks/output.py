@@ -1,4 +1,5 @@
-"""``expect.output``: texts that the agent's answers must contain, and texts that the agent must never write."""
+"""``expect.output``: texts that the agent's answers must contain, and texts that the agent must
+never write."""
 
 from __future__ import annotations
 

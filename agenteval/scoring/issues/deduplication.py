@@ -203,7 +203,8 @@ def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
 
 
 def _title(cause: Cause, causes: int) -> str:
-    """Return a title such as ``wrong arguments: create_booking``, composed of what code knows about a cause."""
+    """Return a title such as ``wrong arguments: create_booking``, composed of what code knows about
+    a cause."""
     name = cause.label or cause.metric
     if about := cause.tool or cause.criterion or cause.rule:
         name = f"{name}: {about}"

@@ -157,7 +157,8 @@ class QuantitativeMetric(CustomMetric):
 
 
 class QualitativeMetric(CustomMetric):
-    """A metric that returns a label for each turn. Set ``name`` and ``labels``, and implement ``evaluate``."""
+    """A metric that returns a label for each turn. Set ``name`` and ``labels``, and
+    implement ``evaluate``."""
 
     def evaluate(self, input: ScoreInput) -> QualResult | Awaitable[QualResult]:
         """Judge the turn. This method may be async."""

@@ -83,7 +83,8 @@ class Twin(NamedTuple):
 
 
 class GoalJudge(Judge):
-    """Judges the outcome of the goal (task completion). If the author requires a refusal, a refusal scores 1."""
+    """Judges the outcome of the goal (task completion). If the author requires a refusal, a refusal
+    scores 1."""
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}

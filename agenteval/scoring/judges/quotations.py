@@ -185,7 +185,8 @@ _LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
 
 
 def _mentions(text: str, piece: str, ends: _Ends) -> bool:
-    """Check whether a text contains the words of a piece: "able to refund" is not part of "unable to refund"."""
+    """Check whether a text contains the words of a piece: "able to refund" is not part of "unable
+    to refund"."""
     if not mentions(text, piece):
         return False
     within, wanted = fold(text), fold(piece)
