@@ -31,7 +31,7 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return CheckOutcome(None, f"{comparison}; some steps name no agent — {NAMELESS}")
+            return CheckOutcome(None, f"{comparison}; some steps do not name their agent — {NAMELESS}")
         return CheckOutcome(True, comparison)
     return CheckOutcome(
         False,

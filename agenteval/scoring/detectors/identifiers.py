@@ -194,11 +194,11 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """Yield the ungrounded (hallucinated) identifiers in a text: certain identifiers that no source
-        provided, each once and in order.
+        """Yield the ungrounded (hallucinated) identifiers in a text, each once and in order. Only text that
+        is unmistakably an identifier, and that no source provided, is reported.
 
-        Each is accompanied by the given identifier that differs in a single character, if there is exactly
-        one. Yield nothing if a result is missing."""
+        Each identifier is accompanied by the given identifier that differs in a single character, if there is
+        exactly one. Yield nothing if a result is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
         for each in found[:MAX_IDENTIFIERS]:
             if self.contains(each):
@@ -230,11 +230,11 @@ class SourceTexts:
         return get_shape(text) in self._shapes
 
     def _is_distinctive(self, identifier: Identifier) -> bool:
-        """Check whether a candidate is certainly an identifier.
+        """Check whether a candidate is unmistakably an identifier.
 
-        A candidate is certain if it is a long number or the end of one, has a shape that was given, or
+        A candidate qualifies if it is a long number or the end of one, has a shape that was given, or
         contains three digits as well as letters. A candidate whose digits count up or repeat, as in examples
-        (``#W0000000``), is not."""
+        (``#W0000000``), does not qualify."""
         digits = "".join(filter(str.isdigit, identifier.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False

@@ -23,6 +23,7 @@ def repetition(conversation: DetectorInput) -> Iterator[Proof]:
         asked = " ".join(turn.user.lower().split())
         earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
-            why = f"repeats its answer of turn {earlier[0] + 1} to a different message of the user"
+            turn_number = earlier[0] + 1
+            why = f"repeats its answer from turn {turn_number} in reply to a different message from the user"
             yield Proof(number, None, answer, why, (0, len(answer)))
         earlier_answers[folded] = number, asked

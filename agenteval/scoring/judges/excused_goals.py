@@ -59,7 +59,7 @@ class ExcusedGoalReviewer:
     corroborate: bool = True
     """False if judges are never asked again."""
     baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
-    """Returns a conversation from the baseline that reached the scenario's goal."""
+    """Returns a baseline conversation that reached the scenario's goal."""
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
         """Settle the open goals concurrently and return the number of open goals. Goals that are already

@@ -261,7 +261,7 @@ class Judge:
 def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
     """Check whether an answer reports a false claim that an unseen call may have made true.
 
-    The answer would have named a call that failed."""
+    If a call had failed, the answer would have named that call."""
     if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
         return False
     is_taken_at_word = target.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
