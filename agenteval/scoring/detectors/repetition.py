@@ -23,7 +23,6 @@ def repetition(conversation: DetectorInput) -> Iterator[Proof]:
         asked = " ".join(turn.user.lower().split())
         earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
-            turn_number = earlier[0] + 1
-            why = f"repeats its answer from turn {turn_number} in reply to a different message from the user"
+            why = f"repeats its answer from turn {earlier[0] + 1} in reply to a different user message"
             yield Proof(number, None, answer, why, (0, len(answer)))
         earlier_answers[folded] = number, asked
