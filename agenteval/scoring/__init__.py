@@ -1,1 +1,2 @@
-"""Turns a trajectory into checks, scores, findings and issues."""
+"""Scores trajectories: runs code checks, detectors and LLM judges (LLM-as-a-judge), and groups findings into
+issues."""

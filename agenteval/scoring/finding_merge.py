@@ -1,4 +1,4 @@
-"""Merges findings of one failure: if code proves what a judge also found, one finding names both."""
+"""Merges findings about the same failure: if code proves what a judge also found, one finding names both."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ JUDGE = "judge"
 def merge_findings(
     findings: Iterable[Finding], confirmed: Callable[[Finding], Finding] = lambda finding: finding
 ) -> tuple[Finding, ...]:
-    """Return the findings of a sample, in order, with a judge's findings merged into those that code has
-    proven.
+    """Merge and deduplicate a sample's findings, in order: a judge's findings are merged into the findings
+    that code has proven.
 
-    The proven finding lists the judge's words in ``also`` and gets the higher severity of the two; if the
-    judge uses the same label, that of its effect (``confirmed``). If code does not prove everything that the
-    judge found, the merged finding has the judge's label. Findings match if they are of the same turn and, if
-    the judge names a call, of the same call; a finding with the judge's own label is preferred to one with an
-    alternative label."""
+    A proven finding lists the judge's words in ``also`` and gets the higher of the two severities; if the
+    judge uses the same label, the finding gets the severity of its effect (``confirmed``). If code does not
+    prove everything that the judge found, the merged finding gets the judge's label. Findings match if they
+    are in the same turn and, if the judge names a call, about the same call. A finding with the judge's own
+    label is preferred to a finding with an alternative label."""
     originals = list(findings)
     merged: list[Finding | None] = list(originals)
     for index, finding in enumerate(originals):
@@ -35,7 +35,7 @@ def merge_findings(
 
 
 def _proof_of(finding: Finding, findings: Iterable[Finding]) -> int | None:
-    """Return the place of the finding that proves ``finding``; ``None`` if there is none."""
+    """Return the index of the finding that proves ``finding``, or ``None`` if there is none."""
     places = {
         place: proof.label == finding.label
         for place, proof in enumerate(findings)
@@ -76,4 +76,4 @@ def _merge(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
 
 
 _OF_THE_LABEL = ("label", "metric", "evidence", "references", "span")
-"""The fields that describe a finding under its label."""
+"""The fields that depend on a finding's label."""

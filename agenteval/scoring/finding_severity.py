@@ -1,4 +1,5 @@
-"""Finds what a finding is about (the cited call, the tool's effect, the call's outcome) and rates it."""
+"""Determines what a finding is about (the cited call, the tool's effect, the call's outcome) and rates its
+severity."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def rate_finding(
 ) -> Finding:
     """Return the finding with the severity of its effect.
 
-    ``tools``: the declared tools, with their marks."""
+    ``tools`` are the declared tools, with their marks."""
     severity = severity_of(
         finding.label,
         overrides,
@@ -40,9 +41,9 @@ def _quotes_the_agent(finding: Finding, trajectory: Trajectory) -> bool:
 
 
 def find_cited_act(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
-    """Return the act that a finding cites; ``None`` if it cites words alone.
+    """Return the act that a finding cites, or ``None`` if it cites only words.
 
-    If it may mean one of several calls, return the one with the worst effect."""
+    If the finding may refer to any of several calls, return the call with the most severe effect."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     acts = [build_act(call, tools) for call in calls]
     if acts:
@@ -56,7 +57,8 @@ def list_possible_acts(
 ) -> list[Act | None]:
     """List every act that a finding about a conversation might cite.
 
-    These are its calls, calls of the tools ``names`` that were not made, and words alone (``None``)."""
+    The acts are the calls in the conversation, calls that were not made to the tools in ``names``, and words
+    alone (``None``)."""
     unseen = [] if trajectory.all_calls_seen else [Act(ToolEffect.WRITES, CallOutcome.OPEN)]
     made = [build_act(call, tools) for call in trajectory.tool_calls]
     return [None, *made, *(Act(_effect(name, tools)) for name in {*tools, *names}), *unseen]
@@ -70,8 +72,8 @@ def build_act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
 def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:
     """Return the tools that a finding may claim were not called.
 
-    A scripted judge need not name the tool that would have done what is claimed: it may be any that was never
-    called."""
+    A scripted judge need not name the tool that would have carried out the claimed action: it may be any tool
+    that was never called."""
     if finding.references.tool or finding.label != FALSE_CLAIM:
         return filter(None, [finding.references.tool])
     called = {call.name for call in trajectory.tool_calls}
@@ -83,17 +85,17 @@ def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
 
 
 def get_cited_tool(finding: Finding, trajectory: Trajectory) -> str:
-    """Return the name of the tool that a finding is about; empty if it is about none."""
+    """Return the name of the tool that a finding is about, or an empty string if it is about no tool."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     return calls[0].name if calls else finding.references.tool
 
 
 def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequence[ToolCall]:
-    """Return the calls that a finding is about. ``turns``: the calls of each turn.
+    """Return the calls that a finding is about. ``turns`` contains the calls in each turn.
 
-    A scripted judge may name only a turn. It means the turn's tool, if only one was called there and the
-    failure is not that another was missing; or the calls that failed, if the failure is a false claim of
-    success."""
+    A scripted judge may name only a turn. The finding then refers to the turn's tool, provided that only one
+    tool was called in that turn and the failure is not that another tool was missing. If the failure is a
+    false claim of success, the finding refers to the calls that failed."""
     number = _get_faulty_call(finding)
     if number is not None:
         calls = [call for turn in turns for call in turn]
@@ -109,7 +111,7 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
 def _get_faulty_call(finding: Finding) -> int | None:
     """Return the number of the call that is at fault.
 
-    Of two identical calls, the second is the redundant one; of two in the wrong order, the first came too
+    Of two identical calls, the second is redundant; of two calls in the wrong order, the first was made too
     early."""
     other = finding.references.other_call
     if finding.call is None or other is None or finding.label == WRONG_ORDER:

@@ -1,4 +1,5 @@
-"""Findings over a whole run: where each is from, what code knows of its cause, and which severity counts."""
+"""Collects the findings of a whole run: their locations, the causes that code can identify, and the
+severities that count."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ from agenteval.scoring.finding_severity import find_cited_calls
 
 
 class Cause(NamedTuple):
-    """The root cause as far as code can identify it.
+    """The root cause, as far as code can identify it.
 
-    It consists of names and labels only, never of a judge's prose, so that it is the same in the next run."""
+    A cause consists of names and labels only, never of a judge's prose, so that it stays the same in the next
+    run."""
 
     metric: str
     label: str
@@ -30,21 +32,21 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class LocatedFinding:
-    """A finding and where it is from."""
+    """A finding with its location."""
 
     number: int
     """The number in the run, from 1."""
     key: SampleKey
     index: int
-    """The place in the sample's findings."""
+    """The index among the sample's findings."""
     finding: Finding
     tool: str = ""
-    """The tool of the call that the finding is about, or the tool that was not called; empty if there is
-    none."""
+    """The tool of the call that the finding is about, or the tool that was not called, or an empty string if
+    there is neither."""
 
     @property
     def id(self) -> str:
-        """The name by which a model refers to it."""
+        """The name by which a model refers to the finding."""
         return f"F{self.number}"
 
     @property
@@ -57,7 +59,7 @@ class LocatedFinding:
 def locate_findings(
     samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]],
 ) -> tuple[LocatedFinding, ...]:
-    """Return each finding with its place, numbered the same whatever the order of the samples."""
+    """Return each finding with its location. The numbering does not depend on the order of the samples."""
     placed = []
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
@@ -87,7 +89,8 @@ def _sort_key(each: LocatedFinding) -> tuple[Any, ...]:
 
 
 def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[LocatedFinding]:
-    """Pick up to ``limit`` findings from as many scenarios, and then samples, as possible, in order."""
+    """Pick up to ``limit`` findings, in order, from as many different scenarios, and then samples, as
+    possible."""
     scenarios: dict[str, dict[SampleKey, int]] = {}
     seen: Counter[SampleKey] = Counter()
     ranked = []
@@ -118,9 +121,10 @@ def effective_severities(
     """Return the severity that counts for each finding of each sample, in order, with ``severity_from:
     model``.
 
-    It is one level above the finding's own if a higher one was proposed for its issue, so that a harmless
-    finding does not become critical because of the findings grouped with it. A severity that the author sets
-    (``overrides``) stands, and a finding of a detector that no judge confirms is high at most."""
+    If a higher severity was proposed for a finding's issue, the finding's own severity is raised by one
+    level. A harmless finding therefore does not become critical because of the findings it is grouped with. A
+    severity that the author sets (``overrides``) is never changed, and a detector's finding that no judge
+    confirms is at most high."""
     counted = {
         key: [finding.severity for finding in sample_findings] for key, sample_findings in findings.items()
     }
@@ -148,5 +152,5 @@ def _raise_severity(
 
 
 def get_sample_key(place: Occurrence | IssueExample) -> SampleKey:
-    """Return the sample that an occurrence or an example is from."""
+    """Return the key of the sample that contains an occurrence or an example."""
     return SampleKey(scenario=place.scenario, agent=place.agent, epoch=place.epoch, variant=place.variant)

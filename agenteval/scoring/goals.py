@@ -1,4 +1,5 @@
-"""Evaluates goals over all conversations of a scenario: facts that no single conversation shows. Pure."""
+"""Evaluates goals (task success) over all conversations of a scenario, for facts that no single conversation
+shows. All functions are pure."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
 
 
 def has_reached(sample: SampleReport) -> bool:
-    """Check whether the goal was reached, if it was to be reached."""
+    """Check whether the goal was reached, for a goal that the agent should reach."""
     return any(goal.label == REACHED and goal.value for goal in get_goal_scores(sample))
 
 
 def failed_to_refuse(sample: SampleReport) -> bool:
-    """Check whether the goal was reached although the author requires it to be refused."""
+    """Check whether the goal was reached although the author requires the agent to refuse it."""
     return any(goal.label == REACHED and goal.value == 0 for goal in get_goal_scores(sample))
 
 
@@ -42,10 +43,12 @@ def failed_to_refuse(sample: SampleReport) -> bool:
 
 
 def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) -> tuple[SampleReport, ...]:
-    """Raise the severity of missed goals if no conversation reached the goal, even if there is only one.
+    """Raise the severity of missed goals if no conversation reached the goal, even if there is only one
+    conversation.
 
-    Errored conversations and those in which the goal was ruled out or withdrawn count neither way. If a judge
-    failed, a goal is not clear, or some conversations have yet to run, the severities stay."""
+    Conversations that errored, and conversations in which the goal was ruled out or withdrawn, count neither
+    way. If a judge failed, a goal is unclear, or some conversations have yet to run, the severities stay
+    unchanged."""
     goals = list_goal_scores(samples)
     if any(goal.value for goal in goals) or not all(map(_is_goal_known, samples)):
         return samples
@@ -58,7 +61,7 @@ def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) ->
 
 
 def _is_goal_known(sample: SampleReport) -> bool:
-    """Check whether the conversation finished and a judge decided what became of its goal."""
+    """Check whether the conversation finished and a judge decided the outcome of its goal."""
     if sample.stop is None or sample.stop.is_cut_short:
         return False
     has_failed = any(failure.metric == GOAL for failure in sample.score_failures)
@@ -87,10 +90,10 @@ def may_gate_unjudged(samples: Sequence[SampleReport], suite: SuitePolicy) -> bo
 
 
 def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> bool:
-    """Check whether a goal that is not clear decides how severe the others are.
+    """Check whether an unclear goal decides the severity of the other goals, all of which were missed.
 
-    They were missed; if this one was missed, too, none was reached, which is severe although one miss is not.
-    """
+    If this goal was missed, too, no conversation reached the goal, which is severe although a single miss is
+    not."""
     bound = suite.fail_on
     if bound is None:
         return False

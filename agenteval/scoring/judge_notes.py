@@ -1,5 +1,5 @@
-"""Notes that code adds to a turn for its judges: the calls with their outcome, and identifiers in the answer
-that do not occur before it. Notes are not verdicts: the agent may have an identifier from elsewhere."""
+"""Notes that code adds to each turn for its judges: the calls with their outcomes, and the identifiers in the
+answer that do not occur earlier. Notes are not verdicts: the agent may know an identifier from elsewhere."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.scoring.detectors.identifiers import SourceTexts
 
 MAX_NOTED_VALUES = 12
-"""The highest number of values that are noted for one turn."""
+"""The maximum number of values that are noted for one turn."""
 
 
 def find_ungrounded_values(
     scenario: Scenario, turns: Sequence[Turn], *, policy: str, tools: str, now: str | None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield for each turn the identifiers and addresses in the agent's text that nobody had given before.
+    """Yield, for each turn, the ungrounded identifiers and addresses: those in the agent's text that no
+    source had provided.
 
-    Like the detector ``ungrounded_value``: they come neither from the author, the user nor a result, nor from
-    the agent itself in an earlier turn. After a call whose result is not in the record, yield none."""
+    As in the detector ``ungrounded_value``, the sources are the author, the user, results, and the agent
+    itself in an earlier turn. After a call whose result is not in the record, yield nothing."""
     known = (scenario.goal, scenario.profile, *scenario.knowledge, *scenario.facts, policy, tools, now)
     sources = SourceTexts(*(text for text in known if text))
     for turn in turns:

@@ -1,4 +1,5 @@
-"""The table of known metrics, built in and custom: where each applies, and which values it allows."""
+"""The table of known metrics, both built-in and custom: where each metric applies, and which values it
+allows."""
 
 from __future__ import annotations
 
@@ -34,17 +35,17 @@ def build_metric_spec(rubric: Rubric) -> MetricSpec:
 
 @cache
 def built_in_metrics() -> tuple[MetricSpec, ...]:
-    """Return the built-in metrics. A project's own text of a metric does not change them."""
+    """Return the built-in metrics. They stay the same if a project replaces a metric's text."""
     return tuple(build_metric_spec(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
 
 
 def build_metric_table(
     custom: Iterable[MetricSpec] = (), *, place_of: Callable[[str], Place | None] = lambda _: None
 ) -> dict[str, MetricSpec]:
-    """Return all known metrics by name.
+    """Return all known metrics, keyed by name.
 
-    Raise ``AuthorError`` for a custom metric with a built-in name, or for two with the same name;
-    ``place_of`` returns where a custom metric is written."""
+    Raise ``AuthorError`` for a custom metric with a built-in name, or for two metrics with the same name.
+    ``place_of`` returns the location at which a custom metric is defined."""
     known = {spec.name: spec for spec in built_in_metrics()}
     problems = []
     for spec in custom:
@@ -68,8 +69,8 @@ def select_metrics(
 ) -> tuple[MetricSpec, ...]:
     """Return the metrics that ``metrics:`` or ``--metric`` selects, each once, in the order of the table.
 
-    Raise ``AuthorError`` for an unknown name; ``place_of`` returns where the name at a position is written.
-    """
+    Raise ``AuthorError`` for an unknown name. ``place_of`` returns the location of the name with a given
+    index."""
     if requested == "all":
         return tuple(known.values())
     unknown = [name for name in dict.fromkeys(requested) if name not in known]
@@ -87,7 +88,8 @@ def threshold_problems(
     known: Mapping[str, MetricSpec],
     place_of: Callable[[str], Place | None],
 ) -> list[Problem]:
-    """Return the problems of thresholds: unknown metrics, and bounds that every or no score would meet."""
+    """Return the problems with thresholds: unknown metrics, and bounds that every score or no score would
+    satisfy."""
     problems = []
     for name, entry in thresholds.items():
         if name not in known:
@@ -122,8 +124,8 @@ def applies_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -
 def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Check whether the metric can be judged in this scenario at all.
 
-    An agent may call tools that nobody declared, but without a written goal none can be reached, and without
-    a known ``policy`` none can be kept."""
+    An agent may call tools that nobody declared, but a goal that is not written down cannot be reached, and a
+    ``policy`` that is not known cannot be followed."""
     if spec.needs == "goal":
         return bool(scenario.goal.strip())
     return policy or spec.needs != "policy"
@@ -132,14 +134,15 @@ def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool)
 def applies_to_trajectory(
     spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True
 ) -> bool:
-    """Check whether to judge the last turn of a prefix, or a whole conversation, as the metric's scope says.
+    """Check whether to judge the last turn of a prefix or a whole conversation, depending on the metric's
+    scope.
 
-    ``policy``: the agent has one.
+    ``policy`` is true if the agent has a policy.
 
-    A turn that broke off is not judged, nor is a conversation that a fault other than the agent's ended. If a
-    record ends with a call, as at a hand-over, its last turn has an error and no answer: only label metrics
-    apply, because there is nothing to measure. Tool calls are judged if some were made, and if tools were
-    available, so that a missing call is seen."""
+    A turn that was interrupted is not judged, nor is a conversation that was ended by a fault that the agent
+    did not cause. If a record ends with a call, such as a hand-over, its last turn has an error and no
+    answer. Then only label metrics apply, because there is nothing to measure. Tool use is judged if calls
+    were made, and also if tools were available, so that a missing call is noticed."""
     if spec.scope == "conversation":
         fault = trajectory.stop.fault if trajectory.stop else None
         ended = fault in (None, "agent") and bool(trajectory.all_turns)

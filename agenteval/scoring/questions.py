@@ -1,6 +1,6 @@
-"""Questions that code raises and only a judge can answer: whether the user had agreed to a call, whether
-words claim that something was done. A detector raises the question as a finding, the judge of that turn sees
-it, and the judge's answer settles it."""
+"""Questions that code raises and only a judge can answer: whether the user had agreed to a call, and whether
+words claim that something was done. A detector raises the question as a finding, the judge of that turn is
+shown the question, and the judge's answer settles it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agenteval.scoring.finding_severity import get_cited_tool, rate_finding
 from agenteval.scoring.metrics import BEHAVIOR
 
 JUDGE_RAISED = "judge_raised"
-"""The prompt that shows a judge the questions raised about its turn."""
+"""The prompt that shows a judge the questions raised about the judged turn."""
 
 
 def asks_judge(suite: SuitePolicy) -> bool:
@@ -40,7 +40,8 @@ def question_detectors(suite: SuitePolicy) -> tuple[str, ...]:
 def add_raised_questions(
     rubric: Rubric, raised: Iterable[Finding], scenario: Scenario, trajectory: Trajectory, turn: int
 ) -> Rubric:
-    """Return the rubric with the questions ``raised`` about the turn; unchanged if there are none."""
+    """Return the rubric with the questions ``raised`` about the turn, or the unchanged rubric if there are
+    none."""
     questions = [
         _format_question(each) for each in raised if each.metric == rubric.metric and each.turn == turn
     ]
@@ -60,9 +61,9 @@ def _format_question(raised: Finding) -> str:
 
 
 def tools_of_unseen_calls(scenario: Scenario, trajectory: Trajectory) -> Sequence[str]:
-    """Return the declared tools that write, if one of them may have been called unseen.
+    """Return the declared tools that write, if one of these tools may have been called unseen.
 
-    Empty if the author declares that the agent's word is to be taken for what it did."""
+    Return nothing if the author declares that the agent's word is to be taken for its actions."""
     if trajectory.all_calls_seen or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ()
     return [name for name, tool in scenario.tools.items() if effect_of(name, tool) is ToolEffect.WRITES]
@@ -82,7 +83,7 @@ def _ask_about_unseen_calls(tools: Sequence[str], unsure: str) -> str:
 
 
 def is_open_question(finding: Finding) -> bool:
-    """Check whether a finding is an unanswered question: it decides nothing until a judge confirms it."""
+    """Check whether a finding is an unanswered question, which decides nothing until a judge confirms it."""
     detector = DETECTORS.get(finding.detector)
     return bool(detector and detector.requires_judge) and not finding.also
 
@@ -90,12 +91,12 @@ def is_open_question(finding: Finding) -> bool:
 def drop_answered_questions(
     findings: Iterable[Finding], scores: Mapping[int, Iterable[Score]]
 ) -> tuple[Finding, ...]:
-    """Return a sample's findings, merged with its judges', without the questions that a judge's label
-    rejected.
+    """Return a sample's findings, merged with the judges' findings, excluding the questions that a judge's
+    label rejected.
 
-    ``scores``: those of each turn. A judge has one label for a turn: if that is the question's own label, it
-    may be about another call; if it is an overriding label, it is about another fault. Neither rejects the
-    question."""
+    ``scores`` contains the scores of each turn. A judge gives only one label per turn. If that label is the
+    question's own label, it may be about another call; if it is an overriding label, it is about another
+    fault. Neither label rejects the question."""
     return tuple(each for each in findings if not _is_answered(each, scores))
 
 
@@ -113,7 +114,7 @@ def build_open_checks(
 ) -> Iterator[Check]:
     """Yield an undecided check for each open question whose answer could have failed the sample.
 
-    The check names what would settle it."""
+    The check states what would settle the question."""
     why = f"no judge was asked: have {BEHAVIOR} judged"
     if asks_judge(suite):
         why = "the judge gave no clear answer"

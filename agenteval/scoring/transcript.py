@@ -1,11 +1,13 @@
-"""Renders a conversation as a judge reads it: the request, what was known, and everything that happened.
+"""Renders the conversation transcript for an LLM judge: the request, the known facts, and everything that
+happened.
 
-Every text that the author of the check did not write is in a fence of its own (see ``prompts.fence``). What
-more requests share comes before what fewer share, so that providers' prompt caches apply: the agent's policy
-and tools (shared by a suite), what the author wrote of the scenario (shared by its epochs), the turns. The
-parameters of the tools, longer than everything else known of them, are only for the judge of tools; they come
-after what the suite shares, so that this judge's own records share them from turn to turn. The text for a
-turn begins with the text for the turn before it, up to the closing section."""
+Every text that was not written by the author of the check has its own fence, as a protection against prompt
+injection (see ``prompts.fence``). Content shared by more requests precedes content shared by fewer requests,
+so that the providers' prompt caches apply: first the agent's policy and tools (shared by a suite), next the
+author's texts about the scenario (shared by its epochs), and finally the turns. The parameters of the tools
+are longer than everything else that is known about the tools, and only the judge of tool use receives them.
+They follow the content that the suite shares, so that this judge's own records share them from turn to turn.
+The text for a turn begins with the text for the previous turn, up to the closing section."""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ from agenteval.scoring.judge_notes import find_ungrounded_values, format_call_ou
 
 BYTES_PER_TOKEN = 4
 MAX_TRANSCRIPT_BYTES = 300_000
-"""The limit of a whole text in bytes, about 75,000 tokens. A longer conversation is shortened, and the text
-says so."""
+"""The maximum size of a complete text in bytes, about 75,000 tokens. A longer conversation is shortened
+(truncated), and the text says so."""
 _ROOM = 0.75
-"""The share of the limit that is used when earlier turns are shortened, so that the next turns fit without
-another cut."""
+"""The share of the limit to which earlier turns are shortened, so that the next turns fit without another
+cut."""
 _CLOSING = 1_500
-"""Bytes kept free for the closing section."""
+"""The number of bytes reserved for the closing section."""
 
 
 class JudgeTranscript(NamedTuple):
@@ -38,21 +40,23 @@ class JudgeTranscript(NamedTuple):
 
     text: str
     shared: tuple[int, ...] = ()
-    """The lengths in characters of the beginnings that other requests share, shortest first: a suite's, an
-    epoch's, that of each turn so far."""
+    """The lengths, in characters, of the prefixes that other requests share, shortest first: the prefix
+    shared by a suite, the prefix shared by a scenario's epochs, and the prefix for each turn so far."""
     misfit: str = ""
-    """Why it cannot be sent: it is too long even with all its long texts shortened. Empty if it fits."""
+    """The reason why the record cannot be sent: it is too long even if all long texts are shortened. Empty if
+    the record fits."""
 
 
 class TranscriptOptions(NamedTuple):
-    """The parts of a conversation to show, and what else is known of it."""
+    """The parts of a conversation to show, and additional information about the conversation."""
 
     policy: str = ""
     tools: Sequence[dict[str, Any]] | None = None
-    """The tools that the agent had, in OpenAI's format; ``None``: those of the scenario."""
+    """The tools that the agent had, in OpenAI's format, or ``None`` to use the scenario's tools."""
     now: str | None = None
     upto: int | None = None
-    """The turn to judge (from 0), which is the last one shown; ``None``: the whole conversation is shown."""
+    """The turn to judge (from 0), which is the last turn shown, or ``None`` to show the whole conversation.
+    """
     parameters: bool = False
     """True to include the parameters of the tools."""
     limit: int = MAX_TRANSCRIPT_BYTES
@@ -67,12 +71,12 @@ def render_transcript(scenario: Scenario, trajectory: Trajectory, **options: Any
 def build_transcript(
     scenario: Scenario, trajectory: Trajectory, options: TranscriptOptions
 ) -> JudgeTranscript:
-    """Build the record of a conversation.
+    """Build the transcript (record) of a conversation for a judge.
 
-    ``beliefs`` of the user are left out, because they need not be true. Beyond the limit, texts are
-    shortened: results of the oldest turns first, then other texts of earlier turns, at last the turn to
-    judge. A cut stays, so that the record of the next turn still begins with this one; so do every call and
-    the beginning and end of a shortened text."""
+    The user's ``beliefs`` are left out, because they need not be true. If the record exceeds the limit, texts
+    are shortened (truncated): first the results in the oldest turns, then other texts in earlier turns, and
+    finally the turn to judge. A cut is permanent, so that the record of the next turn still begins with this
+    record. Every call is kept, and so are the beginning and end of a shortened text."""
     tools = tuple(list_tool_schemas(scenario) if options.tools is None else options.tools)
     effective = options._replace(tools=tools)
     for scenario_then, trajectory_then, options_then, record in tuple(_recent):
@@ -125,8 +129,8 @@ def render_other_transcript(
 ) -> str:
     """Render another conversation, to be shown along with a record.
 
-    It consists of the turns and, if given, the agent's policy and tools. Beyond ``limit`` bytes its texts are
-    shortened."""
+    The text consists of the turns and, if given, the agent's policy and tools. If the conversation exceeds
+    ``limit`` bytes, its texts are shortened."""
     head = [
         *_section("The policy of its agent", policy),
         *_section("The tools of its agent", "\n".join(map(_tool, tools))),
@@ -139,12 +143,12 @@ def render_other_transcript(
 
 
 class _Caps(NamedTuple):
-    """The highest number of characters of a text in a turn."""
+    """The maximum lengths, in characters, of the texts in a turn."""
 
     results: int = sys.maxsize
-    """For the results of tools."""
+    """The limit for tool results."""
     texts: int = sys.maxsize
-    """For all other texts."""
+    """The limit for all other texts."""
 
     def lower(self, other: _Caps) -> _Caps:
         return _Caps(min(self.results, other.results), min(self.texts, other.texts))
@@ -159,11 +163,11 @@ _LATEST = (
     _Caps(400, 1_500),
     _Caps(400, 400),
 )
-"""Tried in this order."""
+"""The caps for the latest turn, tried in this order."""
 
 
 class _Turns:
-    """The turns of a record, and how they are made to fit."""
+    """The turns of a record, and the means of shortening them to fit."""
 
     def __init__(self, turns: Sequence[Turn], notes: Sequence[str]) -> None:
         self._turns = turns
@@ -185,9 +189,10 @@ class _Turns:
         return self._sizes[index, caps]
 
     def fitted(self, free: int) -> Sequence[_Caps]:
-        """Return the caps of each turn, so that all turns fit into ``free`` bytes if possible.
+        """Return the caps for each turn, so that all turns fit into ``free`` bytes if possible.
 
-        Turns are cut one by one, as they were judged: what was cut for one record is cut for the next."""
+        Turns are shortened one by one, in the order in which they were judged: content cut from one record is
+        also cut from the next."""
         uncut = [_Caps()] * len(self._turns)
         if self.size(uncut) <= free:
             return uncut
@@ -201,7 +206,7 @@ class _Turns:
         return caps
 
     def _shorten(self, caps: list[_Caps], which: Iterable[int], steps: Sequence[_Caps], free: int) -> None:
-        """Lower the caps until the turns fit, the oldest first."""
+        """Lower the caps, oldest turn first, until the turns fit."""
         size = self.size(caps)
         for step in steps:
             for index in which:
@@ -217,7 +222,7 @@ def _size(parts: Iterable[str]) -> int:
 
 
 def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
-    """Join the sections. Each ends a beginning that other requests share; the closing one does not."""
+    """Join the sections. Each section except the closing one ends a prefix that other requests share."""
     parts: list[str] = []
     shared: list[int] = []
     length = -2
@@ -230,7 +235,7 @@ def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) ->
 
 
 def list_tool_schemas(scenario: Scenario) -> tuple[dict[str, Any], ...]:
-    """List the tools of a scenario in OpenAI's format; those without a schema only by name."""
+    """List the tools of a scenario in OpenAI's format. Tools without a schema are listed only by name."""
     tools = []
     for name, tool in scenario.tools.items():
         fields = {"description": tool.description, "parameters": tool.parameters}
@@ -270,14 +275,14 @@ def _items(texts: Sequence[str]) -> str:
 
 
 def _tool(schema: dict[str, Any]) -> str:
-    """Format a tool on one line: name and description."""
+    """Format a tool on one line, with its name and description."""
     function = schema.get("function", schema)
     name, description = _name(str(function.get("name", ""))), function.get("description")
     return f"{name}: {_line(str(description))}" if description else name
 
 
 def _parameters(tools: Sequence[dict[str, Any]]) -> str:
-    """Format the schema of the tools' arguments, one tool per line."""
+    """Format the schemas of the tools' arguments, one tool per line."""
     functions = (schema.get("function", schema) for schema in tools)
     return "\n".join(
         f"{_name(str(function.get('name', '')))}: {to_json(function['parameters'])}"
@@ -296,7 +301,7 @@ def _notes(
     tools: Sequence[dict[str, Any]],
     now: str | None,
 ) -> list[str]:
-    """Return the note that code adds to each turn; empty notes if calls cannot be seen."""
+    """Return the notes that code adds to the turns. The notes are empty if calls cannot be seen."""
     turns = trajectory.all_turns
     if not trajectory.all_calls_seen:
         return [""] * len(turns)
@@ -331,8 +336,8 @@ CALLS_NOT_OBSERVED = (
     " agent, and do not take one for made. Where only such a call could decide, the record does not let you"
     " decide: say so in the way that the form of the answer offers."
 )
-"""Added for every judge of a conversation that is not observed; it overrides what the rules say of other
-records."""
+"""Added for every judge of an unobserved conversation. It overrides what the rules say about other records.
+"""
 
 
 TEXTS_SHORTENED = (
@@ -340,13 +345,13 @@ TEXTS_SHORTENED = (
     " left out. The agent knew what stood there, and you do not: hold nothing against it because you do not"
     " see it, and where only that could decide, say so in the way that the form of the answer offers."
 )
-"""Added for every judge of a record that was cut."""
+"""Added for every judge of a record that was shortened."""
 
 
 def _what_to_judge(
     scenario: Scenario, trajectory: Trajectory, upto: int | None, *, is_cut: bool
 ) -> Iterator[str]:
-    """Yield the closing section: the only one that differs from the record of the next turn."""
+    """Yield the closing section, the only section that differs from the record of the next turn."""
     yield "# What to judge"
     if upto is None:
         yield f"The conversation as a whole. {_ending(trajectory)}"
@@ -363,7 +368,8 @@ def _what_to_judge(
 
 
 def _named_from(turns: Sequence[Turn]) -> int:
-    """Return the turn from which agents are named: the first by whose end several are known to have spoken.
+    """Return the first turn by whose end several agents are known to have spoken. Agents are named from this
+    turn on.
 
     The turns before it are the beginning of earlier records and stay unchanged."""
     known: set[str] = set()
@@ -392,7 +398,8 @@ def _turn(
 
 
 def _format_agent(agent: str) -> str:
-    """Return an agent's name in brackets, without characters that could be taken for more than a name."""
+    """Return an agent's name in brackets, without any characters that could make it look like more than a
+    name."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""
 
@@ -463,7 +470,7 @@ def _describe_last_part(trajectory: Trajectory) -> str:
 
 
 def _name(name: str) -> str:
-    """Return a tool's name; as JSON if it could be mistaken for something else."""
+    """Return a tool's name, encoded as JSON if the name could be mistaken for something else."""
     return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else to_json(name)
 
 
@@ -472,7 +479,7 @@ def _line(text: str) -> str:
 
 
 def _shortened(text: str, cap: int) -> str:
-    """Replace the middle of a long text by a note of how much was left out."""
+    """Replace the middle of a long text with a note stating how much was left out."""
     if len(text) <= cap:
         return text
     head, tail = text[: cap * 2 // 3], text[-(cap // 3) :]
@@ -481,5 +488,5 @@ def _shortened(text: str, cap: int) -> str:
 
 
 def latest_answer(trajectory: Trajectory) -> str:
-    """Return the final text of the last finished turn; empty if there is none."""
+    """Return the final text of the last finished turn, or an empty string if there is none."""
     return final_answer(trajectory.turns[-1]) if trajectory.turns else ""

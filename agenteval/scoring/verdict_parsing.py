@@ -1,5 +1,5 @@
-"""Parses verdicts as models write them: "4/5", "n/a", a label with a comment. An ambiguous one is not
-accepted."""
+"""Parses judge verdicts as models write them, such as "4/5", "n/a", or a label with a comment. Ambiguous
+verdicts are not accepted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOTHING = frozenset(map(normalize_label, _NO_SCORE))
 _OF = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
 _AROUND = " \n\t\"'`.*"
 _COMMENT = re.compile(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
-"""Separates a label from a comment on it: a bracket, or a dash with blanks around it."""
+"""Separates a label from a comment on the label: a bracket, or a dash with spaces around it."""
 _WORD = re.compile(r"[^\W_]+")
 _TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
 
@@ -25,9 +25,10 @@ def means_nothing(text: str) -> bool:
 
 
 def parse_score(text: str, highest: float) -> float | str | None:
-    """Parse a score, alone or as a share of ``highest``; ``None`` if the text states that there is none.
+    """Parse a score, either alone or as a fraction of ``highest``. Return ``None`` if the text states that
+    there is no score.
 
-    Any other text is returned unchanged: it is not a score."""
+    Any other text is not a score and is returned unchanged."""
     if text.strip(_AROUND) and means_nothing(text):
         return None
     if (share := _OF.fullmatch(text.strip(_AROUND))) and float(share[2]) == highest:
@@ -39,9 +40,10 @@ def parse_score(text: str, highest: float) -> float | str | None:
 
 
 def parse_label(text: str, labels: Iterable[str]) -> str | None:
-    """Return the label that a text consists of, or begins with before a comment.
+    """Return the label that a text consists of, or that precedes a comment in the text.
 
-    ``None`` if the comment names a label, asks or denies, because it might take the label back."""
+    Return ``None`` if the comment names a label, asks a question or contains a denial, because such a comment
+    might retract the label."""
     by_spelling = {normalize_label(label): label for label in labels}
     text = text.strip(_AROUND)
     if normalize_label(text) in by_spelling:
@@ -55,12 +57,12 @@ def parse_label(text: str, labels: Iterable[str]) -> str | None:
 
 
 def _words(text: str) -> str:
-    """Return only the words, each between blanks."""
+    """Return only the words, each surrounded by spaces."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _split_comments(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each label that precedes a possible comment, with the text that follows it."""
+    """Yield each label that precedes a possible comment, with the text that follows the label."""
     for mark in _COMMENT.finditer(text):
         spelled = normalize_label(text[: mark.start()].strip(_AROUND))
         if spelled in known:

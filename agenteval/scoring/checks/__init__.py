@@ -1,8 +1,8 @@
-"""The checks in code that an author can request in ``expect``, one object each.
+"""The deterministic (code-based) checks that an author can request in ``expect``, one object for each check.
 
-To add one: add its field in ``agenteval.core.scenario`` (the path of the field is the rule's name), its
-``CheckRule`` in a module here, and its test. ``agenteval.scoring.checks.check_rule`` lists what a rule
-declares."""
+To add a check, add its field in ``agenteval.core.scenario`` (the path of the field is the rule's name), its
+``CheckRule`` in a module in this package, and a test. ``agenteval.scoring.checks.check_rule`` defines what a
+rule declares."""
 
 from agenteval.scoring.checks.agents import AGENTS
 from agenteval.scoring.checks.calls import TOOL_CALLS

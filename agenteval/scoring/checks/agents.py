@@ -1,4 +1,4 @@
-"""``expect.agents``: which agents of a multi-agent system spoke, in order."""
+"""``expect.agents``: checks which agents of a multi-agent system spoke, and in which order (handoffs)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agenteval.scoring.checks.excerpts import one_line
 NAMELESS = (
     "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
 )
-"""The remedy if it is not known which agent spoke or made a call."""
+"""The remedy shown when it is unknown which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
 
 
 def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that the agents spoke in the expected order.
+    """Check that the agents of a multi-agent system spoke in the expected order.
 
-    Consecutive steps of one agent count as one. If some steps name no agent, only what they cannot change is
-    decided."""
+    Consecutive steps of the same agent count as one step. If some steps do not name their agent, the check is
+    decided only if those steps cannot change the result."""
     spoken = _list_speakers(seen)
     comparison = f"expected: {_format_agents(expected)}; spoke: {_format_agents(spoken)}"
     if not any(spoken):
@@ -31,7 +31,7 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return CheckOutcome(None, f"{comparison}; some steps name no agent — {NAMELESS}")
+            return CheckOutcome(None, f"{comparison}; some steps do not name their agent — {NAMELESS}")
         return CheckOutcome(True, comparison)
     return CheckOutcome(
         False,
@@ -48,10 +48,10 @@ def _list_speakers(seen: CheckInput) -> list[str]:
 
 
 def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
-    """Return how many of the expected agents may have spoken by the end.
+    """Return the possible numbers of expected agents that have spoken by the end.
 
-    An empty set means that an agent spoke out of turn. An unnamed agent may be any one of them, or several.
-    """
+    An empty set means that an agent spoke out of turn. An unnamed agent may be any one of the expected
+    agents, or several of them."""
     ends = frozenset({0})
     for agent in spoken:
         if agent == _UNKNOWN:
@@ -63,13 +63,13 @@ def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset
 
 
 def _is_subsequence(spoken: Sequence[str], expected: Sequence[str]) -> bool:
-    """Check whether the only fault is that some expected agents are missing: they may have spoken unseen."""
+    """Check whether missing agents are the only fault. The missing agents may have spoken unseen."""
     remaining = iter(expected)
     return all(any(agent == each for each in remaining) for agent in spoken if agent)
 
 
 def _difference(expected: Sequence[str], spoken: Sequence[str]) -> str:
-    """Describe the first place where the two differ."""
+    """Describe the first position at which the two sequences differ."""
     place = next(
         (at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None
     )

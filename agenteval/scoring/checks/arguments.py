@@ -1,9 +1,9 @@
-"""Compares the arguments of a tool call with the expected ones: deep equality of JSON, with matchers.
+"""Compares the arguments of a tool call with the expected arguments: deep JSON equality, with matchers.
 
 ``1`` equals ``1.0`` but not ``true``; ``null`` equals only ``null``; the order of lists counts; NaN equals
-NaN; texts are compared after NFC. A mapping whose only key is ``$any``, ``$in``, ``$regex``, ``$approx`` or
-``$optional`` is a matcher at any depth. All keys that begin with ``$`` are reserved: any other one is a
-mistake."""
+NaN; strings are compared after NFC normalization. A mapping whose only key is ``$any``, ``$in``, ``$regex``,
+``$approx`` or ``$optional`` is a matcher at any depth. All keys that begin with ``$`` are reserved: any other
+such key is an error."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from agenteval.scoring.checks.excerpts import one_line
 Path: TypeAlias = tuple[str | int, ...]
 
 _ABSENT = object()
-"""Stands for a value that is absent."""
+"""Represents an absent value."""
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 class Difference(NamedTuple):
-    """A path at which actual arguments are not as expected."""
+    """A path at which the actual arguments differ from the expected arguments."""
 
     path: str
     expected: Any
@@ -50,30 +50,31 @@ class Difference(NamedTuple):
 
 
 def matches_value(expected: Any, actual: Any) -> bool:
-    """Check whether ``actual`` matches ``expected``, matchers included.
+    """Check whether ``actual`` matches ``expected``, which may contain matchers.
 
-    Raise ``AuthorError`` for an unknown or misused matcher. A scenario file is checked for them when it is
-    loaded; expectations made in code arrive here unchecked."""
+    Raise ``AuthorError`` for an unknown or misused matcher. The matchers in a scenario file are checked when
+    the file is loaded; expectations created in code reach this function unchecked."""
     return next(find_differences(expected, actual), None) is None
 
 
 UnknownPart: TypeAlias = Literal["arguments", "agent", "result"]
-"""The part of a call that is not known but is needed to decide whether the call matches."""
+"""The part of a call that is unknown but is needed to decide whether the call matches."""
 
 
 def call_matches(expected: CallPattern, call: ToolCall) -> bool:
     """Check whether ``call`` certainly has the expected name, arguments and result, and was made by the
     expected agent.
 
-    ``exact``: the same keys. ``partial``: at least these keys, with exactly these values. ``ignore``: any."""
+    The argument modes: ``exact`` requires the same keys. ``partial`` requires at least the expected keys,
+    with exactly the expected values. ``ignore`` accepts any arguments."""
     return match_arguments(expected, call) is True
 
 
 def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
     """Check whether ``call`` matches ``expected``.
 
-    If that depends on something unknown, return what it is: the arguments (they could not be read), the agent
-    that made the call, or its result."""
+    If the answer depends on something unknown, return the unknown part: the arguments (they could not be
+    read), the agent that made the call, or the call's result."""
     if expected.name != call.name:
         return False
     if difference := next(compare_arguments(expected, call), None):
@@ -84,14 +85,15 @@ def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart
 
 
 def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
-    """Return whether the call succeeded; ``None`` if its result is not known."""
+    """Return whether the call succeeded, or ``None`` if its result is unknown."""
     if call.result is None:
         return None
     return "ok" if error_of(call.result) is None else "error"
 
 
 def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
-    """Yield the differences in the agent, the result and the arguments of ``call``, but not in the name."""
+    """Yield the differences in the agent, the result and the arguments of ``call``. The name is
+    not compared."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None
@@ -107,9 +109,9 @@ def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Differe
 
 
 def explain_differences(expected: Any, actual: Any) -> str:
-    """Describe the paths that differ in one sentence; empty if none does.
+    """Describe the differing paths in one sentence, or return an empty string if nothing differs.
 
-    Both are values (``args``), or a ``CallPattern`` and a ``ToolCall``."""
+    The inputs are either two values (``args``), or a ``CallPattern`` and a ``ToolCall``."""
     if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
         found = list(compare_arguments(expected, actual))
     else:
@@ -124,7 +126,7 @@ def find_differences(
 ) -> Iterator[Difference]:
     """Yield the differences between ``actual`` and ``expected``; either may be ``_ABSENT``.
 
-    ``partial``: further keys are allowed at this level."""
+    If ``partial`` is true, additional keys are allowed at this level."""
     if matcher := _matcher(expected):
         kind, operand = matcher
         if not kind.holds(operand, actual):
@@ -138,9 +140,9 @@ def find_differences(
 
 
 def describe_expected(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
-    """Format an expected value as JSON, with its matchers in words.
+    """Format an expected value as JSON and describe its matchers in words.
 
-    ``literal``: the value contains no matchers."""
+    If ``literal`` is true, the value contains no matchers."""
     if isinstance(expected, _UnreadableArguments):
         return str(expected)
     return one_line(_json(expected) if literal else _words(expected), limit)
@@ -159,7 +161,7 @@ class _Matcher(NamedTuple):
     holds: Callable[[Any, Any], bool]
     words: Callable[[Any], str]
     misuse: Callable[[Any], tuple[str, str] | None]
-    """Returns what is wrong with the operand, and a remedy."""
+    """Returns a description of what is wrong with the operand, and a remedy."""
 
 
 def _keys(
@@ -174,7 +176,7 @@ def _keys(
 
 
 def _normalize_keys(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Convert the keys to NFC, unless two of them would become one."""
+    """Normalize the keys to NFC, unless two keys would become the same."""
     if all(not isinstance(key, str) or key.isascii() for key in value):
         return value
     made = {nfc(key) if isinstance(key, str) else key: item for key, item in value.items()}
@@ -212,7 +214,7 @@ def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
 
 
 def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
-    """Yield the mistakes in the matchers of an expected value that an author wrote."""
+    """Yield the errors in the matchers of an expected value that an author wrote."""
     reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
         for key, item in _iter_items(value):
@@ -226,14 +228,14 @@ def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
 
 
 def _iter_items(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a mapping or a list with their keys or indexes; nothing for any other value."""
+    """Return the items of a mapping or a list with their keys or indexes, or nothing for any other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list | tuple) else ()
 
 
 def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
-    """Yield the mistakes in one matcher."""
+    """Yield the errors in one matcher."""
     if matcher not in _MATCHERS:
         yield Mistake(f"unknown matcher '{matcher}'", did_you_mean(str(matcher), _MATCHERS), path)
     elif fault := _MATCHERS[matcher].misuse(operand):
@@ -294,7 +296,7 @@ def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
 def _approx(operand: Any, actual: Any) -> bool:
     """Check whether ``|actual - value| <= max(abs, rel * |value|)``.
 
-    The comparison is exact in the decimals as they are written, so that 0.4 is within 0.1 of 0.3."""
+    The comparison uses exact decimals as written, so that 0.4 is within 0.1 of 0.3."""
     value, absolute, relative = _tolerances(operand)
     if not _is_number(actual):
         return False
@@ -305,7 +307,8 @@ def _approx(operand: Any, actual: Any) -> bool:
 
 
 def _tolerances(operand: Any) -> tuple[Any, Any, Any]:
-    """Return the value, the absolute and the relative tolerance. If only ``abs`` is set, ``rel`` is 0."""
+    """Return the value, the absolute tolerance and the relative tolerance. If only ``abs`` is set, ``rel`` is
+    0."""
     if not isinstance(operand, Mapping):
         operand = {"value": operand}
     relative = 0 if "abs" in operand else 1e-6

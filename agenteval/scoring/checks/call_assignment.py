@@ -1,27 +1,29 @@
-"""Assigns actual calls to expected ones. Pure: expected and actual calls are numbers here.
+"""Assigns actual tool calls to expected tool calls. The functions are pure, and calls are represented by
+numbers.
 
-An expected call without ``times`` stands for one call. One with ``times`` stands for *every* call that
-matches it, between ``at_least`` and ``at_most`` of them. The rules of each ``match``:
+An expected call without ``times`` stands for one call. An expected call with ``times`` stands for *every*
+call that matches it, and their number must be between ``at_least`` and ``at_most``. The rules of each
+``match`` mode:
 
-- ``strict``: the calls, from the first to the last, are the runs of the expected calls: one call for each,
-  or as many as ``times`` says.
-- ``in_order``: these runs follow one another; other calls may come before, between and after them. A call
-  that matches an expected call with ``times`` is not one of the others: it belongs to a run.
-- ``unordered``: each expected call without ``times`` takes a call of its own; all other calls match an
-  expected call with ``times``, whose count is that of all calls that match it.
-- ``contains``: the same, but other calls are allowed.
-- ``within``: every call matches an expected one, any number of times or as ``times`` says.
+- ``strict``: the calls, from the first to the last, are the runs of the expected calls: one call for each
+  expected call, or as many calls as ``times`` requires.
+- ``in_order``: these runs follow one another; additional calls may occur before, between and after the runs.
+  A call that matches an expected call with ``times`` is not an additional call: it belongs to a run.
+- ``unordered``: each expected call without ``times`` uses up one call; every remaining call must match an
+  expected call with ``times``, whose count includes all calls that match it.
+- ``contains``: the same as ``unordered``, but additional calls are allowed.
+- ``within``: every call matches an expected call, any number of times or as often as ``times`` requires.
 
-So if order counts, a call belongs to one run and is counted there. If it does not, ``times`` counts every
-call that matches, whatever else that call serves.
+In the ordered modes, a call therefore belongs to one run and is counted in that run only. In the other modes,
+``times`` counts every matching call, even if that call also satisfies another expectation.
 
-Calls are assigned optimally. Without order this is a maximum bipartite matching, so a loose expectation never
-takes the call that a strict one needs. With order it is an assignment that keeps the order on both sides and
-leaves the fewest needed calls missing and the fewest calls unplaced.
+The assignment is optimal. Without order it is a maximum bipartite matching, so a loose expectation never uses
+up a call that a strict expectation needs. With order it preserves the order of both sequences and leaves as
+few required calls missing and as few actual calls unplaced as possible.
 
-It may be unknown whether a call matches (its arguments could not be read). ``lenient`` resolves this in favor
-of the agent: what fails then, fails whatever the calls were. Otherwise it is resolved against the agent: what
-passes then, passes whatever the calls were."""
+It may be unknown whether a call matches, because its arguments could not be read. ``lenient`` resolves this
+in favor of the agent: a failure then holds whatever the unknown calls were. Otherwise it is resolved against
+the agent: a pass then holds whatever the unknown calls were."""
 
 from __future__ import annotations
 
@@ -36,33 +38,34 @@ from agenteval.core.scenario import MatchMode
 
 
 class CallCoverage(Enum):
-    """How many of the agent's calls are known."""
+    """How completely the agent's calls are known."""
 
     COMPLETE = auto()
     PREFIX = auto()
     """More calls may follow."""
     PARTIAL = auto()
-    """More calls may have been made, anywhere among these."""
+    """More calls may have been made, at any position among the known calls."""
 
 
 @dataclass(frozen=True)
 class CallRequirement:
-    """An expected call. Calls are given as their places among the actual calls, ascending."""
+    """An expected call. Actual calls are represented by their positions, in ascending order."""
 
     min_count: int
-    """The lowest number of calls that is enough."""
+    """The minimum number of calls."""
     max_count: int | None
-    """The highest number of calls that is allowed; ``None`` if there is no limit."""
+    """The maximum number of calls, or ``None`` if there is no limit."""
     counts_every_match: bool
-    """True if it stands for every call that matches."""
+    """True if the expected call stands for every call that matches it."""
     certain: Sequence[int]
     """The calls that certainly match."""
     possible: Sequence[int] = ()
     """The calls that may match."""
     refused: Sequence[int] = ()
-    """The calls that match but were not made: they serve no requirement, and ``within`` allows them."""
+    """The calls that match but were not carried out. They satisfy no requirement, and ``within`` allows them.
+    """
     perhaps_refused: Sequence[int] = ()
-    """The calls that may match but were not made."""
+    """The calls that may match but were not carried out."""
 
     def counted_places(self, *, lenient: bool) -> Sequence[int]:
         """Return the calls that count towards ``min_count``."""
@@ -77,27 +80,27 @@ class CallRequirement:
         return len(self.counted_places(lenient=lenient)) < self.min_count
 
     def excess_places(self, *, lenient: bool) -> Sequence[int]:
-        """Return the calls beyond ``max_count``."""
+        """Return the calls in excess of ``max_count``."""
         return () if self.max_count is None else self.possible_places(lenient=lenient)[self.max_count :]
 
     @property
     def spare_count(self) -> int:
-        """The number of possible matches that can match without exceeding ``max_count``."""
+        """The number of possible matches that can be counted without exceeding ``max_count``."""
         return len(self.possible) if self.max_count is None else max(0, self.max_count - len(self.certain))
 
 
 @dataclass(frozen=True)
 class AssignmentFaults:
-    """The faults of an assignment. Expected calls are given by number, actual calls by place."""
+    """The faults in an assignment. Expected calls are represented by number, actual calls by position."""
 
     missing: tuple[int, ...] = ()
-    """The expected calls that no actual call serves."""
+    """The expected calls to which no actual call was assigned."""
     extra: tuple[int, ...] = ()
     """The actual calls that are not expected."""
     out_of_order: tuple[int, ...] = ()
-    """The actual calls that are expected, but not at their place."""
+    """The actual calls that are expected, but at a different position."""
     matched_calls: frozenset[int] = frozenset()
-    """The actual calls that serve an expected one."""
+    """The actual calls that were assigned to an expected call."""
 
     def __len__(self) -> int:
         return len(self.missing) + len(self.extra) + len(self.out_of_order)
@@ -111,7 +114,7 @@ def find_assignment_faults(
     lenient: bool = True,
     extent: CallCoverage = CallCoverage.COMPLETE,
 ) -> AssignmentFaults:
-    """Assign ``count`` actual calls to the expected ones and return the faults."""
+    """Assign ``count`` actual calls to the expected calls and return the faults."""
     if match in (MatchMode.STRICT, MatchMode.IN_ORDER):
         return _in_runs(entries, count, closed=match is MatchMode.STRICT, lenient=lenient, extent=extent)
     return _in_any_order(entries, count, match, lenient=lenient, needs=extent is CallCoverage.COMPLETE)
@@ -123,9 +126,9 @@ def find_assignment_faults(
 def _in_any_order(
     entries: Sequence[CallRequirement], count: int, match: MatchMode, *, lenient: bool, needs: bool
 ) -> AssignmentFaults:
-    """Find the faults of an assignment without order.
+    """Find the faults in an assignment without order.
 
-    ``needs``: all expected calls are required."""
+    If ``needs`` is true, all expected calls are required."""
     counting = {at: entry for at, entry in enumerate(entries) if entry.counts_every_match}
     single = [at for at in range(len(entries)) if at not in counting]
     edges = [entries[at].counted_places(lenient=lenient) for at in single]
@@ -148,10 +151,10 @@ def _in_any_order(
 def _count_matches(
     entries: Collection[CallRequirement], *, lenient: bool
 ) -> tuple[set[int], list[Sequence[int]]]:
-    """Return the calls that ``times`` counts, and slots for the possible matches.
+    """Return the calls that ``times`` counts, and the slots for the possible matches.
 
-    If a requirement has room for some but not all of its possible matches, the assignment decides: it gets as
-    many slots for them as there is room."""
+    If a requirement has room for only some of its possible matches, it gets as many slots as there is room
+    for, and the assignment decides which possible matches fill the slots."""
     counted = {at for entry in entries for at in entry.certain}
     slots: list[Sequence[int]] = []
     for entry in entries if lenient else ():
@@ -170,13 +173,14 @@ def _refused(entries: Iterable[CallRequirement], *, lenient: bool) -> set[int]:
 def find_maximum_matching(
     edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None
 ) -> dict[int, int]:
-    """Return a maximum assignment of actual calls to expected calls.
+    """Return a maximum bipartite matching of actual calls to expected calls.
 
-    Every expected call that ``start`` assigns stays assigned, and which others are assigned does not depend
-    on the order of the actual calls.
+    Every expected call that is assigned in ``start`` stays assigned. Which further expected calls are
+    assigned does not depend on the order of the actual calls.
 
-    Augmenting paths, breadth first. The calls that a failed search has reached can be on no later path (its
-    Hungarian tree), so they are excluded from then on: all failed searches together visit the graph once."""
+    The algorithm searches for augmenting paths, breadth first. The calls reached by a failed search (its
+    Hungarian tree) cannot be on any later path, so they are excluded from later searches: all failed searches
+    together visit the graph once."""
     assignment = dict(start or {})
     owner = {call: expected for expected, call in assignment.items()}
     dead: set[int] = set()
@@ -201,7 +205,8 @@ def _free_call(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """Return a call without an owner at the end of an alternating path; fills ``reached``: call → from."""
+    """Return an unassigned call at the end of an alternating path. Fill ``reached``, which maps each call to
+    its predecessor."""
     queue = [start]
     for expected in queue:
         for call in edges[expected]:
@@ -217,13 +222,13 @@ def _free_call(
 def _covering(
     calls: Iterable[int], edges: Sequence[Sequence[int]], assignment: Mapping[int, int]
 ) -> dict[int, int]:
-    """Change the assignment so that it takes as many of ``calls`` as possible.
+    """Change the assignment so that it uses as many of ``calls`` as possible.
 
     Every expected call that was assigned stays assigned.
 
-    There is one assignment that is optimal in both respects (Mendelsohn and Dulmage, "Some generalizations of
-    the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at an expected call that
-    is free, or at one whose call need not be taken."""
+    An assignment that is optimal in both respects exists (Mendelsohn and Dulmage, "Some generalizations of
+    the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at a free expected call,
+    or at an expected call whose assigned call does not have to be used."""
     made = dict(assignment)
     needed, takers = set(calls), _transposed(edges)
     dead: set[int] = set()
@@ -248,7 +253,8 @@ def _free_taker(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """Return the expected call at the end of an alternating path; fills ``reached``: expected call → from."""
+    """Return the expected call at the end of an alternating path. Fill ``reached``, which maps each expected
+    call to its predecessor."""
     queue = [start]
     for call in queue:
         for expected in takers.get(call, ()):
@@ -273,7 +279,8 @@ def _transposed(edges: Sequence[Sequence[int]]) -> dict[int, list[int]]:
 
 
 class _Slot(NamedTuple):
-    """A place in the row of expected calls: it takes one call, or any number if ``many``."""
+    """A position in the sequence of expected calls. It accepts one call, or any number of calls if ``many``
+    is true."""
 
     entry: int
     places: Sequence[int]
@@ -282,8 +289,8 @@ class _Slot(NamedTuple):
 
 
 _NEEDED = 2
-"""A required call weighs more than a call that has to be placed, so that one of many calls is reported as out
-of order rather than a required one as missing."""
+"""The weight of a required call. It exceeds the weight of a call that has to be placed, so that one of many
+calls is reported as out of order rather than a required call as missing."""
 
 
 def _in_runs(
@@ -320,9 +327,10 @@ def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, n
 def _build_entry_slots(
     number: int, entry: CallRequirement, places: Sequence[int], takes: Sequence[int], *, needs: bool
 ) -> list[_Slot]:
-    """Return the slots of one expected call.
+    """Return the slots for one expected call.
 
-    ``places``: the calls that count towards ``min_count``; ``takes``: the calls that it may take."""
+    ``places`` are the calls that count towards ``min_count``; ``takes`` are the calls that the slots accept.
+    """
     many = [_Slot(number, takes, many=True)] if entry.counts_every_match and takes else []
     if entry.counts_every_match and entry.min_count > len(takes):
         # There are too few: the expected call is missing however many of them are placed.
@@ -335,10 +343,10 @@ def _build_entry_slots(
 
 
 def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[int]]:
-    """Return ``rows[s][c]``: the most that the first ``s`` slots and the first ``c`` calls can achieve in
-    order.
+    """Return ``rows[s][c]``, the best score that the first ``s`` slots and the first ``c`` calls can achieve
+    in order.
 
-    A required slot that is filled counts, and so does a call that has to be placed and is."""
+    Each filled required slot scores, and so does each placed call that has to be placed."""
     rows = [[0] * (count + 1)]
     for slot in slots:
         before = rows[-1]
@@ -360,7 +368,7 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
 
 
 def _trace_pairs(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
-    """Return the pairs of slot and call of one best assignment."""
+    """Return the pairs of slot and call in one optimal assignment."""
     pairs, at, calls = [], end, len(rows[0]) - 1
     while at and calls:
         if rows[at][calls] == rows[at - 1][calls]:
@@ -377,9 +385,9 @@ def _trace_pairs(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int
 def _find_ordered_faults(
     slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]
 ) -> AssignmentFaults:
-    """Return what is missing, extra and out of order.
+    """Return the missing, extra and out-of-order calls.
 
-    A call is out of order if it could be assigned only if order did not count."""
+    A call is out of order if it could be assigned only without regard to order."""
     in_order = {slot: call for slot, call in pairs if not slots[slot].many}
     in_many = {call for slot, call in pairs if slots[slot].many}
     ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)

@@ -1,4 +1,4 @@
-"""Describes the comparison of tool calls for people: expected beside actual and the faults."""
+"""Describes the comparison of tool calls for people: the expected and the actual calls, and the faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _NOT_DECIDED: dict[UnknownPart, str] = {
 
 
 def describe_tool_calls_result(result: ToolCallsResult) -> str:
-    """Describe the result: expected beside actual and, if it failed, the faults and the nearest calls."""
+    """Describe the result: the expected and the actual calls and, if the check failed, the faults and the
+    nearest calls."""
     expectation, texts = result.expectation, _call_formatter(result.expectation)
     lines = [_expected(expectation)] if expectation.alternatives else []
     if expectation.forbidden:
@@ -58,7 +59,7 @@ def _alternative(expected: CallsExpectation) -> str:
 
 
 def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
-    """Return a formatter for calls; it adds agents and results if the author names any."""
+    """Return a formatter for calls. The formatter includes agents and results if the author specified any."""
     every = (*expectation.expected_calls, *expectation.forbidden)
     by_agent = any(each.agent for each in every)
     by_result = any(each.wanted_result for each in every)
@@ -72,10 +73,10 @@ def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], s
 
 
 def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """List the faults, each once; empty unless the comparison failed.
+    """List each fault once, or return an empty list unless the comparison failed.
 
-    ``missing book(time="20:00")`` is written with the author's values, ``forbidden cancel(id="A-7")`` with
-    the agent's."""
+    ``missing book(time="20:00")`` shows the author's values; ``forbidden cancel(id="A-7")`` shows the agent's
+    values."""
     if result.passed is not False:
         return ()
     found = [f"missing {format_expected_call(expected)}" for expected in result.missing]
@@ -98,7 +99,7 @@ def describe_call(call: ToolCall) -> str:
 def format_expected_call(expected: CallPattern) -> str:
     """Format an expected call, as in ``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``.
 
-    The ellipsis means that further arguments are allowed."""
+    The ellipsis means that additional arguments are allowed."""
     result = f" → {expected.wanted_result}" if expected.wanted_result else ""
     by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
     times = _times(expected) if isinstance(expected, ExpectedCall) else ""
@@ -173,7 +174,7 @@ def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
 
 
 def _format_runs(texts: Iterable[str]) -> str:
-    """Format texts as in ``a, b ×3, c``; "no call" if there are none."""
+    """Format strings as in ``a, b ×3, c``, or return "no call" if there are no strings."""
     runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
     shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
     if len(runs) > _SHOWN_CALLS:

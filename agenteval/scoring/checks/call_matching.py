@@ -1,13 +1,13 @@
-"""Compares tool calls with the expected and the forbidden ones and decides. ``call_assignment`` has the
-rules.
+"""Compares actual tool calls with the expected and the forbidden tool calls, and decides the check. The rules
+are described in ``call_assignment``.
 
-Parts of a call may be unknown: its arguments could not be read, the agent that made it is not named, or its
-result is not known. What is the same whatever the unknown part was is decided; the rest is not (``passed`` is
-``None``).
+Parts of a call may be unknown: its arguments could not be read, the agent that made the call is not named, or
+the result is unknown. The check is decided if the result does not depend on the unknown parts; otherwise it
+is undecided (``passed`` is ``None``).
 
-A call that was refused, because its arguments broke the tool's schema or could not be read, was not made: it
-matches no expected call except one that expects an error. It still counts as an extra call for ``strict`` and
-``unordered``, and as a forbidden one."""
+A call that was refused, because its arguments violated the tool's schema or could not be read, was not
+carried out: it matches no expected call except one that expects an error. It still counts as an extra call
+for ``strict`` and ``unordered``, and as a forbidden call."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _COMPARED = 50  # calls compared to find the nearest: a looping agent may make a
 
 @dataclass(frozen=True)
 class NearestCall:
-    """The most similar call for an expected call that is missing, or the most similar expectation for an
-    extra call."""
+    """The most similar actual call for a missing expected call, or the most similar expectation for an extra
+    call."""
 
     expected: ExpectedCall
     call: ToolCall
@@ -59,39 +59,40 @@ class ToolCallsResult:
     """The result of ``compare_tool_calls``."""
 
     passed: bool | None
-    """``None`` if it could not be decided."""
+    """``None`` if the check could not be decided."""
     expectation: ToolCallsExpectation
     calls: tuple[ToolCall, ...]
     nearest_alternative: CallsExpectation | None = None
-    """With ``any_of``: the alternative that passes, or the one with the fewest faults. The faults are those
-    of this alternative."""
+    """For ``any_of``, the alternative that passes or has the fewest faults. The reported faults are those of
+    this alternative."""
     missing: tuple[ExpectedCall, ...] = ()
     """The expected calls that were not made."""
     extra: tuple[ToolCall, ...] = ()
     """The calls that are not expected."""
     out_of_order: tuple[ToolCall, ...] = ()
-    """The calls that are expected, but not at their place."""
+    """The calls that are expected, but at a different position."""
     too_many: tuple[ExpectedCall, ...] = ()
     """The expected calls that were made more often than their ``times`` allows."""
     forbidden: tuple[ToolCall, ...] = ()
-    """The calls that match a forbidden one."""
+    """The calls that match a forbidden call."""
     near: tuple[NearestCall, ...] = ()
-    """Explanations of the missing calls; of the extra calls for ``within``."""
+    """Explanations of the missing calls or, for ``within``, of the extra calls."""
     times: Mapping[int, int] = field(default_factory=dict)
-    """How often each expected call with ``times`` was made, by its ``id()``."""
+    """The number of times that each expected call with ``times`` was made, keyed by the expected call's
+    ``id()``."""
     unknown_calls: Mapping[UnknownPart, tuple[ToolCall, ...]] = field(default_factory=dict)
-    """The calls that leave the verdict open, by the part that is not known."""
+    """The calls that leave the verdict undecided, keyed by the unknown part."""
     rests_on_absence: bool = False
-    """True if the verdict might change if the agent had made further calls that were not seen."""
+    """True if the verdict might be different if the agent had made additional calls that were not seen."""
 
 
 def compare_tool_calls(
     expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, is_ongoing: bool = False
 ) -> ToolCallsResult:
-    """Compare the actual ``calls``, in order, with what is expected.
+    """Compare the actual tool calls in ``calls``, in order, with the expected and forbidden tool calls.
 
-    ``is_ongoing``: more calls were to follow, so that only what is wrong whatever they are is a failure.
-    Raise ``AuthorError`` for an invalid argument matcher."""
+    If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no further calls
+    could correct it. Raise ``AuthorError`` for an invalid argument matcher."""
     seen = _GroupedCalls(calls, expectation)
     tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
     best = min(tried, key=_AlternativeResult.order, default=None)
@@ -127,9 +128,9 @@ def _rests_on_absence(
     tried: Sequence[_AlternativeResult],
     forbidden: set[int],
 ) -> bool:
-    """Check whether further calls, anywhere among those that were seen, could change the verdict.
+    """Check whether unseen calls, anywhere among the calls that were seen, could change the verdict.
 
-    This is the only place that decides this for calls."""
+    For tool calls, this question is decided only here."""
     if passed is False:
         return not forbidden and any(each.could_hold_with_more for each in tried)
     holding = [each.alternative for each in tried if each.passed]
@@ -137,7 +138,7 @@ def _rests_on_absence(
 
 
 def _bounds_calls(alternative: CallsExpectation) -> bool:
-    """Check whether there are calls that the alternative does not allow."""
+    """Check whether the alternative disallows any further calls."""
     counted = [call for call in alternative.calls or () if call.times is not None]
     if alternative.is_closed or (counted and alternative.is_ordered):
         return True
@@ -148,7 +149,7 @@ def _bounds_calls(alternative: CallsExpectation) -> bool:
 
 
 class _AlternativeResult(NamedTuple):
-    """An alternative compared with the calls."""
+    """The result of comparing an alternative with the calls."""
 
     alternative: CallsExpectation
     entries: Sequence[CallRequirement]
@@ -156,11 +157,11 @@ class _AlternativeResult(NamedTuple):
     faults: AssignmentFaults
     could_hold_with_more: bool
     unknown: Mapping[int, UnknownPart]
-    """The calls that may or may not be among the expected ones, by place."""
+    """The calls that may or may not be among the expected calls, keyed by position."""
 
     def order(self) -> tuple[int, int]:
-        """Return the sort key: first those that pass, then those that may, then those that fail, the nearest
-        first."""
+        """Return the sort key: alternatives that pass come first, then undecided ones, then failed ones.
+        Within each group, the alternative with the fewest faults comes first."""
         return (0 if self.passed else 2 if self.passed is False else 1), len(self.faults)
 
 
@@ -187,29 +188,29 @@ def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> CallRequir
 
 
 def _can_serve(expected: CallPattern, call: ToolCall) -> bool:
-    """Check whether a call can serve an expected one.
+    """Check whether a call can satisfy an expected call.
 
-    A call that agenteval refused ended in an error; one that was denied before it began did not end."""
+    A call that agenteval refused ended in an error; a call that was denied before it began never ended."""
     return call.was_made or (not call.attempted and expected.wanted_result == "error")
 
 
 class _Matching(NamedTuple):
-    """The places of the calls that match, ascending."""
+    """The positions of the matching calls, in ascending order."""
 
     sure: Sequence[int]
     """The calls that certainly match."""
     unsure: Mapping[int, UnknownPart]
-    """The calls that may match, with the part that is not known."""
+    """The calls that may match, each with its unknown part."""
     serving: tuple[Sequence[int], Sequence[int]]
-    """Those that may serve an expected call, of the sure and of the unsure ones."""
+    """The sure and the unsure matches that may satisfy an expected call."""
     refused: tuple[Sequence[int], Sequence[int]]
-    """Those that were refused, of the sure and of the unsure ones."""
+    """The sure and the unsure matches that were refused."""
 
 
 class _GroupedCalls:
     """The actual calls, grouped by identical content.
 
-    Identical calls are compared once, because a looping agent makes the same call again and again."""
+    Identical calls are compared only once, because a looping agent repeats the same call many times."""
 
     def __init__(self, calls: Sequence[ToolCall], expectation: ToolCallsExpectation) -> None:
         self.calls = tuple(calls)
@@ -222,7 +223,7 @@ class _GroupedCalls:
             groups.setdefault(key, []).append(place)
 
     def matching(self, expected: CallPattern) -> _Matching:
-        """Return the calls that match ``expected``; identical expectations are compared once."""
+        """Return the calls that match ``expected``. Identical expectations are compared only once."""
         at = len(self._known)
         wanted = expected.wanted_result
         key = (expected.name, expected.mode, expected.agent, wanted, _fingerprint(expected.args, at))
@@ -299,8 +300,8 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
 ) -> NearestCall | None:
-    """Return the actual call of that name with the fewest differences, preferably one that no other expected
-    call took."""
+    """Return the actual call with that name that has the fewest differences, preferably a call that was not
+    assigned to another expected call."""
     same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in same_name if index not in taken]
     if not same_name:

@@ -1,4 +1,5 @@
-"""``expect.tool_calls``. ``agenteval.scoring.checks.call_matching`` does the comparison."""
+"""``expect.tool_calls``: checks which tools the agent called, with which arguments. The comparison itself is
+in ``agenteval.scoring.checks.call_matching``."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckO
 
 
 def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
-    """Return the turn of the first call that is wrong by itself; a missing call is in no turn."""
+    """Return the turn that contains the first faulty call. A missing call belongs to no turn."""
     wrong = (*result.forbidden, *result.extra)
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 
 
 def _find_forbidding_entry(result: ToolCallsResult) -> str:
-    """Return the entry that forbids the first forbidden call, if nothing else is wrong."""
+    """Return the entry that forbids the first forbidden call, if there is no other fault."""
     if not result.forbidden or any(not fault.startswith("forbidden ") for fault in list_call_faults(result)):
         return ""
     entries = enumerate(result.expectation.forbidden)
@@ -41,7 +42,7 @@ def _find_forbidding_entry(result: ToolCallsResult) -> str:
 
 
 def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
-    """Yield the mistakes in names and matchers.
+    """Yield the errors in tool names and matchers.
 
     The model of ``tool_calls`` itself reports an entry that checks nothing."""
     for path, entry in _entries(written):
@@ -53,7 +54,7 @@ def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
 
 
 def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Yield every expected or forbidden call with its path."""
+    """Yield each expected or forbidden call with its path."""
     if not isinstance(written, Mapping):
         return
     for group in ("calls", "forbidden"):

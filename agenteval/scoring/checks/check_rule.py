@@ -1,4 +1,4 @@
-"""A check of ``expect``: one ``CheckRule`` that declares everything about it."""
+"""Defines ``CheckRule``, which declares everything about one check in ``expect``."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ class CheckOutcome(NamedTuple):
     """The result of a rule for a conversation or for one of its turns."""
 
     passed: bool | None
-    """``None`` if it could not be decided."""
+    """``None`` if the rule could not be decided."""
     detail: str
-    """Expected beside actual."""
+    """The expected and the actual values."""
     parts: Sequence[str] = ()
-    """The parts that failed, in the author's words and in names alone; see ``Check.parts``."""
+    """The parts that failed, in the author's words and by name only; see ``Check.parts``."""
     is_lasting: bool = False
-    """True if no later turn could undo this failure: the agent did or wrote what it must not, or exceeded a
-    limit. Such a failure counts even if the rest of the conversation errored."""
+    """True if no later turn could undo this failure: the agent did or wrote something forbidden, or exceeded
+    a limit. Such a failure counts even if the rest of the conversation errored."""
     is_by_absence: bool = False
-    """True if it passes or fails only because no (further) tool call was seen. If the agent's calls cannot be
-    seen, it proves nothing."""
+    """True if the rule passes or fails only because no (further) tool call was seen. If the agent's calls
+    cannot be seen, such an outcome proves nothing."""
     subject: str = ""
-    """The one thing that this is about, if a rule checks several; it becomes part of the name."""
+    """The item that this outcome is about, if a rule checks several items. The subject becomes part of the
+    name."""
     key_path: str = ""
-    """The key below the rule's own that failed, as a dotted path, if its line is more specific."""
+    """The dotted path of the failed key, relative to the rule's own key, if the line of the failed key is
+    more specific."""
     turn: int | None = None
-    """The turn that broke the rule first, among those that were checked; ``None`` if no single turn shows it.
-    """
+    """The first checked turn that broke the rule, or ``None`` if the failure cannot be located in a single
+    turn."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,20 @@ class CheckInput:
     turns: Sequence[Turn]
     """The finished turns."""
     unfinished: Turn | None = None
-    """The turn that broke off."""
+    """The turn that was interrupted."""
     before: Sequence[Turn] = ()
-    """The turns ahead of the one that is checked."""
+    """The turns before the checked turn."""
     is_ongoing: bool = False
-    """True if more turns were to follow, so that a missing thing proves nothing."""
+    """True if more turns were to follow, so that the absence of something proves nothing."""
     scenario: str = ""
-    """The id of the scenario, for the author's code."""
+    """The id of the scenario, passed to the author's code."""
     base: str = ""
-    """The folder from which the scenario's paths are resolved; empty if none of the author's code is to be
-    run."""
+    """The folder against which the scenario's paths are resolved, or an empty path if the author's code must
+    not be run."""
     observed: bool = True
     """True if the agent's calls can be seen."""
     timeout_s: float = 60.0
-    """The time limit of the author's code."""
+    """The time limit for the author's code."""
 
     @property
     def all_turns(self) -> Sequence[Turn]:
@@ -71,19 +73,19 @@ class CheckInput:
         return [call for turn in self.all_turns for call in turn.tool_calls]
 
     def turn_of(self, call: ToolCall) -> int | None:
-        """Return the turn in which a call was made, among those that are seen."""
+        """Return the visible turn in which a call was made."""
         turns = enumerate(self.all_turns)
         return next((at for at, turn in turns if any(each is call for each in turn.tool_calls)), None)
 
     @cached_property
     def answers(self) -> list[str]:
-        """The final text of each finished turn, without what the model thought."""
+        """The final text of each finished turn, excluding the model's reasoning."""
         return [final_answer(turn) for turn in self.turns]
 
     @cached_property
     def spoken_pieces(self) -> list[list[str]]:
-        """Everything that the agent wrote in each finished turn, including text beside its calls, piece by
-        piece: the texts before and after a call are not one sentence."""
+        """Everything that the agent wrote in each finished turn, including text that accompanies its calls.
+        Each turn is a list of pieces, because the texts before and after a call do not form one sentence."""
         return [agent_texts(turn) for turn in self.turns]
 
     @property
@@ -106,25 +108,27 @@ def _no_mistakes(_written: Any) -> Iterator[Mistake]:
 class CheckRule:
     """A check that an author can request.
 
-    It is registered only in ``agenteval.scoring.checks.RULES``. Its name is the path of its field in
+    A rule is registered only in ``agenteval.scoring.checks.RULES``. Its name is the path of its field in
     ``Expectation``."""
 
     name: str
-    """The name in results (``output.contains``): the path under ``expect`` where it is requested."""
+    """The name in results (``output.contains``): the path below ``expect`` at which the rule is requested."""
     decide: Callable[[Any, CheckInput], CheckOutcome] | None = None
-    """A pure function of what is expected and what was seen. It may raise ``SearchTimeoutError``."""
+    """A pure function that compares the expected behavior with the observed behavior. It may raise
+    ``SearchTimeoutError``."""
     evaluate_async: Callable[[Any, CheckInput], Awaitable[Sequence[CheckOutcome]]] | None = None
-    """Takes the place of ``decide`` if the author's code is called: returns an outcome for each thing that is
-    checked."""
+    """Used instead of ``decide`` if the rule calls the author's code. Returns one outcome for each item that
+    is checked."""
     needs_answers: bool = False
-    """True if it is about answers: it is not decided for a conversation in which the agent broke."""
+    """True if the rule checks answers. Such a rule is left undecided if the agent failed during the
+    conversation."""
 
     find_mistakes: Callable[[Any], Iterator[Mistake]] = _no_mistakes
-    """Yields the mistakes in what an author wrote there, above all that it checks nothing. Empty lists are
-    refused for all rules alike."""
+    """Yields the errors in what an author wrote for the rule, in particular an entry that checks nothing.
+    Empty lists are rejected for all rules alike."""
 
     def get_expected(self, expect: Expectation) -> Any:
-        """Return what ``expect`` requests of this rule; ``None`` if nothing."""
+        """Return the value that ``expect`` sets for this rule, or ``None`` if the rule is not requested."""
         found: Any = expect
         for key in self.name.split("."):
             found = getattr(found, key)

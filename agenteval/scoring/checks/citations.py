@@ -1,4 +1,5 @@
-"""``expect.output.cites``: texts that the agent must state and must have from a tool."""
+"""``expect.output.cites``: texts that the agent must state and that must come from a tool
+result (grounding)."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from agenteval.scoring.checks.output import describe_wildcard_matches
 
 
 def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that each text is in some answer, and in the result of a tool that was called before that answer.
+    """Check that an answer contains each text, and that a tool result returned before that answer contains
+    it, too.
 
-    So it is neither made up nor only the user's own words."""
+    The check thereby ensures that the text is neither made up (hallucinated) nor merely the user's own words.
+    """
     unsaid, uncited = [], []
     for needle in needles:
         answers_with_it = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
@@ -49,10 +52,10 @@ def _describe_call_count(seen: CheckInput) -> str:
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[str]:
-    """Yield the text of each result, and each text (keys, too) and number in it.
+    """Yield the text of each result, and each string (including keys) and number in it.
 
-    Skip a result that the agent did not wait for, and the refusal of a call that was not made: it repeats
-    what the agent sent."""
+    Skip a result that the agent did not wait for. Also skip the refusal of a call that was not carried out,
+    because the refusal repeats what the agent sent."""
     for turn in turns:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
@@ -77,8 +80,8 @@ def _leaf_values(value: Any) -> Iterator[str]:
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
-    """Yield a mistake if the value is one of the phrases that describe this key: they are easily taken for
-    its value."""
+    """Yield an error if the value is one of the phrases that describe this key. Such phrases are easily
+    mistaken for the key's value."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
         remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)

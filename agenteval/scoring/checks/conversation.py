@@ -1,4 +1,5 @@
-"""A conversation as an author's check in Python gets it: copies, so that the record stays unchanged."""
+"""The conversation that is passed to an author's Python check. It consists of copies, so that the record
+stays unchanged."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ class ToolCallRecord:
     name: str
     """The name of the tool."""
     args: dict[str, Any] | None
-    """The arguments; ``None`` if they were not a JSON object."""
+    """The arguments, or ``None`` if they were not a JSON object."""
     result: Any
-    """The value that the tool returned (an error: ``{"error": …}``); ``None`` if there is none."""
+    """The value that the tool returned (``{"error": …}`` for an error), or ``None`` if there is no result."""
     agent: str = ""
-    """The agent that made the call, if there are several; empty if it is not named."""
+    """The agent that made the call if there are several agents, or an empty string if the agent is not named.
+    """
 
 
 @dataclass(frozen=True)
@@ -33,42 +35,43 @@ class ConversationTurn:
     user: str
     """The user's message."""
     answer: str
-    """The agent's final text, without its reasoning."""
+    """The agent's final text, excluding its reasoning."""
     text: str
-    """All text of the agent in this turn; the text beside its tool calls comes first."""
+    """Everything that the agent wrote in this turn. The text that accompanies its tool calls comes first."""
     tool_calls: tuple[ToolCallRecord, ...]
     """The calls in this turn, in order."""
     agents: tuple[str, ...] = ()
-    """The names of the agents that spoke, in order, if there are several; empty if none is named."""
+    """The names of the agents that spoke, in order, if there are several agents. Empty if no agent is named.
+    """
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation up to the turn that is checked."""
+    """A conversation up to and including the turn that is checked."""
 
     scenario: str
     """The scenario's id."""
     turns: tuple[ConversationTurn, ...]
-    """The turns up to the one that is checked, which is the last; all turns if the whole conversation is
+    """The turns up to and including the turn that is checked, or all turns if the whole conversation is
     checked."""
     messages: tuple[Message, ...]
     """The same conversation as OpenAI messages."""
     observed: bool = True
-    """True if the agent's calls could be seen; if not, empty ``tool_calls`` prove nothing."""
+    """True if the agent's calls could be seen. If false, empty ``tool_calls`` prove nothing."""
 
     @property
     def answer(self) -> str:
-        """The last final text; empty if there is none."""
+        """The last final text, or an empty string if there is none."""
         return self.turns[-1].answer if self.turns else ""
 
     @property
     def text(self) -> str:
-        """All text of the agent."""
+        """Everything that the agent wrote."""
         return "\n\n".join(turn.text for turn in self.turns if turn.text)
 
     @property
     def tool_calls(self) -> tuple[ToolCallRecord, ...]:
-        """The calls of all turns, in order."""
+        """The calls in all turns, in order."""
         return tuple(call for turn in self.turns for call in turn.tool_calls)
 
 

@@ -1,4 +1,4 @@
-"""Texts as reports quote them: on one line, shortened and harmless."""
+"""Formats texts for quotation in reports: on one line, shortened and sanitized."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from agenteval.core.safe_text import clean
 
 
 def is_blank(text: str) -> bool:
-    """Check whether ``text`` has nothing visible: it is empty, white space or zero-width characters."""
+    """Check whether ``text`` contains no visible characters: it is empty or consists of white space and
+    zero-width characters."""
     if text[:1].isalnum():
         return False  # fast path: nearly every text begins so
     return not any(char.isprintable() and not char.isspace() for char in text)
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """Return ``text`` on one line, cut after ``limit`` characters, without invisible characters.
+    """Return ``text`` on one line, truncated to ``limit`` characters, with invisible characters removed.
 
-    A secret that contains such characters is masked like any other."""
+    A secret that contains invisible characters is masked like any other secret."""
     line = " ".join(text[: 8 * limit].split())
     shown = line[:limit]
     if not shown.isprintable():
@@ -25,5 +26,5 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def excerpt(text: str, limit: int = 200) -> str:
-    """Quote ``text`` on one line, in quotation marks, cut after ``limit`` characters."""
+    """Quote ``text`` on one line, in quotation marks, truncated to ``limit`` characters."""
     return f'"{one_line(text, limit)}"'

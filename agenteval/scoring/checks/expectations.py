@@ -1,8 +1,9 @@
-"""Runs the checks in code that ``expect`` and the short form request for a turn and for the whole
-conversation.
+"""Runs the code checks (deterministic assertions) that ``expect`` and the short form request for a turn and
+for the whole conversation.
 
-One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. In
-addition, every conversation is checked for ``no_error`` and ``answer``. A judge evaluates ``criteria``."""
+Each rule in ``agenteval.scoring.checks`` produces one ``Check``, whose ``detail`` shows the expected and the
+actual values. In addition, every conversation is checked for ``no_error`` and ``answer``. A judge evaluates
+``criteria``."""
 
 from __future__ import annotations
 
@@ -26,15 +27,16 @@ from agenteval.scoring.checks.mocks import MOCKS, check_mocks
 from agenteval.scoring.checks.output import check_contains
 
 _KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
-"""Faults that are not the agent's and that leave the calls recorded before them valid."""
+"""Faults that are not caused by the agent and that leave the previously recorded calls valid."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
-    """The checks of the last turn of a prefix, including a turn that the agent broke.
+    """The checks for the last turn of a prefix, including a turn in which the agent failed.
 
-    ``timeout_s`` limits each call of the author's own code. ``recorded``: in a log, the answer may be content
-    that could not be interpreted; in a run, an agent owes an answer that can be read."""
+    ``timeout_s`` limits each call to the author's own code. If ``recorded`` is true, the conversation is from
+    a log, and its answer may be content that could not be interpreted; in a run, the agent must give a
+    readable answer."""
 
     scope: Final = "turn"
 
@@ -60,7 +62,7 @@ class TurnExpectations:
 
 
 class ConversationExpectations:
-    """The checks of a whole conversation. ``timeout_s`` limits each call of the author's own code."""
+    """The checks for a whole conversation. ``timeout_s`` limits each call to the author's own code."""
 
     scope: Final = "conversation"
 
@@ -83,9 +85,10 @@ def turn_checks(
     observed: bool = True,
     recorded: bool = False,
 ) -> tuple[Check, ...]:
-    """Return the checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
+    """Return the checks for one finished turn: always ``answer``, and those requested by the turn's entry in
+    ``turns``.
 
-    ``observed``: all calls of the turn are known to be seen by then."""
+    ``observed`` is true if all calls in the turn are known to have been seen by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     factory = _CheckFactory(scenario, place, observed=observed)
@@ -105,10 +108,11 @@ def _mock_checks(scenario: Scenario, turn: Turn, factory: _CheckFactory) -> Iter
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Return the checks that failed for good in the turn in which the agent broke, or that errored.
+    """Return the checks that failed definitively in the turn in which the agent failed, and the checks that
+    errored.
 
-    These are failures that nothing later in the turn could have undone, such as a forbidden call. The turn no
-    longer owes an answer or a further call."""
+    Definitive failures, such as a forbidden call, could not have been undone later in the turn. The turn is
+    no longer required to contain an answer or a further call."""
     stop, turn = trajectory.stop, trajectory.unfinished
     expect = scenario.turn_expectation(turn) if turn else None
     if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
@@ -122,11 +126,12 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Return the checks of a whole conversation.
+    """Return the checks for a whole conversation.
 
-    If it ended by a fault that is not the agent's: only what its finished turns have broken for good, and the
-    calls of an errored turn. If the agent broke: the same for its answers; that it broke, what it called by
-    then and what that cost is judged."""
+    If a fault that the agent did not cause ended the conversation, return only the definitive failures in its
+    finished turns, and the checks of the calls in an errored turn. If the agent itself failed, its answers
+    are treated in the same way, but the agent's failure, and the calls and costs up to that point, are
+    judged."""
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, factory = fault == "agent", _CheckFactory(scenario, "expect", observed=observed, whole=True)
@@ -157,7 +162,7 @@ def _is_fully_seen(trajectory: Trajectory, turns: Iterable[Turn]) -> bool:
 def _broken_for_good(
     rules: Iterable[CheckRule], expect: Expectation, cut: CheckInput, factory: _CheckFactory
 ) -> Iterator[Check]:
-    """Yield the failures that no further turn could have fixed."""
+    """Yield the failures that no further turn could have undone."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
             yield factory.from_outcome(rule.name, outcome)
@@ -207,10 +212,10 @@ def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
 
 
 class _CheckFactory:
-    """Makes checks that know the line of their rule.
+    """Creates checks that contain the line of their rule.
 
-    ``observed``: the agent's calls were seen. ``whole``: the checks are of a whole conversation, and so name
-    the turn that broke them."""
+    If ``observed`` is true, the agent's calls were seen. If ``whole`` is true, the checks apply to a whole
+    conversation, and therefore name the turn that failed them."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed
@@ -219,10 +224,10 @@ class _CheckFactory:
     def from_outcome(
         self, name: str, outcome: CheckOutcome, *, path: str | None = None, below: str = ""
     ) -> Check:
-        """Make a check from an outcome.
+        """Create a check from an outcome.
 
-        ``path``: where the rule is written, if not where its name says; ``below``: the key under that place.
-        """
+        ``path`` is the location of the rule if the rule's name does not indicate it; ``below`` is the key
+        below that location."""
         passed, detail, parts, *_ = outcome
         below = below or (f".{outcome.key_path}" if outcome.key_path and path is None else "")
         path = f"{self._prefix}.{name}{below}" if below else path
@@ -255,7 +260,7 @@ def _no_error(trajectory: Trajectory, factory: _CheckFactory, *, broke: bool) ->
 
 
 def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
-    """Check whether the answer may be empty: the turn's own entry decides, otherwise the scenario."""
+    """Check whether the answer may be empty. The turn's own entry takes precedence over the scenario."""
     expect = scenario.turn_expectation(turn)
     allowed = expect.allow_empty if expect else None
     return bool(scenario.expect.allow_empty if allowed is None else allowed)
@@ -276,8 +281,8 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
 
 
 def _may_have_answered(turn: Turn) -> bool:
-    """Check whether content that could not be interpreted may be the answer: no text, not even an empty one,
-    was read."""
+    """Check whether content that could not be interpreted may be the answer, because no text, not even an
+    empty one, was read."""
     was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
     return bool(turn.unplaced) and not was_read
 
@@ -305,8 +310,8 @@ def _answers_check(scenario: Scenario, trajectory: Trajectory, factory: _CheckFa
 
 
 def _case_checks(scenario: Scenario, seen: CheckInput, *, broke: bool, observed: bool) -> Iterator[Check]:
-    """Yield the checks of the short form: each tool called at least once (or no tool at all), and each
-    keyword in the final answer."""
+    """Yield the checks that the short form requests: each tool is called at least once (or no tool is
+    called), and the final answer contains each keyword."""
     if scenario.case is None:
         return
     factory = _CheckFactory(scenario, "", observed=observed, whole=True)

@@ -1,4 +1,5 @@
-"""Finds expected calls that can never be made as expected, because the scenario itself excludes them."""
+"""Finds expected tool calls that can never be made as expected, because the scenario itself rules
+them out."""
 
 from __future__ import annotations
 
@@ -32,10 +33,10 @@ class ImpossibleCall(NamedTuple):
 def find_impossible_calls(
     scenario: Scenario, other_tools: Collection[str] | None
 ) -> Iterator[ImpossibleCall]:
-    """Yield the expectations of a scenario that cannot be met, each with one reason.
+    """Yield the expectations in a scenario that cannot be satisfied, each with one reason.
 
-    ``other_tools``: the tools that its agents are known to have in addition; ``None`` if they may have any.
-    """
+    ``other_tools`` are additional tools that the scenario's agents are known to have, or ``None`` if the
+    agents may have any tools."""
     for place in _places(scenario):
         reasons = [_find_reason(each, place, scenario, other_tools) for each in place.alternatives]
         if reasons and all(reasons):
@@ -44,15 +45,17 @@ def find_impossible_calls(
 
 
 class _Place(NamedTuple):
-    """A place where calls are expected."""
+    """A place in the scenario where calls are expected."""
 
     path: str
     alternatives: tuple[CallsExpectation, ...]
-    """The alternatives; any of them is enough."""
+    """The alternatives. Satisfying any one of them is enough."""
     forbidden: tuple[ForbiddenCall, ...]
-    """The calls that are forbidden there, including those that are forbidden in the whole conversation."""
+    """The calls that are forbidden at this place, including the calls that are forbidden in the whole
+    conversation."""
     no_call: str
-    """The path that forbids every call there, if it is not this one; empty if there is none."""
+    """The path that forbids every call at this place if that is a different path, otherwise an empty string.
+    """
 
 
 def _places(scenario: Scenario) -> Iterator[_Place]:
@@ -74,7 +77,8 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Return the path that requires the whole conversation to make no call; empty if there is none."""
+    """Return the path that forbids all calls in the whole conversation, or an empty string if there is
+    none."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
     conversation_rule = scenario.expect.tool_calls
@@ -90,7 +94,7 @@ def _without_calls(scenario: Scenario) -> str:
 def _find_reason(
     expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
-    """Return the tool and the reason of the first required call of an alternative that cannot be made."""
+    """Return the tool of the first required call in an alternative that cannot be made, and the reason."""
     for call in expected.calls or ():
         if call.bounds(expected.match)[0] == 0:
             continue
@@ -104,7 +108,7 @@ def _find_reason(
 
 
 def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
-    """Check whether every call that is expected is also forbidden."""
+    """Check whether every call that matches the expectation is also forbidden."""
     if rule.name != call.name or rule.agent not in (None, call.agent):
         return False
     if rule.mode is ArgsMatch.IGNORE:
@@ -126,7 +130,7 @@ def _is_always(forbidden: Any, expected: Any) -> bool:
 def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
     """Explain that the scenario declares other tools, but not this one.
 
-    If the agent may have any tools, only report a name that is nearly that of a declared tool."""
+    If the agent may have any tools, report a name only if it closely resembles that of a declared tool."""
     if not scenario.tools or call.name in scenario.tools or call.name in (other_tools or ()):
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
@@ -138,8 +142,8 @@ def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Col
 
 
 def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
-    """Explain which arguments the tool's schema refuses: such a call gets an error. Empty if an error is
-    expected."""
+    """Explain which arguments the tool's schema rejects, because a call with such arguments returns an error.
+    Return an empty string if an error is expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
@@ -167,13 +171,14 @@ _OF_EACH_KEY = ("type", "properties", "patternProperties", "additionalProperties
 _OF_ITS_TYPE: Mapping[str, Any] = {"$regex": "", "$approx": 0}
 """An example value of the type that a matcher requires."""
 NEARLY_THE_SAME = 0.85
-"""The similarity of two tool names from which one is taken for a typo of the other."""
+"""The minimum similarity at which one tool name is considered a typo of another."""
 _ALIKE = 0.6
-"""The same, for a name that is known to be wrong."""
+"""The minimum similarity for a tool name that is known to be wrong."""
 
 
 def _find_schema_break(schema: Mapping[str, Any], key: str, value: Any) -> str:
-    """Return why a schema refuses every value that is expected of a key; empty if some value may fit."""
+    """Return the reason why a schema rejects every expected value of a key, or an empty string if some
+    expected value may be valid."""
     if _is_literal(value):
         return schema_violations(schema, {key: value})
     name, operand = next(iter(value.items())) if isinstance(value, Mapping) else ("", None)

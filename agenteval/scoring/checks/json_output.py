@@ -1,4 +1,4 @@
-"""``expect.output.json_schema`` and ``expect.output.json``: answers that are JSON."""
+"""``expect.output.json_schema`` and ``expect.output.json``: checks for structured (JSON) output."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FAULTS_SHOWN = 5
 
 
 class _NoJsonError(ValueError):
-    """Raised for an answer that is not JSON; the message says why."""
+    """Raised for an answer that is not JSON. The message explains why."""
 
 
 def _parse_json(answer: str) -> Any:
     """Parse an answer as JSON.
 
-    One code fence around all of it is removed; JSON with other text around it is refused. Raise
-    ``_NoJsonError``."""
+    A code fence that encloses the entire answer is removed; JSON surrounded by other text is rejected. Raise
+    ``_NoJsonError`` if the answer is not JSON."""
     text = answer.strip()
     if fenced := _FENCED.fullmatch(text):
         text = fenced[2]
@@ -56,7 +56,8 @@ def _parse_json(answer: str) -> Any:
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, and refuse a duplicate key: readers differ in which of the two values they take."""
+    """Build an object and reject duplicate keys, because parsers differ in which of the two values
+    they use."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -80,7 +81,7 @@ def _float(digits: str) -> float:
 
 
 def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Check that some answer is JSON that fits the schema."""
+    """Check that an answer is JSON that is valid under the JSON Schema."""
     find_fault = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
@@ -111,7 +112,7 @@ def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
 
 
 def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Check that some answer is JSON in which every path leads to the expected value."""
+    """Check that an answer is JSON that has the expected value at every path."""
     nearest: dict[str, str] | None = None
     not_json = ""
     for answer in seen.answers:
@@ -147,11 +148,11 @@ def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> C
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
-"""The container that each type of path part needs, and its name."""
+"""The container type that each type of path part requires, and the name of that container type."""
 
 
 def _find_fault(path: str, expected: Any, value: Any) -> str:
-    """Describe what is wrong at ``path``; empty if nothing is."""
+    """Describe what is wrong at ``path``, or return an empty string if nothing is."""
     so_far = ""
     for part in _parts(path) or ():
         where = so_far or "the answer"
@@ -166,7 +167,8 @@ def _find_fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _absence(part: str | int, value: Any) -> str:
-    """Describe what a list or an object has instead of a part; empty if it has the part."""
+    """Describe what a list or an object contains instead of the part, or return an empty string if it
+    contains the part."""
     if isinstance(part, int):
         return "" if part < len(value) else plural(len(value), "item")
     if part in value:
@@ -176,9 +178,10 @@ def _absence(part: str | int, value: Any) -> str:
 
 
 def _parts(path: str) -> Path | None:
-    """Parse a path such as ``items[0].price`` into keys and positions; ``None`` if it is not a path.
+    """Parse a path such as ``items[0].price`` into keys and indexes, or return ``None`` if the string is not
+    a path.
 
-    A key with a dot or a bracket is written in ``["…"]``."""
+    A key that contains a dot or a bracket is written in ``["…"]``."""
     found: list[str | int] = []
     at = 0
     while at < len(path):

@@ -1,5 +1,5 @@
-"""``expect.limits``: upper bounds on the agent's steps, calls, tokens and time over all turns, including one
-that broke off."""
+"""``expect.limits``: upper bounds on the agent's steps, tool calls, tokens and time (latency) over all turns,
+including a turn that was interrupted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
-    """Check the tokens of all turns.
+    """Check the token usage of all turns against the limit.
 
-    A turn without any token was not counted, and a usage that could not be read is not a count either: a sum
-    within the bound then decides nothing."""
+    The tokens of a turn that reports none, or whose usage could not be read, were not counted. A sum within
+    the limit is then inconclusive."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
@@ -37,7 +37,8 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 
 
 def check_latency_limit(bound: float, seen: CheckInput) -> CheckOutcome:
-    """Check the time of all turns; undecided for a recorded conversation without times."""
+    """Check the time (latency) of all turns. The check is undecided for a recorded conversation without
+    times."""
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
         return CheckOutcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
@@ -50,8 +51,8 @@ def _compare(value: float, bound: float, unit: str) -> CheckOutcome:
 
 
 def _compare_count(count: int, bound: int, unit: str) -> CheckOutcome:
-    """Compare a sum with its bound; if it is within the bound, that rests on no further call having been
-    seen."""
+    """Compare a sum with its limit. A sum within the limit depends on the assumption that no further call was
+    made unseen."""
     found = _compare(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 

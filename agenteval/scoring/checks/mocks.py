@@ -1,5 +1,5 @@
-"""Checks that the scenario's mocks answered the calls that were seen. If a tool ran for real instead, the
-agent's behavior proves nothing about the world that the author wrote."""
+"""Checks that the scenario's mocks answered the tool calls that were seen. If a real tool ran instead, the
+agent's behavior proves nothing about the world that the author defined."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _REMEDY = (
 
 
 def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
-    """Return why a turn is not decided: a mocked tool was called, but not through agenteval.
+    """Return the reason why a turn is undecided: a mocked tool was called, but not through agenteval.
 
-    ``None`` if there is no such call. A call that was only attempted ran nothing."""
+    Return ``None`` if there is no such call. A call that was only attempted did not run anything."""
     calls = [
         call
         for call in turn.tool_calls

@@ -1,4 +1,5 @@
-"""``expect.output``: texts that the agent's answers must contain, and texts that it must never write."""
+"""``expect.output``: texts that the agent's answers must contain, and texts that the agent must
+never write."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from agenteval.scoring.checks.excerpts import excerpt
 
 
 def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that each text is in some answer."""
+    """Check that each text is contained in at least one answer."""
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return CheckOutcome(True, f"found {quote_texts(needles)}")
@@ -24,7 +25,8 @@ def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
-    """Describe which of the missing texts a wildcard would have found; empty if none."""
+    """Describe which of the missing texts would match if they were written with a wildcard, or return an
+    empty string if none would."""
     found = (
         next(filter(None, (texts.suggest_starred(answer, needle) for answer in seen.answers)), "")
         for needle in missing
@@ -34,7 +36,7 @@ def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
 
 
 def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that at least one of the texts is in some answer."""
+    """Check that at least one of the texts is contained in at least one answer."""
     found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
     if found:
         return CheckOutcome(True, f"found {quote_texts(found)}")
@@ -45,7 +47,7 @@ def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that none of the texts is in anything that the agent wrote."""
+    """Check that none of the texts is contained in anything that the agent wrote."""
     found = []
     first: int | None = None
     everywhere: dict[str, None] = {}
@@ -61,7 +63,7 @@ def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome
 
 
 def check_matches(patterns: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that each expression matches some answer."""
+    """Check that each regular expression (regex) matches at least one answer."""
     try:
         missing = [
             p
@@ -78,8 +80,8 @@ def check_matches(patterns: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_line_break_misses(patterns: Sequence[str], seen: CheckInput) -> str:
-    """Describe an expression that would match if its ``.`` matched line breaks, and what to write; empty if
-    none."""
+    """Describe a regular expression that would match if its ``.`` matched line breaks, and suggest a
+    correction. Return an empty string if there is no such expression."""
     try:
         near = [
             p

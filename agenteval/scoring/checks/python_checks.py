@@ -1,4 +1,4 @@
-"""``expect.python``: checks that the author wrote in Python, ``checks.py:polite``."""
+"""``expect.python``: custom checks that the author wrote in Python, such as ``checks.py:polite``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _RETURNS = "return True, False, a reason as text (it failed), or an agenteval.Ch
 
 
 async def run_python_checks(targets: Sequence[str], seen: CheckInput) -> Sequence[CheckOutcome]:
-    """Run each function and return its outcome. A function that raises decides nothing."""
+    """Run each Python check function and return its outcome. A function that raises an exception leaves its
+    check undecided."""
     return [await _run_python_check(target, seen) for target in targets]
 
 
@@ -68,7 +69,7 @@ def _outcome(target: str, value: Any) -> CheckOutcome:
 
 
 def find_target_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield the functions of a scenario's checks that cannot be loaded or called."""
+    """Yield the Python check functions of a scenario that cannot be loaded or called."""
     for path, expect in scenario.expectations:
         for index, target in enumerate(expect.python):
             try:

@@ -1,1 +1,2 @@
-"""Detectors of failures that code can prove, their input, and consent for marked tools."""
+"""Detectors (deterministic heuristics) for failures that code can prove, the input of the detectors, and the
+user's consent to calls of marked tools."""

@@ -1,4 +1,5 @@
-"""Detects wrong arguments: they break the schema, cannot be read, or contain values that nobody gave."""
+"""Detects wrong tool-call arguments: arguments that violate the schema, cannot be read, or contain values
+that no source provided (hallucinated values)."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ from agenteval.scoring.detectors.ungrounded import collect_sources
 
 
 def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find arguments that break their tool's schema, are empty, or contain an ungrounded identifier or
-    address.
+    """Find tool-call arguments that violate the tool's schema, are empty, or contain an ungrounded
+    (hallucinated) identifier or address.
 
-    A list or object that was written as text and was accepted is a habit of the log."""
+    A list or object that was written as a string and accepted by the tool is a peculiarity of the log and is
+    not reported."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
@@ -55,7 +57,8 @@ def _find_wrong_argument(conversation: DetectorInput, placed: LocatedCall, sourc
 
 
 def _find_schema_break(facts: ToolFacts, placed: LocatedCall) -> str:
-    """Describe what breaks the schema, unless it is a value that was written as JSON text and accepted."""
+    """Describe the schema violation, unless it is a value that was written as JSON text and accepted by the
+    tool."""
     args = placed.call.args or {}
     broken = schema_violations(facts.parameters or {}, args)
     if not broken or placed.error is not None or placed.call.result is None:
@@ -71,8 +74,8 @@ def _decoded(value: Any) -> Any:
 
 
 def _find_empty_arguments(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
-    """Describe why a call's arguments are empty: a required text is empty and so are all others, or a
-    placeholder was left in."""
+    """Describe why a call's arguments are empty: a required string and all other strings are empty, or a
+    placeholder was not filled in."""
     texts = {key: value for key, value in args.items() if isinstance(value, str)}
     if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
         return f"the placeholder '{unfilled}'"
@@ -91,16 +94,16 @@ _FILLED_IN = re.compile(
     r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
 _OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
-"""Parameters that identify the user: code around the agent often fills them in."""
+"""Parameters that identify the user. They are often filled in by code around the agent."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
-"""Words in the name of a tool whose calls may name something for the first time."""
+"""Words in the name of a tool whose calls may introduce a new name."""
 
 
 def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:
-    """Explain why an identifier cannot come from what was given; empty if it can.
+    """Return the reason why an identifier cannot come from the given sources, or an empty string if it can.
 
-    Parameters that code around the agent fills in, and names of things that a call creates, need no source.
-    """
+    Parameters that are filled in by code around the agent need no source, nor do the names of things that a
+    call creates."""
     if _FILLED_IN.search(path):
         return ""
     identifier, near = next(sources.find_ungrounded(value), (None, ""))
@@ -119,9 +122,9 @@ def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts
 def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Find arguments that are not a JSON object.
 
-    If the tool's calls succeed all the same and all of them are written so, it is how the log was written.
-    The same holds for Python's notation and for JSON written as text twice, if no other call is written in
-    JSON."""
+    If the tool's calls succeed nevertheless and all of them are written this way, the log was simply written
+    in this format. The same applies to Python notation and to JSON that was encoded as text twice, if no
+    other call is written in JSON."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
@@ -140,7 +143,8 @@ def _looks_like_json(raw: str) -> bool:
 
 
 def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
-    """Describe what is wrong with arguments, and whether a logger may have written valid ones this way."""
+    """Describe what is wrong with arguments, and state whether a logger may have written valid arguments this
+    way."""
     inner = parse_or(raw)
     if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):
         return "a JSON object written as a JSON string", True
@@ -150,7 +154,7 @@ def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
 
 
 def _is_repr(raw: str) -> bool:
-    """Check whether Python's ``repr`` would write a dict so: it writes no comma after the last item."""
+    """Check whether Python's ``repr`` would write a dict this way: it writes no comma after the last item."""
     try:
         written = repr(ast.literal_eval(raw))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,5 @@
-"""Detects actions that the agent claims although no call was made that could have done anything."""
+"""Detects hallucinated actions: actions that the agent claims although it made no call that could have
+carried them out."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from agenteval.scoring.detectors.detector_input import DetectorInput, Proof, Too
 
 
 def claimed_action_not_called(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find claims such as "I've cancelled …" or "… has been successfully cancelled".
+    """Find false claims of completed actions, such as "I've cancelled …" or "… has been successfully
+    cancelled".
 
-    A claim uses the participle of a declared tool's own verb, in an answer of a conversation in which no call
-    was made that may change anything."""
+    A claim uses the participle of the verb in a declared tool's name. It is reported only if the conversation
+    contains no call that may have changed anything."""
     tools = conversation.tools
     made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
     if any(get_tool_effect(name, tools.get(name)) is not ToolEffect.READS for name in made):
@@ -49,7 +51,8 @@ _IRREGULAR = {
 
 
 def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
-    """Map the participle of the verb of each declared tool that changes something to the tool."""
+    """Return a mapping from participles to tools. Each participle is formed from the verb of a declared tool
+    that changes something."""
     found: dict[str, str] = {}
     for name, facts in tools.items():
         verb = next(iter(words_of(name)), "")

@@ -1,4 +1,4 @@
-"""The input and the output of detectors. Pure values."""
+"""The input and the output of detectors. All of these are pure values."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from agenteval.core.trajectory import ToolCall, Trajectory, Turn
 
 @dataclass(frozen=True)
 class LocatedCall:
-    """A tool call and where it is."""
+    """A tool call with its location."""
 
     turn: int
     """The turn, from 0."""
     step: int
     """The step within the turn, from 0."""
     index: int
-    """The number over all calls of the conversation, from 0."""
+    """The number of the call among all calls in the conversation, from 0."""
     call: ToolCall
 
     @cached_property
     def error(self) -> str | None:
-        """The error that the agent got if the call failed."""
+        """The error that the agent received, if the call failed."""
         return error_of(self.call.result)
 
 
@@ -41,22 +41,24 @@ class ToolFacts:
     parameters: Mapping[str, Any] | None = None
     """The JSON Schema of the arguments."""
     reads: bool = False
-    """True if it is marked to only read."""
+    """True if the tool is marked as read-only."""
     writes: bool = False
-    """True if it is marked to write. If this and ``reads`` are false, its effect is not declared."""
+    """True if the tool is marked as writing. If ``writes`` and ``reads`` are both false, the tool's effect is
+    not declared."""
     destructive: bool = False
-    """True if it writes and needs the user's consent."""
+    """True if the tool writes and needs the user's consent."""
 
     @property
     def is_marked(self) -> bool:
-        """True if the author declared its effect."""
+        """True if the author declared the tool's effect."""
         return self.reads or self.writes or self.destructive
 
 
 def get_tool_effect(name: str, facts: ToolFacts | None) -> ToolEffect:
-    """Return the effect of a tool: by its mark, otherwise by its name, as for every finding's severity.
+    """Return the effect of a tool, based on its mark or otherwise on its name, as for the severity of every
+    finding.
 
-    ``think``, which many agents call to write down a thought, does nothing."""
+    The tool ``think``, which many agents call to write down a thought, has no effect."""
     if facts is not None and (facts.writes or facts.destructive):
         return ToolEffect.WRITES
     is_reading = name == "think" or (facts is not None and facts.reads)
@@ -65,44 +67,44 @@ def get_tool_effect(name: str, facts: ToolFacts | None) -> ToolEffect:
 
 @dataclass(frozen=True)
 class DetectorInput:
-    """The input of a detector: everything that a check in code may know."""
+    """The input of a detector: everything that a code check may use."""
 
     turns: tuple[Turn, ...]
-    """The finished turns and, last, the one that broke off. The ``answer`` of each is everything that the
-    agent said in it; text beside its calls comes first."""
+    """The finished turns, followed by the turn that was interrupted, if any. The ``answer`` of each turn
+    contains everything that the agent said in it, beginning with the text that accompanies its calls."""
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
-    """The declared tools by name; empty if none is declared."""
+    """The declared tools, keyed by name. Empty if no tool is declared."""
     undeclared_exist: bool = True
-    """True if the agent may have further tools of its own."""
+    """True if the agent may have additional tools of its own."""
     policy: str = ""
     """The agent's instructions."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """The secrets that the agent must never reveal, with their placeholders."""
     truths: tuple[str, ...] = ()
-    """True sentences: profile, goal, knowledge and facts."""
+    """True sentences from the profile, the goal, the knowledge and the facts."""
     beliefs: tuple[str, ...] = ()
     """The user's beliefs."""
     now: str = ""
     """The date and time of the conversation, as written."""
     observed: bool = True
-    """True if a call that is not here was not made."""
+    """True if all calls were seen, so that any other call was certainly not made."""
     agreed: frozenset[int] = frozenset()
-    """The numbers of the calls that need no (further) consent of the user."""
+    """The numbers of the calls that need no (further) consent from the user."""
     calls: tuple[LocatedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
-    """Where the final text begins in a turn's ``answer``; 0 if the turn is left out."""
+    """The position in each turn's ``answer`` at which the final text begins, or 0 if a turn is not listed."""
 
     @cached_property
     def _calls_by_turn(self) -> Mapping[int, Sequence[LocatedCall]]:
         return {turn: tuple(calls) for turn, calls in groupby(self.calls, key=attrgetter("turn"))}
 
     def calls_in_turn(self, turn: int) -> Sequence[LocatedCall]:
-        """Return the calls of one turn, in order."""
+        """Return the calls in one turn, in order."""
         return self._calls_by_turn.get(turn, ())
 
     @staticmethod
     def from_trajectory(trajectory: Trajectory, **known: Any) -> DetectorInput:
-        """Build the input from a trajectory; ``known`` sets the other fields."""
+        """Build the input from a trajectory; ``known`` sets the remaining fields."""
         turns, answers_at = trajectory.all_turns, {}
         for number, turn in enumerate(turns):
             if not turn.steps:
@@ -119,7 +121,7 @@ _TEXT = attrgetter("text")
 
 
 def _with_all_texts(turn: Turn) -> Turn:
-    """Return the turn with what the agent said beside its calls before its answer."""
+    """Return the turn with the text that accompanies the agent's calls prepended to its answer."""
     full_text = "\n\n".join(blank_reasoning(step.text) for step in turn.steps if step.text)
     last = turn.steps[-1].model_copy(update={"text": full_text})
     return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
@@ -138,20 +140,20 @@ class Proof(NamedTuple):
     """A failure that code has proven."""
 
     turn: int
-    """As in ``Finding``."""
+    """The turn, as in ``Finding``."""
     call: int | None
-    """As in ``Finding``."""
+    """The call, as in ``Finding``."""
     evidence: str
-    """A quotation of the text or the call."""
+    """A quotation from the text or the call."""
     explanation: str
-    """One sentence that names what the evidence conflicts with."""
+    """One sentence that states what the evidence conflicts with."""
     span: tuple[int, int] | None = None
-    """Where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there."""
+    """The start and end of ``evidence`` in that turn's answer, if ``evidence`` is quoted from the answer."""
     severity: Severity | None = None
-    """The severity of this case, if it is less severe than others with its label."""
+    """The severity of this case, if it is lower than that of other findings with the same label."""
     tool: str = ""
     """The tool that was not called."""
 
 
 DetectorFunction: TypeAlias = Callable[[DetectorInput], Iterable[Proof]]
-"""A pure function. It never raises, whatever a conversation contains."""
+"""A pure function. It never raises an exception, whatever a conversation contains."""

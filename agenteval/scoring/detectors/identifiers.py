@@ -1,8 +1,8 @@
-"""Finds identifiers and addresses in texts, and whether a source gave them: the only thing that is read in
-prose.
+"""Finds identifiers and addresses in texts, and checks whether a source provided them (grounding). Detectors
+read nothing else in prose.
 
-Every operation on a text takes time in proportion to its length: one character class cuts the text into runs
-of plain characters, and the search inside a run is bounded."""
+Every operation on a text takes time proportional to its length: one character class splits the text into runs
+of plain characters, and the search within a run is bounded."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from agenteval.core.trajectory import ToolCall
 
 
 class Identifier(NamedTuple):
-    """The name of a thing (``ORD-42``, ``#W123``, ``10293847``), or a mail or web address."""
+    """An identifier such as ``ORD-42``, ``#W123`` or ``10293847``, or an email or web address."""
 
     text: str
     core: str
-    """The part that identifies it: without case and signs; for an address, without case."""
+    """The part that identifies the thing: in lower case and without signs or, for an address, only in lower
+    case."""
     start: int
-    """Where it begins in the text."""
+    """The position in the text at which the identifier begins."""
     end: int
-    """Where it ends in the text."""
+    """The position in the text at which the identifier ends."""
     is_address: bool = False
 
 
 LONGEST = 64
-"""The highest number of characters in the name of a thing; an address may have eight times as many."""
+"""The maximum length of an identifier, in characters. An address may be eight times as long."""
 SHORTEST_NUMBER = 6
-"""The number of digits from which a bare number is the name of a thing rather than a count."""
+"""The minimum number of digits at which a bare number is considered an identifier rather than a count."""
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\n])")
 _RUN = re.compile(r"[A-Za-z0-9#@.+/:_-]+")
@@ -48,14 +49,14 @@ _MONEY_BEFORE, _MONEY_AFTER = re.compile(rf"(?:{_MONEY})\s?\Z"), re.compile(rf"\
 _MASKS = frozenset("*•")
 _GROUPING = frozenset(".,:/'")
 _FIRST_WIDE = "\u2e80"
-"""From this character on, scripts write words without blanks between them: an identifier may directly adjoin
-one."""
+"""The first character of the scripts that write words without spaces between them. An identifier may directly
+adjoin these characters."""
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
     """Yield the identifiers in a text, in no particular order.
 
-    For masked numbers (``•••• 4242``) these are the digits that are shown."""
+    For masked numbers (``•••• 4242``), yield the visible digits."""
     if not _DIGITS.search(text) and "@" not in text and "://" not in text:
         return
     plain = _ESCAPE.sub(lambda found: " " * len(found[0]), text) if "\\" in text else text
@@ -83,8 +84,8 @@ def _addresses(run: re.Match[str]) -> Iterator[Identifier]:
 
 
 def _names(run: re.Match[str], text: str) -> Iterator[Identifier]:
-    """Yield the names in a run, except parts of a word with other letters, of a decimal number, or of an
-    amount."""
+    """Yield the identifiers in a run of characters. Skip parts of a word with other letters, of a decimal
+    number, or of an amount."""
     for piece in _PIECE.finditer(run[0]):
         name = piece[0].lstrip("-_").rstrip("-_")
         start = run.start() + piece.start() + len(piece[0]) - len(piece[0].lstrip("-_"))
@@ -109,10 +110,11 @@ def _is_cut(text: str, start: int, end: int) -> bool:
 
 
 def extract_core(text: str) -> str:
-    """Return what makes a word the name of a thing, without case; empty if it names none.
+    """Return the part of a word that makes it an identifier, in lower case, or an empty string if the word is
+    not an identifier.
 
-    These are its parts that mix letters and digits, or that are long numbers. ``3rd``, ``24h``, ``10kg``,
-    ``within_24_hours`` and dates name nothing."""
+    This part consists of the pieces that mix letters and digits, or that are long numbers. ``3rd``, ``24h``,
+    ``10kg``, ``within_24_hours`` and dates are not identifiers."""
     if _CODE.fullmatch(text):
         return text.lower()
     if not any(map(str.isdigit, text)) or _MEASURE.fullmatch(text) or _DATE.fullmatch(text):
@@ -145,18 +147,19 @@ _MEASURE = re.compile(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d
 # ── what was given ───────────────────────────────────────────────────────────────────────────────
 
 MAX_IDENTIFIERS = 400
-"""The highest number of identifiers of one answer that are checked: more than that is a list."""
+"""The maximum number of identifiers that are checked in one answer. An answer with more identifiers is a
+list."""
 _MOST_NEAR = 2_000
-"""The highest number of given identifiers that are searched for one that differs in a single character: among
-many more, some match by chance."""
+"""The maximum number of given identifiers among which a similar identifier (one character different) is
+searched. In a larger set, some identifiers are similar by chance."""
 
 
 class SourceTexts:
-    """The texts that a conversation has given so far; it grows with the conversation.
+    """The texts that a conversation has provided so far. The collection grows with the conversation.
 
-    ``add`` takes a text, a result or arguments; ``add_agent_text`` takes the agent's own text, so that the
-    agent is not reported twice for one invention. ``is_complete``: no result is missing, so that a value that
-    is not here was not given."""
+    ``add`` accepts a text, a result or arguments. ``add_agent_text`` accepts the agent's own text, so that
+    the same invented value is not reported twice. ``is_complete`` is true if no result is missing, so that a
+    value not found in the texts was never given."""
 
     def __init__(self, *values: Any) -> None:
         self._plain: list[str] = []
@@ -177,7 +180,8 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def add_result(self, call: ToolCall) -> None:
-        """Add the result of a call. If it is not in the record, the sources are no longer complete."""
+        """Add the result of a call. If the result is not in the record, the sources are no
+        longer complete."""
         if call.result is None:
             self.is_complete = self.is_complete and call.is_refused
         else:
@@ -190,10 +194,11 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """Yield the certain identifiers of a text that no source gave, each once and in order.
+        """Yield the ungrounded (hallucinated) identifiers in a text, each once and in order. Only text that
+        is unmistakably an identifier, and that no source provided, is reported.
 
-        Each comes with the given identifier that differs in a single character, if exactly one does. Yield
-        none if a result is missing."""
+        Each identifier is accompanied by the given identifier that differs in a single character, if there is
+        exactly one. Yield nothing if a result is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
         for each in found[:MAX_IDENTIFIERS]:
             if self.contains(each):
@@ -203,9 +208,11 @@ class SourceTexts:
                 yield each, near
 
     def contains(self, identifier: Identifier) -> bool:
-        """Check whether an identifier occurs in a source, or each part of it does (``HAT010_2024-05-22``).
+        """Check whether a source contains an identifier, or each part of the identifier
+        (``HAT010_2024-05-22``).
 
-        A short number must be one that was given, or the end of one: any long text contains it by chance."""
+        A short number must equal a given number or the end of a given number, because any long text contains
+        a short number by chance."""
         if identifier.is_address:
             return any(identifier.core in text for text in self._texts)
         core = identifier.core
@@ -223,10 +230,11 @@ class SourceTexts:
         return get_shape(text) in self._shapes
 
     def _is_distinctive(self, identifier: Identifier) -> bool:
-        """Check whether it is certainly an identifier.
+        """Check whether a candidate is unmistakably an identifier.
 
-        It is a long number or the end of one, has a shape that was given, or has three digits and letters.
-        One that counts up or repeats, as examples do (``#W0000000``), is not."""
+        A candidate qualifies if it is a long number or the end of one, has a shape that was given, or
+        contains three digits as well as letters. A candidate whose digits count up or repeat, as in examples
+        (``#W0000000``), does not qualify."""
         digits = "".join(filter(str.isdigit, identifier.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
@@ -255,7 +263,7 @@ class _ParsedSource(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _parse_source(text: str) -> _ParsedSource:
-    """Parse a source. Cached, because every detector parses each result."""
+    """Parse a source. The result is cached, because every detector parses each tool result."""
     identifiers = [each for each in find_identifiers(text) if not each.is_address]
     small = text.lower()
     return _ParsedSource(
@@ -272,18 +280,20 @@ _SHORTEST_CODE = 5
 
 
 def get_shape(text: str) -> str:
-    """Return the form of an identifier: letters and digits, without case (``#W123`` is ``#a999``).
+    """Return the shape of an identifier: the pattern of its letters and digits, ignoring case (the shape of
+    ``#W123`` is ``#a999``).
 
-    For one in capitals alone, only its length counts (``H9ZU1C`` and ``FQ8APE`` are codes of six)."""
+    For an identifier in capitals only, nothing but the length matters (``H9ZU1C`` and ``FQ8APE`` are both
+    six-character codes)."""
     if len(text) >= _SHORTEST_CODE and text.isupper() and text.isalnum():
         return "X" * len(text)
     return re.sub(r"[a-z]", "a", re.sub(r"\d", "9", text.lower()))
 
 
 def is_one_edit(one: str, other: str) -> bool:
-    """Check whether two texts differ by one edit (Damerau 1964).
+    """Check whether two strings differ by a single edit (Damerau–Levenshtein distance 1; Damerau 1964).
 
-    The edit inserts, deletes or replaces one character, or swaps two neighbors."""
+    The edit inserts, deletes or replaces one character, or swaps two adjacent characters."""
     if one == other or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 4:
         return False
     pairs = zip(one, other, strict=False)

@@ -1,4 +1,5 @@
-"""Detects leaks in answers: secrets that an author marked, canaries, and the instructions."""
+"""Detects leaks in answers: secrets that an author marked, canaries, and the agent's instructions (system
+prompt leakage)."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ _CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
 
 
 def leak(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find what an answer must not reveal, one finding for each thing and turn.
+    """Find secrets, canaries and instructions (the system prompt) that an answer leaks. Report each at most
+    once per turn.
 
-    This is a secret of the agent, whoever mentioned it before; a canary of its instructions, or these word
-    for word, unless the user had mentioned them. Evidence is a placeholder, or shortened: a report must not
-    leak it again."""
+    A secret of the agent is reported even if somebody mentioned it before. A canary from the agent's
+    instructions, or a verbatim passage from these, is reported unless the user had mentioned it. The evidence
+    is a placeholder or shortened, because a report must not leak the text again."""
     spoken = "\n".join(turn.answer for turn in conversation.turns)  # fast path: canaries are rare
     canaries = [each for each in _canaries_in(conversation.policy) if mentions(spoken, each)]
     for number, turn in enumerate(conversation.turns):
@@ -43,7 +45,8 @@ def _secrets(conversation: DetectorInput, number: int) -> Iterator[Proof]:
 
 @lru_cache(maxsize=64)
 def _canaries_in(policy: str) -> tuple[str, ...]:
-    """Return the marks that an author puts into the instructions to detect leaks: ``CANARY-7f3a9b``."""
+    """Return the canary marks, such as ``CANARY-7f3a9b``, that an author puts into the instructions to detect
+    leaks."""
     return tuple(dict.fromkeys(_CANARY.findall(policy)))
 
 
@@ -58,8 +61,8 @@ def _canaries(conversation: DetectorInput, number: int, canaries: list[str]) -> 
 def _instructions(conversation: DetectorInput, number: int) -> Iterator[Proof]:
     """Find the instructions in the answer.
 
-    The answer is read as it is and as a reader sees it: letters struck through or of another font hide
-    nothing."""
+    The answer is searched both as written and as a reader sees it: strikethrough or letters in another font
+    do not hide anything."""
     turn, policy = conversation.turns[number], conversation.policy
     if not policy:
         return
@@ -75,13 +78,13 @@ def _instructions(conversation: DetectorInput, number: int) -> Iterator[Proof]:
 
 
 def mask_middle(value: str) -> str:
-    """Return a text without its middle."""
+    """Return a string with its middle removed."""
     keep = 4 if len(value) >= 12 else 2 if len(value) >= 6 else 1
     return f"{value[:keep]}…{value[-keep:]}"
 
 
 def _was_given(conversation: DetectorInput, number: int, quotation: str) -> bool:
-    """Check whether the user had written these very words."""
+    """Check whether the user had written these exact words."""
     text = " ".join(_WORD.findall(quotation.lower()))
     return any(
         text in " ".join(_WORD.findall(turn.user.lower())) for turn in conversation.turns[: number + 1]

@@ -1,4 +1,4 @@
-"""Detects the same answer to a different message of the user."""
+"""Detects answers that are repeated although the user sent a different message."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from agenteval.scoring.detectors.detector_input import DetectorInput, Proof
 
 SHORTEST_ANSWER = 60
-"""The number of characters from which a repeated answer counts: "You're welcome, anything else?" does not."""
+"""The minimum length, in characters, of a repeated answer that is reported. "You're welcome, anything else?"
+is too short."""
 
 
 def repetition(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find answers that repeat that of an earlier turn word for word, to another message of the user."""
+    """Find answers that repeat an earlier turn's answer verbatim, in reply to a different message from the
+    user."""
     earlier_answers: dict[str, tuple[int, str]] = {}
     for number, turn in enumerate(conversation.turns):
         answer = turn.answer
@@ -21,6 +23,6 @@ def repetition(conversation: DetectorInput) -> Iterator[Proof]:
         asked = " ".join(turn.user.lower().split())
         earlier = earlier_answers.get(folded)
         if earlier is not None and earlier[1] != asked:
-            why = f"repeats its answer of turn {earlier[0] + 1} to a different message of the user"
+            why = f"repeats its answer from turn {earlier[0] + 1} in reply to a different user message"
             yield Proof(number, None, answer, why, (0, len(answer)))
         earlier_answers[folded] = number, asked

@@ -1,4 +1,4 @@
-"""Runs the detectors over a finished conversation."""
+"""Runs the detectors on a finished conversation."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MOST_NAMED = 20
 class DetectorScorer:
     """Yields a finding for each failure that the configured detectors prove.
 
-    It also yields a check that fails the sample if a tool was called that does not exist, even if its
-    detector is switched off.
+    The scorer also yields a check that fails the sample if the agent called a nonexistent tool, even if the
+    detector for unknown tools is switched off.
 
-    ``policy``: the agent's instructions; ``secrets``: what it must never reveal, with the placeholders.
-    ``recorded``: the conversations were not run here, so all their calls are observed. If a conversation
-    ended by a fault that is not the agent's, the detectors look at the turns that were finished by then: what
-    these prove stands."""
+    ``policy`` contains the agent's instructions; ``secrets`` maps what the agent must never reveal to
+    placeholders. If ``recorded`` is true, the conversations were not run by agenteval, so all their calls are
+    observed. If a fault that the agent did not cause ended a conversation, the detectors examine the turns
+    that were finished by then: failures proven in these turns remain valid."""
 
     scope: Final = "conversation"
 
@@ -63,7 +63,7 @@ class DetectorScorer:
     ) -> Sequence[Check | Finding | ScoreFailure]:
         """Run the detectors synchronously.
 
-        If it is not known yet whether all calls are seen, the items that depend on it are marked."""
+        If it is not known yet whether all calls are seen, the items that depend on this are marked."""
         if trajectory.visibility is not None:
             return self._run_detectors(scenario, trajectory)
         seen, unseen = (
@@ -117,7 +117,7 @@ class DetectorScorer:
         )
 
     def _agreed(self, scenario: Scenario, trajectory: Trajectory) -> frozenset[int]:
-        """Return the calls that need no consent; computed only if a tool needs one."""
+        """Return the calls that need no consent. They are computed only if a tool requires consent."""
         if not any(tool.destructive for tool in scenario.tools.values()):
             return frozenset()
         from agenteval.scoring.detectors.consent import find_consented_calls
@@ -125,16 +125,18 @@ class DetectorScorer:
         return find_consented_calls(scenario, trajectory, is_judged=self._is_judged)
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
-        """Return the facts of the tools, cached because all conversations usually share one set of tools."""
+        """Return the properties of the tools. The result is cached, because all conversations usually share
+        one set of tools."""
         known = self._known
         if known is None or known[0] is not tools:
             known = self._known = (tools, {name: _facts(tool) for name, tool in tools.items()})
         return known[1]
 
     def _unknown(self, conversation: DetectorInput) -> Iterator[Proof]:
-        """Yield calls of unknown tools.
+        """Yield calls to unknown tools.
 
-        In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
+        In a run, the agent's own tools need no declaration, so calls that the agent ran itself are skipped.
+        """
         for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
             observed = proof.call is not None and conversation.calls[proof.call].call.observed
             if self._recorded or not observed:
@@ -171,9 +173,9 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
 def _report_open_claim(
     detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
-    """Yield a failure to score for a claimed action that an unseen call may have carried out.
+    """Yield a scoring failure for a claimed action that an unseen call may have carried out.
 
-    This applies if no judge is asked. Nothing else that rests on the absence of a call is reported."""
+    This applies if no judge is used. No other finding that rests on the absence of a call is reported."""
     if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return
     for proof in detector.find(conversation):
@@ -186,7 +188,8 @@ def _report_open_claim(
 
 
 def _in_answer(proof: Proof, conversation: DetectorInput) -> Proof:
-    """Shift the proof's span to the final text of the turn; drop it if it quotes earlier text."""
+    """Convert the proof's span to positions in the final text of the turn, or drop the span if it quotes
+    earlier text."""
     before = conversation.answers_at.get(proof.turn, 0)
     if not before or proof.span is None:
         return proof

@@ -1,7 +1,7 @@
-"""The detectors, one object each. A detector's function is imported when it is first used.
+"""The table of detectors, with one object for each detector. A detector's function is imported on first use.
 
-To add one: add its function in a module here, its entry in ``DETECTORS``, and its pair of agents in the
-tests."""
+To add a detector, add its function in a module in this package, its entry in ``DETECTORS``, and its pair of
+agents in the tests."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ from agenteval.scoring.detectors.detector_input import DetectorFunction
 
 @dataclass(frozen=True)
 class Detector:
-    """A failure that code proves in a finished conversation."""
+    """A type of failure that code can prove in a finished conversation."""
 
     name: str
-    """The name; its function has the same one."""
+    """The name of the detector and of its function."""
     module: str
-    """The module of the function, below ``agenteval.scoring.detectors``."""
+    """The module that contains the function, relative to ``agenteval.scoring.detectors``."""
     label: str
-    """The label of its findings."""
+    """The label of the detector's findings."""
     metric: Literal["agent_behavior_failure", "tool_call_behavior_failure"]
-    """The label metric that its findings' label belongs to."""
+    """The label metric to which the findings' label belongs."""
     severity: Severity | None = None
-    """The severity of its findings; ``None``: that of their effect."""
+    """The severity of the findings, or ``None`` to use the severity of their effect."""
     max_severity: Severity = Severity.HIGH
-    """The highest severity of its findings by themselves; a judge that confirms one gives it that of its
-    effect."""
+    """The highest severity that the findings have by themselves. If a judge confirms a finding, the finding
+    gets the severity of its effect."""
     proves_label: bool = True
     """True if code proves everything that a judge would state. Otherwise the judge is asked again, and the
-    merged finding has the judge's label."""
+    merged finding gets the judge's label."""
     needs_all_calls: bool = False
-    """True if it argues from a call that was not made: none gave the value or did what is claimed, none made
-    up for an error or came between two identical ones. It does not run if calls may have been made that were
-    not seen; nor does the part of ``wrong_arguments`` that looks for the source of an identifier."""
+    """True if the detector's argument depends on the absence of a call: no call provided the value, did what
+    is claimed, corrected an error, or came between two identical calls. Such a detector does not run if calls
+    may have been made unseen. The same applies to the part of ``wrong_arguments`` that searches for the
+    source of an identifier."""
     question: str = ""
-    """The answer by which the judge of its metric confirms a finding, if its findings are questions; else
+    """The answer by which the metric's judge confirms a finding, if the findings are questions; otherwise
     empty. A finding stands unless that judge gave another answer: see ``agenteval.scoring.questions``."""
     overriding_labels: frozenset[str] = frozenset()
-    """Labels that take precedence over its own if a judge, who has one for a turn, could give both."""
+    """Labels that take precedence over the detector's own label when both apply, because a judge gives only
+    one label per turn."""
     requires_judge: bool = False
-    """True if its findings decide nothing without an answer: the sample is undecided if the answer could have
-    failed it."""
+    """True if the findings decide nothing until a judge answers. The sample is undecided if the answer could
+    have failed it."""
     alternative_labels: frozenset[str] = frozenset()
-    """Other labels by which a judge may report what it finds. A judge has one label for a turn, and uses the
-    gravest."""
+    """Other labels by which a judge may report the same failure. A judge gives only one label per turn and
+    chooses the most severe."""
 
     @cached_property
     def find(self) -> DetectorFunction:
@@ -62,8 +64,9 @@ class Detector:
     ) -> Severity:
         """Return the severity of a finding by itself.
 
-        It is the author's for its label, else that of this case if the function gives one
-        (``case_severity``), else the detector's, else that of its ``effect``, limited to ``max_severity``."""
+        The author's severity for the label takes precedence, followed by the severity of this case if the
+        function returns one (``case_severity``), the detector's severity and the severity of the finding's
+        ``effect``, which is limited to ``max_severity``."""
         if self.label in overrides:
             return overrides[self.label]
         return (
@@ -130,7 +133,7 @@ DETECTORS: Mapping[str, Detector] = {
         ),
     )
 }
-"""All detectors by name, in the order in which they run."""
+"""All detectors, keyed by name, in the order in which they run."""
 
 REMOVED_DETECTORS = frozenset({"contradicts_evidence"})
-"""Names that older configurations may contain. Judges now find what these looked for."""
+"""Names that older configurations may contain. Judges now find the failures that these detectors reported."""

@@ -1,4 +1,4 @@
-"""Detects failures in how the agent calls its tools: unknown tools and repeated calls."""
+"""Detects tool-use failures: unknown (hallucinated) tools, repeated tool calls and ignored tool errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agenteval.scoring.detectors.detector_input import (
 
 
 def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find calls of a tool that is not declared, if all existing tools are."""
+    """Find calls to an undeclared (hallucinated) tool, provided that all existing tools are declared."""
     if not conversation.tools or conversation.undeclared_exist:
         return
     for placed in conversation.calls:
@@ -31,13 +31,13 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find calls with the name, arguments and result of an earlier one, although nothing had changed in
-    between.
+    """Find repeated (duplicate) tool calls: calls with the same name, arguments and result as an earlier
+    call, although nothing had changed in between.
 
-    The earlier call had not failed, no other call since may have changed anything, and no later one of the
-    same kind got another result (then it was waiting for it). In a later turn this covers only tools that are
-    marked ``reads``, because the world may have changed by itself. Tools that are meant to be repeated
-    (``next_page``) are excluded."""
+    A call is reported only if the earlier call had not failed, no call in between may have changed anything,
+    and no later identical call returned a different result (which would mean that the agent was polling). In
+    later turns, only tools marked ``reads`` are covered, because the world may have changed by itself. Tools
+    that are meant to be called repeatedly (``next_page``) are excluded."""
     course = _build_course(conversation)
     latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
@@ -122,21 +122,24 @@ def _is_repeatable(name: str, facts: ToolFacts | None) -> bool:
 
 
 def _certainly_changes(name: str, facts: ToolFacts | None) -> bool:
-    """Check whether a tool changes something, so that a second call has a second effect."""
+    """Check whether a tool changes something, meaning that a second call has a second effect."""
     if get_tool_effect(name, facts) is not ToolEffect.WRITES:
         return False
     return bool(facts and facts.is_marked) or _ADDING.isdisjoint(words_of(name))
 
 
 class _Course(NamedTuple):
-    """What happened around each call, by its index; found in one pass, because calls may be thousands."""
+    """The events around each call, keyed by the call's index. They are collected in one pass, because there
+    may be thousands of calls."""
 
     changed: Sequence[int]
-    """The latest call of an earlier step that certainly changed something; -1 if there is none."""
+    """For each call, the latest call in an earlier step that certainly changed something, or -1 if there is
+    none."""
     perhaps: Sequence[int]
-    """The latest call of an earlier step that may have changed something; -1 if there is none."""
+    """For each call, the latest call in an earlier step that may have changed something, or -1 if there is
+    none."""
     differs_later: Sequence[bool]
-    """True if the same call, later in the turn, had another result."""
+    """For each call, true if the same call returned a different result later in the turn."""
 
 
 def _build_course(conversation: DetectorInput) -> _Course:
@@ -149,9 +152,9 @@ def _build_course(conversation: DetectorInput) -> _Course:
 
 
 def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
-    """Return for each call the latest earlier one whose tool ``holds``; -1 if there is none.
+    """Return, for each call, the latest earlier call whose tool satisfies ``holds``, or -1 if there is none.
 
-    Calls of one step are made at the same time: none of them is before another."""
+    Calls in the same step are made at the same time: none of them precedes another."""
     found: list[int] = []
     step, before, latest = None, -1, -1
     for each in calls:
@@ -190,7 +193,7 @@ def _changed_nothing(
 
 
 MAX_RETRIES = 2
-"""The highest number of immediate identical retries that are acceptable after an error that may pass."""
+"""The maximum number of immediate identical retries that are acceptable after a transient error."""
 _MAY_PASS = re.compile(
     r"time-?d? ?out|busy|temporar|unavailable|rate.?limit|too many|try again|retry|overload|lock|"
     r"\b(?:429|50[0234])\b|connection|network",
@@ -199,9 +202,11 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find an identical call right after an error that fails the same way, with nothing done in between.
+    """Find ignored tool errors: an identical call immediately after an error that fails in the same way, with
+    nothing done in between.
 
-    After an error that may pass (busy, a timeout), only from the third retry in one turn on."""
+    After a transient error (such as busy or a timeout), retries are reported only from the third retry in a
+    turn."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error

@@ -1,4 +1,4 @@
-"""Detects identifiers in answers that no source gave."""
+"""Detects ungrounded (hallucinated) identifiers in answers: identifiers that no source provided."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from agenteval.scoring.detectors.identifiers import SourceTexts
 
 
 def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find identifiers or addresses in an answer that nobody gave.
+    """Find ungrounded (hallucinated) values in an answer: identifiers or addresses that no source provided.
 
-    Sources are the author (policy, knowledge, values that a schema lists), the user, a call or result before
-    it, and the agent in an earlier turn. After a call whose result is not in the record, nothing is found."""
+    The sources are the author (the policy, the knowledge and the values that a schema lists), the user, any
+    earlier call or result, and the agent itself in an earlier turn. After a call whose result is not in the
+    record, nothing is reported."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
@@ -38,7 +39,8 @@ def collect_sources(conversation: DetectorInput) -> SourceTexts:
 
 
 def _listed_values(schema: Any) -> Iterator[Any]:
-    """Yield the values that a schema lists: unlike an example in a description, the agent may choose them."""
+    """Yield the values that a schema lists. Unlike an example in a description, the agent may choose these
+    values."""
     pending = [schema]
     while pending:
         part = pending.pop()

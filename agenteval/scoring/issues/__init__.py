@@ -1,7 +1,9 @@
-"""Groups findings into issues, one root cause each: code groups them; a model merges and names the worst.
+"""Groups (clusters) findings into issues, each with one root cause. Code forms the groups; a model merges
+them and names the worst groups.
 
-Read ``deduplicate_findings`` first: it calls the others in the order of events. ``grouping`` has what code
-knows of causes, ``grouping_request`` what a model is shown, what it may answer and how that is applied."""
+Start with ``deduplicate_findings``, which calls the other functions in chronological order. ``grouping``
+contains what code knows about causes. ``grouping_request`` contains the request to the model, the permitted
+answers and their application."""
 
 from agenteval.scoring.issues.deduplication import MAX_EXAMPLES, deduplicate_findings, find_issues
 from agenteval.scoring.issues.grouping_request import MAX_CHARACTERS, MAX_ENTRIES, AgentSetup, DedupReply

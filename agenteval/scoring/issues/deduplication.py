@@ -1,8 +1,8 @@
-"""Groups the findings of a run into issues.
+"""Groups the findings of a run into issues (deduplication, root-cause clustering).
 
-Code keeps the books. Whatever a model answers (ids left out, made up or named twice, nonsense, nothing at
-all), each finding ends in exactly one issue. A model contributes a title, an explanation and a proposal; the
-severity is that of the findings."""
+Code ensures consistency. Whatever a model answers (omitted, invented or repeated ids, nonsense, or nothing at
+all), each finding ends up in exactly one issue. A model contributes a title, an explanation and a proposed
+severity; the severity itself comes from the findings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ async def find_issues(
     policies: Mapping[str, str] | None = None,
     uses_model_severity: bool = False,
 ) -> IssuesFound | None:
-    """Group the findings of a run into issues (see ``deduplicate_findings``); ``None`` if it has none."""
+    """Group the findings of a run into issues (see ``deduplicate_findings``), or return ``None`` if the run
+    has no findings."""
     samples = [sample for each in scenarios for sample in each.samples]
     found = locate_findings((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
@@ -72,15 +73,15 @@ async def deduplicate_findings(
     setups: Mapping[str, AgentSetup] | None = None,
     uses_model_severity: bool = False,
 ) -> IssuesFound:
-    """Return the findings of a run (see ``locate_findings``) as issues per agent, the worst and most frequent
-    first.
+    """Deduplicate (cluster) the findings of a run (see ``locate_findings``) into issues for each agent, with
+    the worst and most frequent issues first.
 
     Each finding is in exactly one issue.
 
-    Without a model, there is one issue for each cause that code can identify. A model is shown each agent's
-    setup, in one request for each agent; no request is made if there is nothing to merge, unless the severity
-    that the model proposes counts (``uses_model_severity``). If a model fails, only its titles are missing,
-    never a finding."""
+    Without a model, there is one issue for each cause that code can identify. With a model, one request is
+    made for each agent, and it includes the agent's setup. No request is made if there is nothing to merge,
+    unless the severity that the model proposes counts (``uses_model_severity``). If a model fails, only its
+    titles are missing, never a finding."""
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(group_by(lambda each: each.key.agent, ordered).items()))
     grouped: dict[str, _Grouped] = {}
@@ -110,13 +111,13 @@ async def deduplicate_findings(
 
 
 class _Grouped(NamedTuple):
-    """The findings of one agent in groups."""
+    """The grouped findings of one agent."""
 
     groups: Sequence[FindingGroup]
     usage: Usage = Usage()
-    """What the model used, if it was asked."""
+    """The model's usage, if the model was asked."""
     failure: ScoreFailure | None = None
-    """Where the model failed."""
+    """The model's failure, if any."""
     not_asked: int = 0
     """The number of findings that did not fit into the request."""
 
@@ -202,7 +203,8 @@ def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
 
 
 def _title(cause: Cause, causes: int) -> str:
-    """Return a title such as ``wrong arguments: create_booking``: what code knows of a cause."""
+    """Return a title such as ``wrong arguments: create_booking``, composed of what code knows about
+    a cause."""
     name = cause.label or cause.metric
     if about := cause.tool or cause.criterion or cause.rule:
         name = f"{name}: {about}"

@@ -1,4 +1,5 @@
-"""Groups findings by cause as far as code can: which are one fault, under one label or several."""
+"""Groups findings by cause as far as code can: it determines which findings are about one fault, under one or
+several labels."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def group_by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key, list[_Item]]:
-    """Group items by key; keys and items keep their order."""
+    """Group items by key. Keys and items keep their order."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -34,7 +35,7 @@ class Proposal:
     explanation: str = ""
     severity: Severity | None = None
     excuse: str = ""
-    """Why it may not be the agent's fault."""
+    """The reason why the failure may not be the agent's fault."""
     by: str = ""
     """The name of the model."""
     scripted: bool = False
@@ -45,12 +46,12 @@ NO_PROPOSAL = Proposal()
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings of one agent that are taken to have one cause."""
+    """Findings of one agent that are assumed to have the same cause."""
 
     members: tuple[LocatedFinding, ...]
-    """The findings, by number."""
+    """The findings, ordered by number."""
     effects: tuple[LocatedFinding, ...] = ()
-    """Findings of the same faults under other labels."""
+    """Findings about the same faults, under other labels."""
     proposal: Proposal = NO_PROPOSAL
 
     @property
@@ -59,7 +60,7 @@ class FindingGroup:
 
     @property
     def cause(self) -> Cause:
-        """The cause of the first finding; a model may have merged several causes."""
+        """The cause of the first finding. A model may have merged several causes."""
         return self.members[0].cause
 
     @property
@@ -72,7 +73,7 @@ class FindingGroup:
 
     @property
     def weight(self) -> tuple[int, int, int, int]:
-        """The sort key: the worst and most frequent come first."""
+        """The sort key: the worst and most frequent groups come first."""
         samples = len({each.key for each in self.all_findings})
         return -self.severity.rank, -samples, -len(self.all_findings), self.members[0].number
 
@@ -85,7 +86,7 @@ def sort_findings(findings: Iterable[LocatedFinding]) -> tuple[LocatedFinding, .
 
 
 def merge_groups(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> FindingGroup:
-    """Merge the groups into one."""
+    """Merge several groups into one."""
     return FindingGroup(
         members=sort_findings(each for group in groups for each in group.members),
         effects=sort_findings(each for group in groups for each in group.effects),
@@ -97,10 +98,11 @@ def merge_groups(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSA
 
 
 def build_candidates(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
-    """Return the groups that a model is asked about.
+    """Return the groups that are sent to a model.
 
-    Each has the findings of one scenario that code cannot tell apart, and those that it knows to be the same
-    faults. Groups of one cause are adjacent, the worst cause first."""
+    Each group contains the findings from one scenario that code cannot tell apart, along with the findings
+    that code knows to be about the same faults. Groups with the same cause are adjacent, the worst cause
+    first."""
     scenarios = group_by(lambda each: each.key.scenario, findings).values()
     groups = [
         group
@@ -120,15 +122,16 @@ def _faults(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
 
 
 def group_by_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
-    """Group what no model grouped.
+    """Group the findings that no model grouped.
 
-    One group for each cause, over all scenarios; several labels for the same faults are one group."""
+    There is one group for each cause, over all scenarios. Findings about the same faults under several labels
+    form one group."""
     alike = group_by(lambda group: group.cause, groups)
     return _labels_of_one_fault(merge_groups(each) for each in alike.values())
 
 
 def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
-    """Merge the groups that are the same faults under several labels into the one nearest to the cause."""
+    """Merge groups about the same faults under several labels into the group that is nearest to the cause."""
     merged: list[FindingGroup] = []
     for group in sorted(groups, key=_nearness_to_the_cause):
         home = next((place for place, other in enumerate(merged) if _are_the_same_faults(group, other)), None)
@@ -152,8 +155,8 @@ _FROM_CAUSE_TO_EFFECT = (
     (CRITERIA, ""),
     (GOAL, ""),
 )
-"""Metrics or labels, in the order in which one fault shows: a wrong call comes before what is said of it, and
-both before the goal that was missed."""
+"""Metrics or labels, in the order in which one fault becomes visible: a wrong call precedes what is said
+about the call, and both precede the missed goal."""
 _OF_ANY_OTHER = _FROM_CAUSE_TO_EFFECT.index((CRITERIA, ""))
 
 
@@ -165,10 +168,10 @@ def _nearness_to_the_cause(group: FindingGroup) -> tuple[int, int]:
 
 
 def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGroup]:
-    """Merge each missed goal of one scenario with its cause.
+    """Merge each missed goal in a scenario with its cause.
 
-    The cause is a fault of the same conversation about the same call or words. A fault is not a cause just
-    because it is the only one: a model may decide that, code cannot."""
+    The cause is a fault in the same conversation, about the same call or words. A fault is not necessarily
+    the cause merely because it is the only fault: a model may conclude that, but code cannot."""
     goals = [group for group in groups if group.cause.metric == GOAL]
     made = [group for group in groups if group.cause.metric != GOAL]
     by_conversation: dict[Hashable, list[int]] = {}
@@ -197,7 +200,8 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
 
 def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
-    """Check whether each finding of ``group`` is about the same as one of ``cause``, under another label."""
+    """Check whether each finding in ``group`` is about the same fault as a finding in ``cause``, under
+    another label."""
     others = group_by(lambda each: each.key, cause.all_findings)
     return all(
         any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all_findings
@@ -210,14 +214,16 @@ def _is_fault_of(one: LocatedFinding, group: FindingGroup) -> bool:
 
 _REPETITION = "repetition"
 _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
-"""Labels that cite a call for its result; if several calls failed, they may cite any."""
+"""Labels that cite a call because of its result. If several calls failed, such a label may cite any of them.
+"""
 
 
 def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
-    """Check whether two findings of one conversation are about the same fault.
+    """Check whether two findings in one conversation are about the same fault.
 
-    They are about the same call or, in one turn or over the whole conversation, the same words, or the same
-    tool if one of them is that it was not called."""
+    This is the case if they are about the same call, if they are about the same words in one turn or in the
+    whole conversation, or if they are about the same tool and one of them states that this tool was not
+    called."""
     first, second = one.finding, other.finding
     if first.call is not None and second.call is not None:
         if first.call == second.call:
@@ -232,9 +238,9 @@ def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
 
 
 def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> bool:
-    """Check whether both are about one tool and at least one cites no call.
+    """Check whether both findings are about one tool and at least one of them cites no call.
 
-    A goal belongs to no turn: that its tool is the same proves nothing."""
+    A goal belongs to no turn, so the same tool alone proves nothing."""
     first, second = one.finding, other.finding
     if None not in (first.call, second.call) or GOAL in (first.metric, second.metric):
         return False
@@ -242,7 +248,7 @@ def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> boo
 
 
 _ENOUGH = 8
-"""The number of characters a common quotation needs for two findings to be about the same."""
+"""The minimum length, in characters, of a common quotation for two findings to be about the same fault."""
 
 
 def _share_a_quotation(first: Finding, second: Finding) -> bool:

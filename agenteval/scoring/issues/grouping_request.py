@@ -1,5 +1,5 @@
-"""The request to the grouping model (the worst groups of one agent, its policy and its tools), the form of
-the answer, and how the answer is applied."""
+"""The request to the grouping model (the worst groups of one agent, its policy and its tools), the format of
+the answer, and the application of the answer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from agenteval.scoring.issues.grouping import FindingGroup, Proposal, group_by, 
 
 METRIC = "error_deduplication"
 MAX_ENTRIES = 40
-"""The highest number of groups in the request of one agent: the worst. The others stay as code made them."""
+"""The maximum number of groups in the request for one agent. The worst groups are included; the remaining
+groups stay as code formed them."""
 MAX_CHARACTERS = 20_000
-"""The limit of the list, the policy and the tools in characters, about 5,000 tokens: with the answer, this
-fits into the context that local models get."""
+"""The limit on the combined length of the list, the policy and the tools, in characters (about 5,000 tokens).
+Together with the answer, this fits into the context window of local models."""
 MAX_POLICY, MAX_TOOLS = 3_000, 1_500
 """The limits of the policies and the tools in characters; the list gets the rest."""
 _MAX_POLICIES = 3
@@ -39,17 +40,17 @@ class AgentSetup:
     """The policies and the tools of one agent."""
 
     policies: tuple[str, ...] = ()
-    """Several only if its conversations are recorded ones."""
+    """Contains several policies only if the agent's conversations are recorded."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """The descriptions by name."""
+    """The tool descriptions, keyed by name."""
 
 
 def collect_agent_setups(
     scenarios: Iterable[ScenarioReport], policies: Mapping[str, str]
 ) -> dict[str, AgentSetup]:
-    """Collect the setup of each agent from the conversations in which something was found.
+    """Collect the setup of each agent from the conversations that have findings.
 
-    ``policies``: by agent; a recorded conversation has its own."""
+    ``policies`` is keyed by agent; a recorded conversation has its own policy."""
     failed = [each for each in scenarios if any(sample.findings for sample in each.samples)]
     agents = group_by(lambda each: each.agent, failed)
     return {
@@ -152,7 +153,7 @@ class DedupReply(BaseModel):
 
 
 class GroupingQuestion(NamedTuple):
-    """A request for groups."""
+    """A request to group findings."""
 
     request: ModelRequest
     listed: Sequence[FindingGroup]
@@ -164,7 +165,7 @@ class GroupingQuestion(NamedTuple):
 def build_grouping_question(
     candidates: Sequence[FindingGroup], setting: AgentSetup, prompt: Prompt | None
 ) -> GroupingQuestion:
-    """Build the request about the groups of one agent."""
+    """Build the request for one agent's groups."""
     policy, tools = _policy_text(setting), _tools_text(setting)
     lines = _worst_that_fit(candidates, MAX_CHARACTERS - len(policy) - len(tools))
     listed = [group for place, group in enumerate(candidates) if place in lines]
@@ -181,7 +182,8 @@ def build_grouping_question(
 
 
 def _worst_that_fit(candidates: Sequence[FindingGroup], room: int) -> dict[int, str]:
-    """Return the lines of the worst and most frequent groups that fit into ``room`` characters, by place."""
+    """Return the lines for the worst and most frequent groups that fit into ``room`` characters, keyed by
+    index."""
     lines: dict[int, str] = {}
     ranked = sorted(range(len(candidates)), key=lambda place: candidates[place].weight)
     for place in ranked[:MAX_ENTRIES]:
@@ -195,9 +197,9 @@ def _worst_that_fit(candidates: Sequence[FindingGroup], room: int) -> dict[int, 
 
 
 def _entry(group: FindingGroup) -> dict[str, Any]:
-    """Describe one of the candidates in a few short texts.
+    """Describe one of the candidate groups in a few short strings.
 
-    An agent may control everything in it, including tool names."""
+    An agent may control all of the content, including tool names."""
     first = group.members[0]
     entry = {
         "id": first.id,
@@ -233,9 +235,11 @@ def _quotation(each: LocatedFinding) -> dict[str, Any]:
 def apply_grouping(
     groups: Sequence[FindingGroup], reply: ModelReply
 ) -> tuple[list[FindingGroup], list[FindingGroup]]:
-    """Merge groups as the model answered, and return the merged groups and those that it left out.
+    """Merge groups according to the model's answer. Return the merged groups and the groups that the answer
+    left out.
 
-    An id that was not asked about is ignored; one named twice stays where it was named first."""
+    An id that was not in the request is ignored. An id that is named twice belongs to the group that names it
+    first."""
     assert isinstance(reply.value, DedupReply)
     home = {each.number: place for place, group in enumerate(groups) for each in group.all_findings}
     free = set(range(len(groups)))
@@ -253,7 +257,7 @@ _ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:
-    """Return the number in ``F12``, however it is spelled; 0 if there is none."""
+    """Return the number in an id such as ``F12``, however the id is spelled, or 0 if there is none."""
     found = _ID.fullmatch(text) if len(text) < 40 else None
     return int(found[1]) if found else 0
 

@@ -1,1 +1,1 @@
-"""Asks a model about a conversation, and evaluates its answers."""
+"""LLM-as-a-judge: asks a language model about a conversation and evaluates its answers."""

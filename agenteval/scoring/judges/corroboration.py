@@ -1,9 +1,11 @@
-"""Asks for a second opinion on each verdict that would gate, because one judge's verdict alone never gates.
-The second call tries to refute it; a third call decides.
+"""Obtains a second opinion on each LLM-judge verdict that would gate (fail the run), because a single judge's
+verdict never gates by itself. The second call tries to refute the verdict; a third call decides (majority
+vote).
 
 A judge that is wrong in 2 of 100 verdicts makes most runs of 60 conversations red; two independent verdicts
-that have to agree do not (``benchmarks/corroboration.py``). A tenth of the clean verdicts, drawn by a seed,
-is asked again as well, so that a report can show how often the judge disagrees with itself."""
+that have to agree do not (``benchmarks/corroboration.py``). One tenth of the clean verdicts, selected by a
+seed, is also checked again, so that a report can show how often the judge disagrees with itself (judge
+consistency)."""
 
 from __future__ import annotations
 
@@ -26,16 +28,16 @@ from agenteval.scoring.judges.replies import read_references
 from agenteval.scoring.judges.requests import build_question_request
 
 SAMPLING_INTERVAL = 10
-"""One of this many clean verdicts is asked again."""
+"""One out of this many clean verdicts is checked again."""
 
 
 class JudgeAnswer(NamedTuple):
-    """The answer to a question, with all its votes."""
+    """The answer to a question, with all votes."""
 
     reply: ModelReply
-    """The reply that counts: the first that the majority agrees with."""
+    """The reply that counts: the first reply on the side of the majority."""
     usage: Usage
-    """The usage of all replies."""
+    """The total usage of all replies."""
     votes: tuple[Vote, ...] = ()
     is_sampled: bool = False
     is_split: bool = False
@@ -45,7 +47,8 @@ class JudgeAnswer(NamedTuple):
 async def ask_with_second_opinion(
     model: ChatModel, question: JudgeQuestion, gating: GatingPolicy, first: ModelReply | None = None
 ) -> JudgeAnswer | ScoreFailure:
-    """Ask a question as often as needed and return the answer. ``first``: a reply that is already known."""
+    """Ask a judge a question, ask for second and third opinions as needed (majority vote), and return the
+    answer. ``first`` is a reply that is already known."""
     if why := question.record.misfit:
         return ScoreFailure(metric=question.subject.metric, message=why)
     reply = first or await ask_model(model, build_question_request(question))
@@ -74,7 +77,7 @@ async def ask_with_second_opinion(
 
 
 class _SecondOpinionReason(Enum):
-    """The reason to ask again."""
+    """The reason for asking again."""
 
     GATES = auto()
     DRAWN = auto()
@@ -84,7 +87,7 @@ class _SecondOpinionReason(Enum):
 def _reason_to_ask_again(
     reply: ModelReply, question: JudgeQuestion, gating: GatingPolicy
 ) -> _SecondOpinionReason | None:
-    """Return the reason to ask again; ``None`` if the answer stands alone."""
+    """Return the reason for asking again, or ``None`` if a single answer is sufficient."""
     if reply.scripted or not gating.corroborate:
         return None
     if question.gates(reply.value):
@@ -95,10 +98,10 @@ def _reason_to_ask_again(
 
 
 def find_majority(sides: Sequence[AnswerSide]) -> int | None:
-    """Return the place of the first answer on the side of the majority.
+    """Return the index of the first answer on the majority's side.
 
-    If several sides tie, the last answer decides; ``None`` if no two answers agree, or if the last one is on
-    none of these sides."""
+    If several sides tie, the last answer decides. Return ``None`` if no two answers agree, or if the last
+    answer is on none of the tied sides."""
     counts = Counter(sides)
     most = max(counts.values())
     leading = [side for side in counts if counts[side] == most]
@@ -107,16 +110,16 @@ def find_majority(sides: Sequence[AnswerSide]) -> int | None:
 
 
 def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
-    """Check whether a question is drawn.
+    """Check whether a question is selected for a repeated check.
 
-    It depends on the question and on its sample, so that some of several identical conversations are drawn.
-    """
+    The selection depends on the question and its sample, so that some of several identical conversations are
+    selected."""
     return is_drawn(seed, str(current_sample_key()), question.subject.metric, question.record.text)
 
 
 def is_drawn(*asked_about: int | str) -> bool:
-    """Check whether this is the one of ``SAMPLING_INTERVAL`` to ask again. A part of a run draws the same as
-    the whole."""
+    """Check whether this is the one out of ``SAMPLING_INTERVAL`` verdicts to check again. The selection is
+    the same for a part of a run as for the whole run."""
     text = json.dumps(asked_about)
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLING_INTERVAL == 0
@@ -131,7 +134,7 @@ def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
 def _uncorroborated(
     failure: ScoreFailure, replies: Sequence[ModelReply], *, is_verdict: bool
 ) -> ScoreFailure:
-    """Return the failure of a verdict that was asked again without an answer: it stays unknown."""
+    """Return the failure for a verdict that received no second answer. The verdict stays unknown."""
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
@@ -156,10 +159,10 @@ def build_vote(reply: ModelReply, *, against: bool) -> Vote:
 
 
 async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
-    """Return the model's answer; ask once more, afresh, if it cannot be read.
+    """Return the model's answer. If the answer cannot be read, send the request once more from scratch.
 
-    A repair shows the model its own mistake, and many models repeat what they are shown. Raise as
-    ``ChatModel`` does."""
+    The retry does not show the model its mistake, because many models repeat what they are shown. Raise the
+    same exceptions as ``ChatModel``."""
     try:
         return await model.complete(request)
     except UnreadableReplyError as error:
@@ -180,14 +183,14 @@ async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
 
 
 async def ask_model(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """Return the model's answer, or a failure if there is none. The author's mistakes are not caught."""
+    """Return the model's answer, or a failure if there is none. Errors by the author are not caught."""
     return await _answer(complete(model, request), request)
 
 
 async def ask_once(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """Return the model's answer as ``ask_model`` does, but do not repeat one that cannot be read.
+    """Return the model's answer as ``ask_model`` does, but do not retry if the answer cannot be read.
 
-    Its caller asks for it in another way."""
+    The caller then asks the question in another way."""
     return await _answer(model.complete(request), request)
 
 

@@ -1,4 +1,4 @@
-"""``expect.criteria``: a model judges each sentence as met, not met or not clear."""
+"""``expect.criteria``: an LLM judge decides for each sentence whether it is met, not met or unclear."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ SPANS = {"turn": "in the turn to judge", "conversation": "over the whole convers
 class CriteriaScorer:
     """Judges the criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``).
 
-    All criteria are judged at once, one call each, or, if ``is_shared``, in one call for all of them.
+    All criteria are judged concurrently, with one call for each or, if ``is_shared`` is true, with one call
+    for all of them.
 
-    A criterion that is not clear, or whose judge failed, is an undecided check, which leaves the sample
-    inconclusive. A criterion whose condition never arose passes, and is marked. A conversation in which the
-    agent broke is not judged: the sample has failed already."""
+    A criterion that is unclear, or whose judge failed, is an undecided check, which makes the sample
+    inconclusive. A criterion whose condition never arose passes and is marked accordingly. A conversation in
+    which the agent failed is not judged, because the sample has already failed."""
 
     metric: Final = CRITERIA
 
@@ -111,7 +112,7 @@ class CriteriaScorer:
 
 
 def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
-    """Return the criteria to judge now, and the path where they are written."""
+    """Return the criteria to judge now, and the path at which they are written."""
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
@@ -133,7 +134,7 @@ def build_criterion_question(
 ) -> JudgeQuestion:
     """Build the question about one criterion.
 
-    If it is not met, the answer quotes words of the record or of the criterion."""
+    If the criterion is not met, the answer must quote words from the record or the criterion."""
     record = record.with_task_texts(criterion)
 
     def flaw_in(answer: Any, is_scripted: bool) -> str:
@@ -156,7 +157,7 @@ def build_criterion_question(
 def build_criterion_request(
     criterion: str, scope: str, record: JudgeTranscript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
-    """Build the request about one criterion as it is sent first."""
+    """Build the initial request about one criterion."""
     values = _placeholder_values(criterion, scope)
     return build_judge_request(rubric, record, subject=subject, criterion=values)
 

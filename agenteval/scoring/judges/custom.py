@@ -1,7 +1,7 @@
-"""Custom metrics: the classes that an author derives from, and their loading and state.
+"""Custom metrics (user-defined scorers): the base classes for authors, and the loading and state of metrics.
 
-A metric that asks one question is a rubric file and needs none of this. A class is for metrics that need
-code: a measurement, several questions, another service."""
+A metric that asks a single question can be written as a rubric file and does not need a class. A class is for
+metrics that require code, such as a measurement, several questions, or another service."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ class TurnRecord:
     agent_message: str
     """The agent's final text."""
     tool_calls: tuple[ToolCallRecord, ...] = ()
-    """The calls of the turn, in order."""
+    """The calls in the turn, in order."""
 
 
 @dataclass(frozen=True)
 class ScoreInput:
-    """The input of a metric: one turn with everything before it; for a whole conversation, its last turn."""
+    """The input of a metric: one turn with everything before it or, for a whole conversation, the last turn
+    with everything before it."""
 
     goal: str
     """The goal of the scenario."""
@@ -61,13 +62,13 @@ class ScoreInput:
     agent_message: str
     """The agent's final text in the turn."""
     tool_calls: tuple[ToolCallRecord, ...]
-    """The calls of the turn, in order; for a whole conversation, those of all turns."""
+    """The calls in the turn, in order. For a whole conversation, the calls in all turns."""
     history: tuple[TurnRecord, ...]
-    """The turns before."""
+    """The preceding turns."""
     turn_index: int
     """The index of the turn, from 0."""
     trajectory: Trajectory
-    """The whole record: steps, latencies, usage, errors."""
+    """The complete record, including steps, latencies, usage and errors."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,11 @@ class QuantResult:
     """A number on the metric's scale, with the reason."""
 
     value: float | None
-    """The number; ``None`` if there is not enough to judge."""
+    """The number, or ``None`` if there is not enough information to judge."""
     reason: str = ""
     """The reason in words."""
     evidence: str = ""
-    """A verbatim quotation from the conversation that shows it."""
+    """A verbatim quotation from the conversation that supports the value."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +92,18 @@ class QualResult:
     reason: str = ""
     """The reason in words."""
     evidence: str = ""
-    """A verbatim quotation from the conversation that shows it."""
+    """A verbatim quotation from the conversation that supports the label."""
 
 
 class Llm:
-    """The judge's model, for metrics that ask a model. Its cost is counted as the judge's."""
+    """The judge's model, for metrics that call a model. The cost is counted as the judge's cost."""
 
     def __init__(self, model: ChatModel | None) -> None:
         self._model = model
 
     async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
-        """Return an answer of the shape ``schema``. Raise ``UnreadableReplyError`` if there is none."""
+        """Return a structured answer that conforms to ``schema``. Raise ``UnreadableReplyError`` if there is
+        none."""
         evaluation = CURRENT_EVALUATION.get(None)
         if evaluation is None:
             raise RuntimeError("self.llm is available only while score or evaluate runs")
@@ -127,46 +129,48 @@ class _Text(BaseModel):
 
 
 class CustomMetric:
-    """The base of the three kinds of metrics. One object serves all conversations of a run, several at the
-    same time."""
+    """The base class of the three kinds of metrics. One object is used for all conversations of a run,
+    several of them concurrently."""
 
     name: str = ""
-    """The name in thresholds and reports."""
+    """The name used in thresholds and reports."""
     timeout_s: float = 60.0
-    """The time limit of one judgment in seconds, without the time spent in ``llm``."""
+    """The time limit for one judgment in seconds, excluding the time spent in ``llm``."""
     llm: Llm
-    """The judge's model, available while a conversation is judged."""
+    """The judge's model. Available only while a conversation is judged."""
     scope: ClassVar[str] = "turn"
     """The unit that is judged: each turn, or the whole conversation."""
     scale: Sequence[float] = (1, 5)
-    """The lowest and the highest value, if the metric is a number."""
+    """The lowest and the highest value, if the metric returns a number."""
     labels: Mapping[str, str] | Sequence[str] | None = None
-    """The labels, if the metric is a label: ``{label: ok or a severity}``; ``None``: any, and only ``no
-    failure`` is ok."""
+    """The labels, if the metric returns a label, as ``{label: ok or a severity}``. With ``None``, any label
+    is allowed, and only ``no failure`` is ok."""
 
 
 class QuantitativeMetric(CustomMetric):
-    """A metric that gives each turn a number. Set ``name`` (and ``scale``, if it is not 1 to 5), write
-    ``score``."""
+    """A metric that returns a number for each turn. Set ``name`` (and ``scale``, unless it is 1 to 5), and
+    implement ``score``."""
 
     def score(self, input: ScoreInput) -> QuantResult | Awaitable[QuantResult]:
-        """Judge the turn; may be async."""
+        """Judge the turn. This method may be async."""
         raise NotImplementedError
 
 
 class QualitativeMetric(CustomMetric):
-    """A metric that gives each turn a label. Set ``name`` and ``labels``, write ``evaluate``."""
+    """A metric that returns a label for each turn. Set ``name`` and ``labels``, and
+    implement ``evaluate``."""
 
     def evaluate(self, input: ScoreInput) -> QualResult | Awaitable[QualResult]:
-        """Judge the turn; may be async."""
+        """Judge the turn. This method may be async."""
         raise NotImplementedError
 
 
 class ConversationMetric(CustomMetric):
-    """A metric that gives each whole conversation a number or a label: write ``score`` or ``evaluate``."""
+    """A metric that returns a number or a label for each whole conversation. Implement ``score`` or
+    ``evaluate``."""
 
     scope: ClassVar[str] = "conversation"
-    """The whole conversation is judged at once."""
+    """Judges the whole conversation at once."""
 
 
 AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
@@ -178,10 +182,11 @@ AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
 def load_custom_metric(
     entry: str, base: str, *, prompts: Prompts = SHIPPED_PROMPTS, place: Place | None = None
 ) -> AnyCustomMetric:
-    """Load an entry of ``custom_metrics``.
+    """Load a custom metric (a user-defined scorer) from an entry in ``custom_metrics``.
 
-    It is a rubric file, or a class (or object) as ``module:Class`` or ``file.py:Class``. ``prompts``: the
-    prompts that a rubric is sent with. Raise ``AuthorError`` if it cannot be loaded."""
+    The entry is a rubric file, or a class (or object) given as ``module:Class`` or ``file.py:Class``.
+    ``prompts`` are the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
+    loaded."""
     if entry.endswith(".md"):
         return prompts.load_custom_rubric(entry, base=base, place=place)
     found = import_target(entry, base, what="custom metric", place=place)
@@ -205,7 +210,8 @@ def load_custom_metrics(
     prompts: Prompts = SHIPPED_PROMPTS,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[AnyCustomMetric, ...]:
-    """Load every entry of ``custom_metrics``; ``place_of`` returns where the entry at a position is."""
+    """Load all entries in ``custom_metrics``. ``place_of`` returns the location of the entry with a given
+    index."""
     loaded: list[AnyCustomMetric] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
@@ -239,8 +245,8 @@ def _find_problem(metric: Any) -> tuple[str, str] | None:
 
 
 def _list_judging_methods(metric: CustomMetric) -> list[str]:
-    """Return the judging methods that the author wrote. Each kind has its own; a conversation metric has
-    either."""
+    """Return the judging methods that the author implemented. Each kind of metric has its own method; a
+    conversation metric may have either."""
     kinds = {"score": QuantitativeMetric, "evaluate": QualitativeMetric}
     return [
         name
@@ -264,7 +270,7 @@ def build_custom_metric_spec(metric: AnyCustomMetric) -> MetricSpec:
 
 
 def get_declared_labels(metric: CustomMetric) -> Labels:
-    """Return the labels that a class declares; none if it leaves them open."""
+    """Return the labels that a class declares, or nothing if the class allows any label."""
     return Labels() if metric.labels is None else parse_labels(metric.labels)
 
 
@@ -273,7 +279,7 @@ def get_declared_labels(metric: CustomMetric) -> Labels:
 
 @dataclass
 class MetricEvaluation:
-    """A judgment in progress: its subject, the cost of its model calls, its deadline."""
+    """A judgment in progress, with its subject, the cost of its model calls and its deadline."""
 
     subject: Subject
     scope: anyio.CancelScope
@@ -286,7 +292,7 @@ class MetricEvaluation:
 
     @property
     def reported_usage(self) -> Usage | None:
-        """The cost of the model calls; ``None`` if there were none."""
+        """The cost of the model calls, or ``None`` if there were no model calls."""
         return None if self.usage == Usage() else self.usage
 
     async def complete_request(self, model: ChatModel, request: ModelRequest) -> ModelReply:
@@ -295,7 +301,7 @@ class MetricEvaluation:
 
 
 class _Pause:
-    """Pauses the clock of a judgment while its model calls wait for their turn and for their answer."""
+    """Pauses the clock of a judgment while its model calls are queued or in progress."""
 
     def __init__(self, evaluation: MetricEvaluation) -> None:
         self._asking = evaluation

@@ -1,4 +1,4 @@
-"""Runs custom metrics that are classes."""
+"""Runs custom metrics (user-defined scorers) that are classes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from agenteval.scoring.metrics import applies_to_trajectory
 
 
 class _NoScoreError(Exception):
-    """Raised if a metric returned something that is not a score."""
+    """Raised if a metric returned something other than a score."""
 
 
 class CustomScorer:
-    """Runs a metric that is a class. Any error in it becomes a failure to score."""
+    """Runs a custom metric that is a class. Any error in the metric becomes a scoring failure."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class CustomScorer:
         )
 
     def _build_score(self, result: Any, evaluation: MetricEvaluation) -> Score:
-        """Convert a result to a score. Raise ``_NoScoreError`` if it is not a valid one."""
+        """Convert a result to a score. Raise ``_NoScoreError`` if the result is not a valid score."""
         value, label = (
             (None, self._parse_label(result)) if self._spec.is_label else (self._parse_value(result), None)
         )
@@ -146,7 +146,8 @@ class CustomScorer:
 
 
 def build_score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
-    """Build a metric's input from a conversation. It is a copy, because others read the record, too."""
+    """Build a metric's input from a conversation. The input is a copy, because the record is also read
+    elsewhere."""
     trajectory = deepcopy(trajectory)
     turns = trajectory.all_turns
     last = turns[-1]

@@ -1,10 +1,10 @@
-"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a miss, so it never rests on one
-judge's answer alone, and the judge is asked again.
+"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a missed goal, so it must not rest
+on a single answer from a judge, and the judge is asked again.
 
-The review waits until all conversations of the scenario are over. If another conversation reached the goal,
-it was not impossible, unless the judge, who is shown that conversation, names what was different (a user who
-gave the goal up is different enough). By then it is also known whether another metric of the same
-conversation contradicts."""
+The review starts when all conversations of the scenario are over. If another conversation reached the goal,
+the goal was not impossible, unless the judge is shown that conversation and names what was different (a user
+who gave up the goal is a sufficient difference). By then it is also known whether another metric contradicts
+the outcome in the same conversation."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from agenteval.scoring.judges.goal import GoalJudge, Twin
 from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 
 DISOBEYED = "disobey user request"
-"""The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""
+"""The label that contradicts a ruled-out or withdrawn goal in the same conversation."""
 OBJECTION = (
     "Another check of this conversation found that the agent disobeyed the user's request:\n\n{}\n\n"
     "If that is about the same wish, and the user had not given it up by then, the two cannot both be"
     " right.\n\n"
 )
 REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdrawn"}
-"""The prompt of the second opinion, by outcome."""
+"""The prompts for the second opinion, keyed by outcome."""
 DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
 """The number of answers that have to agree."""
@@ -55,15 +55,15 @@ class ExcusedGoalReviewer:
     """Asks judges again about excused goals."""
 
     judge_of: Callable[[str], GoalJudge | None]
-    """Returns the judge of an agent's goals."""
+    """Returns the judge for an agent's goals."""
     corroborate: bool = True
     """False if judges are never asked again."""
     baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
-    """Returns a conversation of the baseline that reached the scenario's goal."""
+    """Returns a baseline conversation that reached the scenario's goal."""
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
-        """Settle the open goals, all at the same time, and return their number. Goals that are settled are
-        skipped."""
+        """Settle the open goals concurrently and return the number of open goals. Goals that are already
+        settled are skipped."""
         cases = [case for case in self._cases(scenarios) if case.is_open]
         async with anyio.create_task_group() as group:
             for case in cases:
@@ -99,7 +99,7 @@ class ExcusedGoalReviewer:
     def _reached(
         self, sample: SampleReport, others: Sequence[SampleReport]
     ) -> tuple[SampleReport | None, str]:
-        """Return another conversation that reached the goal, and its name."""
+        """Return another conversation that reached the goal, and the name of that conversation."""
         if twin := find_twin(sample, others):
             which = f"conversation {twin.key.variant}" if twin.key.variant else f"epoch {twin.key.epoch + 1}"
             return twin, which if twin.key.agent == sample.key.agent else f"{which} of {twin.key.agent}"
@@ -129,7 +129,8 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation of the scenario that reached the goal, preferably of the same agent."""
+    """Return another conversation of the scenario that reached the goal, preferably one with the
+    same agent."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -162,12 +163,13 @@ class _Case:
 
     @property
     def contradiction(self) -> Finding | None:
-        """The finding of another metric of the conversation that contradicts the outcome."""
+        """The finding by another metric in the same conversation that contradicts the outcome."""
         return next((each for each in self.sample.findings if each.label == DISOBEYED), None)
 
     @property
     def is_twin_new(self) -> bool:
-        """True if another conversation reached the goal, and the judge has not been shown it."""
+        """True if another conversation reached the goal, and that conversation has not been shown to the
+        judge."""
         return self.twin is not None and self.goal.twin == ""
 
     @property
@@ -188,7 +190,7 @@ class _Case:
 
 
 def _build_miss(case: _Case) -> tuple[Score | Finding, ...]:
-    """Return a miss: no judge can name a difference to the conversation that reached the goal."""
+    """Return a miss, because no judge can name a difference from the conversation that reached the goal."""
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
     missed = _build_score_vote(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
@@ -217,7 +219,7 @@ def _build_score_vote(goal: Score) -> Vote:
 
 @dataclass(frozen=True)
 class _GoalReview:
-    """A goal that is asked about again, at most twice."""
+    """A goal about which the judge is asked again, at most twice."""
 
     case: _Case
     twin: Twin | None
@@ -255,7 +257,7 @@ class _GoalReview:
         return (is_new and votes[-1].verdict != case.outcome) or case.needs_third_opinion
 
     def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
-        """Render the question, with what to make of the answers so far."""
+        """Render the follow-up question, with instructions on how to use the previous answers."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
             return prompts.prompt(prompt).render(first=_format_vote(self._standing(votes))).prompt
@@ -273,8 +275,8 @@ class _GoalReview:
     def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
         """Return the answer that counts.
 
-        If another conversation was shown, this is the latest answer on its side, which refers to that
-        conversation."""
+        If another conversation was shown, return the latest answer that agrees with the counted answer, with
+        a reference to that conversation in its reason."""
         if self.twin is None:
             return votes[place]
         vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
@@ -287,9 +289,9 @@ class _GoalReview:
 
 
 def _build_review_vote(reply: ModelReply, question: JudgeQuestion) -> Vote:
-    """Return the vote of a reply.
+    """Return the vote for a reply.
 
-    An answer that names no difference to the conversation that reached the goal counts as a miss."""
+    An answer that names no difference from the conversation that reached the goal counts as a miss."""
     vote = build_vote(reply, against=question.gates(reply.value))
     if flaw := question.flaw_in(reply.value, reply.scripted):
         reason = f"{vote.reason} (answered {vote.verdict}, but {flaw})"
@@ -305,8 +307,8 @@ def _format_vote(vote: Vote) -> str:
 
 
 def find_counted_vote(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
-    """Return the place of the answer that counts; ``None`` if no two agree. A contradiction is a vote
-    against."""
+    """Return the index of the answer that counts, or ``None`` if no two answers agree. A contradiction is a
+    vote against the outcome."""
     sides = [_side(vote) for vote in votes]
     place = find_majority([True, *sides] if is_contradicted else sides)
     if place is None or not is_contradicted:
@@ -323,7 +325,8 @@ def _usage(votes: Iterable[Vote]) -> Usage:
 
 
 def _build_failure(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
-    """Return the failure of a goal that was asked about again without an answer: it stays unknown."""
+    """Return the failure for a goal about which the judge was asked again without an answer. The goal stays
+    unknown."""
     message = f"the second opinion on a goal that was {outcome} failed: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
     update = {"message": message, "usage": sum_usage(spent), "is_verdict": True}

@@ -1,4 +1,5 @@
-"""Decides what a judge's verdict may cause: whether it gates, and whether it is asked again."""
+"""Decides the consequences of a judge's verdict: whether the verdict gates (fails the sample), and whether
+the judge is asked again."""
 
 from __future__ import annotations
 
@@ -12,21 +13,22 @@ from agenteval.core.score import Severity
 
 @dataclass(frozen=True)
 class GatingPolicy:
-    """Decides which verdicts fail a sample, and whether these are asked again."""
+    """Decides which verdicts fail a sample (quality gate), and whether the judge is asked again about these
+    verdicts."""
 
     fail_on: Severity | None = Severity.CRITICAL
     """The lowest severity that fails a sample."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """The author's own severities, by label."""
+    """The author's own severities, keyed by label."""
     rules_for: Callable[[Scenario], ScenarioRules] = lambda _: ScenarioRules()
     """Returns the rules that apply to a scenario."""
     corroborate: bool = True
-    """True if a verdict that would gate is asked again."""
+    """True if a verdict that would gate is checked by asking again."""
     seed: int = 0
-    """The seed that draws the clean verdicts that are asked again, too."""
+    """The seed used to select the clean verdicts that are also checked again."""
     may_be_raised: bool = False
-    """True if a model may later propose one level more (``severity_from: model``), when no judge is asked
-    again."""
+    """True if a model may later propose a severity that is one level higher (``severity_from: model``). No
+    judge is asked again at that point."""
 
     @classmethod
     def from_suite(cls, suite: SuitePolicy, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
@@ -40,19 +42,20 @@ class GatingPolicy:
         )
 
     def highest_threshold(self, metric: str, scenario: Scenario) -> float | None:
-        """Return the highest number that a threshold on the metric requires for the scenario; ``None``
-        without one."""
+        """Return the highest value that a threshold on the metric requires for the scenario, or ``None`` if
+        there is no threshold."""
         threshold = self.rules_for(scenario).thresholds.get(metric)
         return threshold.bar if threshold else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
-        """Check whether a failing label of this severity would fail a sample, or lower a share that has a
-        threshold."""
+        """Check whether a failing label of this severity would fail a sample, or would lower a share that has
+        a threshold."""
         if self.highest_threshold(metric, scenario) is not None:
             return True
         return self.gates_at(severity)
 
     def gates_at(self, severity: Severity) -> bool:
-        """Check whether a finding of this severity would fail a sample, or could once it is raised."""
+        """Check whether a finding of this severity would fail a sample, or could do so once its severity is
+        raised."""
         worst = severity.raised_towards(Severity.CRITICAL) if self.may_be_raised else severity
         return self.fail_on is not None and worst.rank >= self.fail_on.rank

@@ -1,4 +1,4 @@
-"""Judges the user's goal: its outcome, and what the outcome refers to."""
+"""Judges the user's goal (task completion, goal success): the outcome, and the references that support it."""
 
 from __future__ import annotations
 
@@ -64,17 +64,18 @@ DIFFERENCE = (
 )
 """The reference that is required if another conversation reached the goal."""
 TWIN_SHARE = 4
-"""A conversation that is shown to the judge of another one takes 1/``TWIN_SHARE`` of the record's bytes."""
+"""A conversation that is shown to the judge of another conversation uses 1/``TWIN_SHARE`` of the record's
+bytes."""
 
 
 class Twin(NamedTuple):
-    """A conversation that reached a goal which was ruled out in another one."""
+    """A conversation that reached a goal which was ruled out in another conversation."""
 
     name: str
     text: str
     """The text that is shown, in a fence."""
     shown: QuotableRecord
-    """The same conversation by speaker, to look quotations up in."""
+    """The same conversation by speaker, in which quotations are looked up."""
 
     @property
     def size(self) -> int:
@@ -82,7 +83,8 @@ class Twin(NamedTuple):
 
 
 class GoalJudge(Judge):
-    """Judges what became of the goal. If the author requires a refusal, a refusal is worth 1."""
+    """Judges the outcome of the goal (task completion). If the author requires a refusal, a refusal
+    scores 1."""
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}
@@ -103,7 +105,7 @@ class GoalJudge(Judge):
         """Return the side of an answer.
 
         Two outcomes that count against the agent agree if both are severe enough to fail the sample by
-        themselves, or neither is. Each other outcome is a side of its own."""
+        themselves, or if neither is. Each of the remaining outcomes is a separate side."""
         outcome: str = answer.outcome
         if not self._counts_against(answer, target):
             return outcome
@@ -124,11 +126,11 @@ class GoalJudge(Judge):
         return self._counts_against(answer, target)
 
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether an answer is asked again although it does not gate.
+        """Check whether the judge is asked again about an answer that does not gate.
 
-        Doubtful is a goal reported as reached although nothing was changed where something could have been,
-        or by a hand-over in words; and a refusal that the author requires (any other waits until all
-        conversations are over)."""
+        A goal reported as reached is doubtful if nothing was changed although something could have been, or
+        if the goal was reached only by words that announce a hand-over. A refusal that the author requires is
+        doubtful, too (any other refusal is reviewed when all conversations are over)."""
         if answer.outcome == RULED_OUT:
             return target.scenario.goal_outcome == "refused"
         if answer.outcome != REACHED or answer.call is not None:
@@ -139,9 +141,10 @@ class GoalJudge(Judge):
     def build_second_question(
         self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
     ) -> JudgeQuestion | None:
-        """Build the question about a goal that was ruled out or withdrawn; ``None`` if it does not apply.
+        """Build the question about a goal that was ruled out or withdrawn, or return ``None`` if the question
+        does not apply.
 
-        ``twin``: a conversation that reached a goal that was ruled out."""
+        ``twin`` is a conversation that reached a goal that was ruled out."""
         built = self.build_question(scenario, trajectory)
         if built is None or twin is None:
             return built[0] if built else None
@@ -159,7 +162,7 @@ class GoalJudge(Judge):
     async def ask_again(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:
         """Ask a question that has been answered before.
 
-        ``opinion`` contains the answers so far, and what to make of them."""
+        ``opinion`` contains the previous answers, and instructions on how to use them."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
         return await ask_model(self._inputs.model, build_question_request(question, opinion))
@@ -167,7 +170,8 @@ class GoalJudge(Judge):
     def build_twin(
         self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge
     ) -> Twin:
-        """Build the view of a conversation of this judge's agent, to be shown to the judge of another one."""
+        """Build the view of a conversation of this judge's agent that is shown to the judge of another
+        conversation."""
         policy, tools = self._view.diff_setup(apart_from._view, scenario)
         text = render_other_transcript(
             trajectory, policy=policy, tools=tools, limit=self._inputs.limit // TWIN_SHARE
@@ -195,10 +199,10 @@ class GoalJudge(Judge):
     def build_result(
         self, vote: Vote | None, scenario: Scenario, trajectory: Trajectory, **known: Any
     ) -> tuple[Score | Finding, ...]:
-        """Return the score of the goal, and its finding, from the answer that counts (``None``: no two
-        agreed).
+        """Return the score of the goal, and its finding, from the answer that counts (``None`` if no two
+        answers agreed).
 
-        ``known``: the other fields of the score."""
+        ``known`` contains the remaining fields of the score."""
         if vote is None:
             outcomes = ", ".join(str(each.verdict) for each in known["votes"])
             vote = Vote(verdict=NOT_CLEAR, against=False, reason=f"no two answers agree: {outcomes}")
@@ -217,7 +221,8 @@ class GoalJudge(Judge):
         return score, self._missed(score, scenario, trajectory)
 
     def _missed(self, score: Score, scenario: Scenario, trajectory: Trajectory) -> Finding:
-        """Return the failure for an outcome against the agent; its severity is that of the effect."""
+        """Return the failure for an outcome that counts against the agent. The severity is that of the
+        effect."""
         outcome = score.label
         finding = build_label_finding(score, NOT_COMPLETED, None, self._severities)
         if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves the goal reached
@@ -228,7 +233,7 @@ class GoalJudge(Judge):
 
 
 def get_outcome_value(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
-    """Return 1 or 0; ``None`` if the outcome counts neither way."""
+    """Return 1 or 0, or ``None`` if the outcome counts neither way."""
     if scenario.goal_outcome == "refused" and outcome in (REACHED, RULED_OUT):
         return float(outcome == RULED_OUT)
     return rubric.outcomes.get(outcome)
@@ -243,7 +248,8 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 
 
 def find_outcome_flaw(outcome: str, claim: Claim, target: JudgeTarget) -> str:
-    """Describe to the judge what is wrong with the references of an outcome; empty if nothing is."""
+    """Describe to the judge what is wrong with the references for an outcome, or return an empty string if
+    nothing is."""
     if outcome == REACHED:
         return _reached(claim, target) or find_invented_quotation(claim, target.record)
     if outcome == RULED_OUT:
@@ -258,10 +264,10 @@ def find_outcome_flaw(outcome: str, claim: Claim, target: JudgeTarget) -> str:
 
 
 def _reached(claim: Claim, target: JudgeTarget) -> str:
-    """Check the references of a goal that was reached.
+    """Check the references for a goal that was reached.
 
-    If something can be changed, they name the call that did it; a goal that only asks for information may
-    rest on what was known."""
+    If something can be changed, the references must name the call that changed it. A goal that only asks for
+    information may rest on what was already known."""
     references, record = claim.references, target.record
     call = references.call
     if call is not None:
@@ -285,13 +291,14 @@ def _reached(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
-    """Return the text that names a hand-over in the agent's own words: the goal."""
+    """Return the goal if the agent announced a hand-over only in its own words, otherwise nothing. The goal
+    is the text that names the hand-over."""
     in_words = claim.references.call is None and is_quoted(claim.evidence, target.record.agent_texts)
     return (target.scenario.goal,) if in_words else ()
 
 
 def _could_change(target: JudgeTarget) -> bool:
-    """Check whether a tool writes, and the author does not take the agent's word for what it does."""
+    """Check whether a tool writes, and the author does not take the agent's word for the agent's actions."""
     writes = any(_has_effect(ToolEffect.WRITES, name, target.scenario) for name in target.record.tools)
     return writes and target.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
@@ -302,7 +309,7 @@ def _could_have_changed_more(target: JudgeTarget) -> bool:
 
 
 def _answers(target: JudgeTarget) -> tuple[str, ...]:
-    """Return the texts that an answer to the user may rest on."""
+    """Return the texts on which an answer to the user may rest."""
     results = (call.result for call in target.record.calls if call.result and not _is_error(call.result))
     return (
         *(result.text for result in results),
@@ -313,10 +320,11 @@ def _answers(target: JudgeTarget) -> tuple[str, ...]:
 
 
 def _ruled_out(claim: Claim, target: JudgeTarget) -> str:
-    """Check the references of a goal that was ruled out.
+    """Check the references for a goal that was ruled out.
 
-    They are the agent's words; the obstacle; the fact of this case that it applies to; and, if another
-    conversation reached the goal, the difference to it. A scripted reply may leave out all but one."""
+    The references are the agent's words, the obstacle, the fact about this case to which the obstacle applies
+    and, if another conversation reached the goal, the difference from that conversation. A scripted reply may
+    leave out all but one of them."""
     record = target.record
     quotes_agent = is_quoted(claim.evidence, record.agent_texts)
     if not quotes_agent and not claim.is_scripted:
@@ -341,8 +349,8 @@ def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
 def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
     """Check the obstacle.
 
-    It is words of the policy, or a failed or empty result of a call that was made before the agent said
-    ``words``."""
+    The obstacle is a passage from the policy, or a failed or empty result of a call that was made before the
+    agent said ``words``."""
     references, policy = claim.references, target.record.policy
     if any(is_quoted(text, (policy,)) for text in (references.rule, references.source, claim.evidence)):
         return ""
@@ -358,7 +366,8 @@ def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
 
 
 def _fact(claim: Claim, target: JudgeTarget) -> str:
-    """Check the fact of this case that the rule applies to: neither the rule again, nor the agent's words."""
+    """Check the fact about this case to which the rule applies. The fact must be neither the rule itself nor
+    the agent's words."""
     fact, record = claim.references.fact, target.record
     if not fact.strip() and claim.is_scripted:
         return ""
@@ -382,7 +391,8 @@ def _fact(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _difference(claim: Claim, target: JudgeTarget) -> str:
-    """Check the difference: it is in only one of the two conversations, and no agent brought it about."""
+    """Check the difference: it must occur in only one of the two conversations, and no agent may have caused
+    it."""
     difference, twin = claim.references.difference, target.twin
     if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
@@ -404,19 +414,20 @@ def _difference(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _chosen_by_no_agent(record: QuotableRecord, other: QuotableRecord, scenario: Scenario) -> tuple[str, ...]:
-    """Return the texts of a record that may differ from another record through no act of an agent.
+    """Return the texts of a record that may differ from another record without any action by an agent.
 
-    These are the user's words, the policy, and results of calls that both made after the same changes."""
+    These are the user's words, the policy, and the results of calls that both conversations made after the
+    same changes."""
     both = {question for question, _ in _results(other, scenario)}
     results = (text for question, text in _results(record, scenario) if question in both)
     return (*record.user_texts, record.policy, *results)
 
 
 def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
-    """Yield the result of each call with its context: the call itself, after all changes of the calls before
-    it.
+    """Yield the result of each call with its context: the call itself, and all changes that earlier calls
+    made.
 
-    A change counts if the call made it, or may have."""
+    A change counts if the call made the change or may have made it."""
     changes: Counter[str] = Counter()
     for call in record.calls:
         if call.result is not None and call.args is not None:
@@ -426,8 +437,9 @@ def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple
 
 
 def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:
-    """Return the calls with results at the time when the agent last said ``words`` (empty: anything), with
-    numbers."""
+    """Return the numbered calls that had results when the agent last said ``words``.
+
+    If ``words`` is empty, return the calls that had results when the agent last said anything."""
     results: list[tuple[int, ToolCall]] = []
     there: list[tuple[int, ToolCall]] = []
     number = 0
@@ -444,7 +456,7 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
 
 
 def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenario) -> bool:
-    """Check whether a call is the one that is meant and its result may rule the goal out."""
+    """Check whether a call is the one that the reference names and its result may rule the goal out."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
         return False
@@ -459,8 +471,9 @@ def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenari
 def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
     """Check whether a result may show that something cannot be done.
 
-    It may if it is an error or empty. Unless its tool writes, it also may if a part of it is empty, or if it
-    is a text, which code cannot read. A tool that writes returns what it has done."""
+    A result may show this if it is an error or empty. Unless the tool writes, a result may also show this if
+    a part of it is empty, or if it is free text, which code cannot interpret. A tool that writes returns what
+    it has done."""
     value = decode_result(result)
     if _is_error(result) or is_empty_result(value):
         return True

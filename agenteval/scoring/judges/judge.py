@@ -1,4 +1,5 @@
-"""A scorer that asks a language model to apply a rubric. One class serves all rubrics."""
+"""The LLM judge (LLM-as-a-judge): a scorer that asks a language model to apply a rubric. One class handles
+all rubrics."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ MISSING_CALL = "missing tool call"
 
 
 class Judge:
-    """Applies one rubric to each turn, or to each conversation, as the rubric's scope says."""
+    """An LLM judge that applies one rubric to each turn, or to each conversation, depending on the rubric's
+    scope."""
 
     def __init__(self, rubric: Rubric, inputs: JudgeInputs) -> None:
         self._rubric = rubric
@@ -59,7 +61,7 @@ class Judge:
     def build_question(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> tuple[JudgeQuestion, JudgeTarget] | None:
-        """Build the question and its target; ``None`` if the metric does not apply."""
+        """Build the question and its target, or return ``None`` if the metric does not apply."""
         policy = bool(self._inputs.policy_of(scenario).strip())
         if not applies_to_trajectory(self._spec, scenario, trajectory, policy=policy):
             return None
@@ -91,7 +93,7 @@ class Judge:
     ) -> Sequence[Score | ScoreFailure | Finding]:
         """Convert an answer to a score and findings.
 
-        An answer with a flaw is discarded; the failure reports how severe it could have been."""
+        A flawed answer is discarded; the resulting failure states how severe the answer could have been."""
         if isinstance(answer, ScoreFailure):
             return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
@@ -103,10 +105,10 @@ class Judge:
         return self._score_answer(answer, target)
 
     def _worst(self, answer: Any | None, target: JudgeTarget) -> Severity | None:
-        """Return the worst severity that an answer could have if its references were valid; ``None`` if not
-        known.
+        """Return the worst severity that an answer could have if its references were valid, or ``None`` if
+        the severity is unknown.
 
-        Without an answer (``None``), return the worst that any answer could have."""
+        Without an answer (``None``), return the worst severity that any answer could have."""
         if not self._rubric.labels:
             return None
         labels = self._rubric.labels if answer is None else [answer.label]
@@ -119,7 +121,8 @@ class Judge:
         return max(severities, key=lambda severity: severity.rank, default=None)
 
     def _acts(self, answer: Any | None, target: JudgeTarget) -> Sequence[Act | None]:
-        """Return what an answer may be about: the calls that it names, otherwise every possible act."""
+        """Return the acts that an answer may be about: the calls that the answer names, otherwise every
+        possible act."""
         references = References() if answer is None else read_references(answer)
         if answer is not None and answer.label == FALSE_CLAIM:
             return self._acts_named((), target, tool=references.tool)
@@ -145,8 +148,8 @@ class Judge:
         return {}
 
     def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
-        """Describe what is wrong with the references of an answer that counts against the agent; empty if
-        nothing is."""
+        """Describe what is wrong with the references in an answer that counts against the agent, or return an
+        empty string if nothing is."""
         if not self._counts_against(answer, target):
             return ""
         label = answer.label if self._rubric.labels else self.metric
@@ -168,24 +171,24 @@ class Judge:
         return self._gating.is_severe(self._finding(answer, target).severity, self.metric, target.scenario)
 
     def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
-        """Return the side of an answer, to compare it with another one.
+        """Return the side of an answer, for comparison with another answer.
 
-        Two answers that both lower a share that has a threshold do not agree if only one is severe enough to
-        fail the sample by itself."""
+        Two answers that both lower a share that has a threshold do not agree if only one of the two answers
+        is severe enough to fail the sample by itself."""
         if not self._gates(answer, target) or not self._rubric.labels:
             return self._gates(answer, target)
         return self._is_severe(answer, target) or LOWERS_THE_SHARE
 
     def _is_severe(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether a failing label would fail the sample by its severity."""
+        """Check whether the severity of a failing label would fail the sample."""
         return self._gating.gates_at(self._finding(answer, target).severity)
 
     def _is_clean(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether a label reports no fault; one that is not clear does not."""
+        """Check whether a label reports no fault. The label for unclear is not clean."""
         return read_verdict(self._rubric, answer) in self._rubric.ok
 
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether an answer that fails nothing might have to, read differently."""
+        """Check whether an answer that fails nothing might fail something if read differently."""
         return False
 
     def _is_proven(self, answer: Any, target: JudgeTarget) -> bool:
@@ -196,7 +199,7 @@ class Judge:
         return any(proves(proof, found) for proof in self._inputs.proofs(target.scenario, target.trajectory))
 
     def _finding(self, answer: Any, target: JudgeTarget, *, scripted: bool = False) -> Finding:
-        """Return the failure that an answer reports; its severity is that of the effect."""
+        """Return the failure that an answer reports. The severity is that of the effect."""
         references = read_references(answer)
         finding = Finding(
             detector=JUDGE,
@@ -213,7 +216,7 @@ class Judge:
         return rate_finding(finding, target.trajectory, target.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
-        """Return a failure to score because no two of three answers agree."""
+        """Return a scoring failure because no two of the three answers agree."""
         message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
         return self._unclear(answer, message)
 
@@ -256,9 +259,9 @@ class Judge:
 
 
 def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
-    """Check whether an answer reports a false claim that an unseen call may have carried out.
+    """Check whether an answer reports a false claim that an unseen call may have made true.
 
-    A call that failed would be named in the answer."""
+    If a call had failed, the answer would have named that call."""
     if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
         return False
     is_taken_at_word = target.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
@@ -273,13 +276,13 @@ class JudgeTarget(NamedTuple):
     turn: int | None
     record: QuotableRecord
     twin: QuotableRecord | None = None
-    """The record of another conversation, if that is shown, too."""
+    """The record of another conversation, if that conversation is shown, too."""
 
 
 def build_label_finding(
     score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
 ) -> Finding:
-    """Return the failure that a score reports, by its label alone."""
+    """Return the failure that a score reports, based on its label alone."""
     return Finding(
         detector=JUDGE,
         metric=score.metric,

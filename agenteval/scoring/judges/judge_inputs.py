@@ -1,4 +1,4 @@
-"""The inputs of a judge besides its rubric, and how it is shown a conversation."""
+"""The inputs of a judge in addition to its rubric, and the view of a conversation that the judge is shown."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FindingsOf: TypeAlias = Callable[[Scenario, Trajectory], Iterable[Finding]]
 
 
 def no_findings(_scenario: Scenario, _trajectory: Trajectory) -> Iterable[Finding]:
-    """Return no findings: the default if no code looks for any."""
+    """Return no findings: the default if no code searches for findings."""
     return ()
 
 
 def no_policy(_scenario: Scenario) -> str:
-    """Return an empty policy: the default for an agent whose policy is not known."""
+    """Return an empty policy: the default for an agent whose policy is unknown."""
     return ""
 
 
@@ -41,24 +41,27 @@ class JudgeInputs:
 
     model: ChatModel
     policy_of: PolicyOf = no_policy
-    """Returns the policy of the agent in a scenario."""
+    """Returns the agent's policy in a scenario."""
     tools_of: ToolsOf = list_tool_schemas
     """Returns the tools that the agent could call in a scenario, in OpenAI's format."""
     now: str | None = None
     gating: GatingPolicy = field(default_factory=GatingPolicy)
-    """A verdict that counts against the agent needs references, which code checks; one that would gate is
-    asked again, unless it is among the ``proofs``."""
+    """Decides which verdicts gate. A verdict that counts against the agent needs references, which code
+    checks. The judge is asked again about a verdict that would gate, unless the failure is among the
+    ``proofs``."""
     proofs: FindingsOf = no_findings
-    """Returns what code finds in a conversation."""
+    """Returns the findings of code in a conversation."""
     find_raised_questions: FindingsOf = no_findings
-    """Returns the questions of code about a conversation, which the judge of the turn is shown."""
+    """Returns the questions that code raises about a conversation. They are shown to the judge of the turn.
+    """
     limit: int = MAX_TRANSCRIPT_BYTES
-    """The limit of a record in bytes."""
+    """The maximum size of a record, in bytes."""
 
 
 @dataclass(frozen=True)
 class ConversationView:
-    """Shows a conversation to its judges; ``parameters``: with those of the tools."""
+    """Shows a conversation to its judges. If ``parameters`` is true, the view includes the parameters of the
+    tools."""
 
     inputs: JudgeInputs
     parameters: bool = False
@@ -66,7 +69,8 @@ class ConversationView:
     def transcript(
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, reserved: int = 0
     ) -> JudgeTranscript:
-        """Build the record. ``reserved``: bytes of the limit that are needed for something else."""
+        """Build the record. ``reserved`` is the number of bytes within the limit that are needed for other
+        content."""
         inputs = self.inputs
         options = TranscriptOptions(
             policy=inputs.policy_of(scenario),
@@ -79,7 +83,7 @@ class ConversationView:
         return build_transcript(scenario, trajectory, options)
 
     def diff_setup(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
-        """Return the agent's policy and tools; each empty if the other view has the same."""
+        """Return the agent's policy and tools. Each is empty if it is the same in the other view."""
         policies = [view.inputs.policy_of(scenario) for view in (self, other)]
         tools = [tuple(view.inputs.tools_of(scenario)) for view in (self, other)]
         return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()
@@ -87,6 +91,6 @@ class ConversationView:
     def build_quotable_record(
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None
     ) -> QuotableRecord:
-        """Build the same record by speaker, to look references up in."""
+        """Build the same record by speaker, for checking references."""
         policy, tools = self.inputs.policy_of(scenario), self.inputs.tools_of(scenario)
         return build_quotable_record(scenario, trajectory, turn, policy=policy, tools=tools)

@@ -1,4 +1,4 @@
-"""A question to a judge, and how code evaluates each possible answer."""
+"""A question to a judge, and the way in which code evaluates each possible answer."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from agenteval.files.prompts import Rubric
 from agenteval.scoring.transcript import JudgeTranscript
 
 AnswerSide: TypeAlias = bool | str
-"""The side of an answer: whether it would fail something, or the outcome of a goal that was not missed. Two
-answers agree if they are on the same side."""
+"""The side of an answer: whether the answer would fail something, or the outcome of a goal that was not
+missed. Two answers agree if they are on the same side."""
 
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """A question to a judge, and the meaning of an answer."""
+    """A question to a judge, and the interpretation of the answer."""
 
     rubric: Rubric
     record: JudgeTranscript
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
-    """Describes what is wrong with an answer; also gets whether it is scripted."""
+    """Describes what is wrong with an answer. The second argument states whether the answer is scripted."""
     gates: Callable[[Any], bool]
     """Returns whether an answer would fail something by itself."""
     is_proven: Callable[[Any], bool] = lambda _answer: False
     """Returns whether code has proven what an answer reports."""
     is_clean: Callable[[Any], bool] = lambda _answer: False
-    """Returns whether an answer reports no fault, so that it may be drawn."""
+    """Returns whether an answer reports no fault, so that it may be selected for a repeated check."""
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
-    """Returns whether an answer that fails nothing is asked again."""
+    """Returns whether the judge is asked again about an answer that fails nothing."""
     side: Callable[[Any], AnswerSide] | None = None
-    """Returns the side of an answer, if that is more than whether it gates."""
+    """Returns the side of an answer, if the side depends on more than whether the answer gates."""
     criterion: Mapping[str, str] | None = None
-    """As in ``build_judge_request``."""
+    """The criterion, as in ``build_judge_request``."""
     accepts_flawed: Callable[[Any, bool], bool] = reject_flawed
-    """Returns whether an answer with a flaw counts as an answer."""
+    """Returns whether a flawed answer counts as an answer."""
 
     def side_of(self, answer: Any) -> AnswerSide:
         return self.side(answer) if self.side else self.gates(answer)

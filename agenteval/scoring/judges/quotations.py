@@ -1,8 +1,8 @@
-"""Checks whether a quotation occurs in a text. The forms in which a careful reader quotes are accepted:
-verbatim words with other marks around them, after the speaker's name, or two pieces side by side.
+"""Checks whether a quotation occurs in a text. The forms in which careful readers quote are accepted:
+verbatim words with different marks around them, words after the speaker's name, or two adjacent pieces.
 
-Every word of a quotation has to occur in the text, whatever its form: a form only says where to split a
-quotation, and which of its marks are the judge's own."""
+Every word of a quotation has to occur in the text, whatever the quotation's form. A form only determines
+where to split a quotation, and which of the marks in it were added by the judge."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from agenteval.core.json_text import iter_leaves, parse_or
 from agenteval.core.text_matching import mentions
 
 ENOUGH_BYTES = 8
-"""The number of bytes of UTF-8 that some part of a quotation needs; a shorter one must be a whole message,
-value or result."""
+"""The minimum length, in UTF-8 bytes, of at least one part of a quotation. A shorter part must be an entire
+message, value or result."""
 
 Form: TypeAlias = tuple[str, ...]
-"""A part of a quotation, as the pieces that have to occur."""
+"""A part of a quotation, split into the pieces that have to occur."""
 
 
 def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
     """Check whether ``quotation`` occurs in ``texts``.
 
-    Each part between ellipses must occur in one of the texts, after folding and JSON unescaping, and one part
-    must be long enough to identify its source."""
+    Each part between ellipses must occur in one of the texts, after folding and JSON unescaping. At least one
+    part must be long enough to identify its source."""
     split = split_quotation(quotation)
     parts = [
         (part, _Ends(at > 0, at < len(split) - 1))
@@ -41,7 +41,8 @@ def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
 
 
 class _Ends(NamedTuple):
-    """Whether a part may begin and end within a word: only where an ellipsis marks a cut."""
+    """States whether a part may begin and end within a word. This is allowed only where an ellipsis marks a
+    cut."""
 
     begins: bool = False
     ends: bool = False
@@ -53,7 +54,7 @@ def _pieces(forms: Iterable[Form]) -> Iterator[str]:
 
 
 def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Check whether a piece of ``quotation``, however it is split, is quoted from ``texts``."""
+    """Check whether a piece of ``quotation``, in any of its possible splits, is quoted from ``texts``."""
     pieces = {
         piece
         for part in split_quotation(quotation)
@@ -79,7 +80,7 @@ _STOPS = ".,;:!?"
 
 
 def strip_quotation(part: str) -> str:
-    """Remove the marks around a quotation, and the full stop of its sentence."""
+    """Remove the marks around a quotation, and the full stop at its end."""
     return part.strip(_QUOTES + _STOPS)
 
 
@@ -102,7 +103,7 @@ _SPEAKER = re.compile(
     r"(?:\s+(?:says?|said|answers?|answered|returns?|returned))?\s*:\s*",
     re.IGNORECASE,
 )
-"""The speaker's name, as records and their readers write it: ``Agent:``, ``Turn 3:``."""
+"""The speaker's name, as written in records and by their readers: ``Agent:``, ``Turn 3:``."""
 _BETWEEN_QUOTES = re.compile(
     r"(?<=[\"“”»’])\s*(?:\b(?:and|und|et|y)\b|[&+,;/|])?\s*(?=[\"“”„«‘])", re.IGNORECASE
 )
@@ -112,10 +113,10 @@ _MOST_HEADINGS = 3
 
 
 def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
-    """Yield the ways to read a part.
+    """Yield the possible readings of a part.
 
-    It is read as it is, without the speaker's name, as two pieces side by side that can each be located, and
-    as a heading with the text under it."""
+    A part is read as it is, without the speaker's name, as two adjacent pieces that can each be located, and
+    as a heading followed by its text."""
     yield (part,)
     speaker = _SPEAKER.match(part.strip(_QUOTES))
     if speaker:
@@ -180,11 +181,12 @@ def _stands_in(piece: str, text: str, ends: _Ends) -> bool:
 
 
 _LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
-"""A letter of a script that separates words."""
+"""A letter in a script that separates words."""
 
 
 def _mentions(text: str, piece: str, ends: _Ends) -> bool:
-    """Check whether a text has the words of a piece: "able to refund" is not part of "unable to refund"."""
+    """Check whether a text contains the words of a piece: "able to refund" is not part of "unable
+    to refund"."""
     if not mentions(text, piece):
         return False
     within, wanted = fold(text), fold(piece)
@@ -214,7 +216,8 @@ _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _compact(text: str) -> str:
-    """Remove the blanks around the marks of JSON. Blanks between two numbers stay: they separate them."""
+    """Remove the spaces around JSON punctuation. Keep spaces between two numbers, because they separate the
+    numbers."""
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
 
 
@@ -223,7 +226,7 @@ _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _unmarked(text: str) -> str:
-    """Remove the marks of headings and lists at the beginning of lines."""
+    """Remove heading and list markers at the beginning of lines."""
     return _LINE_MARK.sub("", text)
 
 
@@ -234,7 +237,7 @@ _WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.es
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _without_signed_amounts(text: str) -> str:
-    """Remove amounts with a currency sign: they match only that currency."""
+    """Remove amounts with a currency sign, because they match only the same currency."""
     return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -260,7 +263,7 @@ def _amount(text: str) -> float | None:
 
 
 def _values(text: str) -> Iterator[str]:
-    """Yield the single values of a text that is JSON, or of a call's arguments."""
+    """Yield the individual values in a text that is JSON or the arguments of a call."""
     start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
     if start < 0:
         return

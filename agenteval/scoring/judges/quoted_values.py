@@ -1,4 +1,4 @@
-"""Extracts the values in a quotation, however they are written: identifiers, addresses and numbers."""
+"""Extracts the values in a quotation, in any notation: identifiers, addresses and numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CENTS = Decimal("0.01")
 
 
 def extract_values(text: str) -> frozenset[str | Decimal]:
-    """Extract the values of a text.
+    """Extract the values in a text.
 
-    Numbers are rounded to cents, without sign; an ambiguous number (``1.250``) is left out."""
+    Numbers are rounded to cents, without a sign; ambiguous numbers (``1.250``) are left out."""
     identifiers = list(find_identifiers(text))
     taken = {at for each in identifiers for at in range(each.start, each.end)}
     numbers = (parse_amount(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
@@ -31,7 +31,8 @@ def is_value(text: str) -> bool:
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """Parse a written number to cents; ``None`` if it is ambiguous or has more digits than any amount."""
+    """Parse a written number into cents. Return ``None`` if the number is ambiguous or has more digits than
+    any amount."""
     if len(text) > _LONGEST:
         return None
     text = text.translate(_COMMAS)

@@ -1,9 +1,9 @@
-"""Checks a judge's references without a model: they must exist, be in the right place, and be of the kind
-that the verdict needs.
+"""Verifies an LLM judge's references (citations) without a model: they must exist, be in the right place, and
+be of the kind that the verdict requires.
 
-A verdict that counts against the agent is only as good as its references. ``REFERENCE_CHECKS`` defines what
-each label has to name; the evidence of all other verdicts is a quotation from the record. A flaw is described
-in words for the judge, who may correct it once."""
+A verdict that counts against the agent is only as good as its references. ``REFERENCE_CHECKS`` defines which
+references each label requires; the evidence for all other verdicts is a quotation from the record. A flaw is
+described in words to the judge, who may correct it once."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class QuotableRecord:
     """The record that a judge was shown, by speaker."""
 
     agent_texts: tuple[str, ...]
-    """The agent's texts in what is judged (a turn, or the whole conversation)."""
+    """The agent's texts in the judged turn or conversation."""
     agent_calls: tuple[str, ...]
-    """The agent's calls in what is judged."""
+    """The agent's calls in the judged turn or conversation."""
     earlier_agent_texts: tuple[str, ...]
-    """The agent's texts and calls of the turns before it."""
+    """The agent's texts and calls in the turns before the judged turn."""
     user_texts: tuple[str, ...]
     """The user's messages."""
     source_texts: tuple[str, ...]
@@ -53,13 +53,13 @@ class QuotableRecord:
     first_judged_call: int
     """The number of the first call that is judged."""
     tools: Mapping[str, frozenset[str]]
-    """The parameters of the agent's tools, by tool name."""
+    """The parameters of the agent's tools, keyed by tool name."""
     are_calls_seen: bool
-    """True if a call that is not here was not made."""
+    """True if all calls were seen, so that any other call was certainly not made."""
     is_taken_at_word: bool = False
     """True if the author declares that calls are unseen."""
     read_tools: frozenset[str] = frozenset()
-    """The tools that only read, and so cannot have been meant to do anything."""
+    """The read-only tools, which cannot have been intended to change anything."""
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class QuotableRecord:
         )
 
     def with_task_texts(self, *texts: str) -> QuotableRecord:
-        """Return the record with further texts of the author of the check."""
+        """Return the record with additional texts by the author of the check."""
         return replace(self, task_texts=(*self.task_texts, *texts))
 
 
@@ -85,7 +85,7 @@ def build_quotable_record(
     policy: str,
     tools: Sequence[Mapping[str, Any]],
 ) -> QuotableRecord:
-    """Build the record of turn ``turn`` (from 0), or of the whole conversation."""
+    """Build the record of the turn ``turn`` (from 0), or of the whole conversation."""
     turns = trajectory.all_turns if turn is None else trajectory.turns[: turn + 1]
     judged, before = (turns, ()) if turn is None else (turns[turn:], turns[:turn])
     return QuotableRecord(
@@ -114,7 +114,7 @@ def _acts(turns: Iterable[Turn]) -> Iterator[str]:
 
 
 def format_quotable_call(call: ToolCall) -> str:
-    """Format a call as it can be quoted: ``cancel {"id": "A-7"}``."""
+    """Format a call in a quotable form: ``cancel {"id": "A-7"}``."""
     args = (call.raw_args or "") if call.args is None else json.dumps(call.args, ensure_ascii=False)
     return f"{call.name} {args}"
 
@@ -145,28 +145,30 @@ def _function(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A verdict that counts against the agent, with everything that it refers to."""
+    """A verdict that counts against the agent, with all its references."""
 
     evidence: str
     references: References
     is_scripted: bool = False
-    """True for a scripted reply, which may leave out references. Those that it gives are checked, and so is
-    its evidence."""
+    """True for a scripted reply, which may leave out references. Its evidence and the references that it does
+    contain are checked."""
 
 
 ReferenceCheck: TypeAlias = Callable[[Claim, QuotableRecord], str]
-"""Describes to the judge what is wrong with a claim; empty if nothing is."""
+"""Describes to the judge what is wrong with a claim, or returns an empty string if nothing is."""
 
 
 def find_reference_flaw(label: str, claim: Claim, record: QuotableRecord) -> str:
-    """Describe to the judge what is wrong with the references of a failing ``label``; empty if nothing is.
+    """Verify the references (citations) for a failing ``label``: describe to the judge what is wrong with
+    them, or return an empty string if nothing is.
 
-    ``label`` may be any other text for a criterion, a goal or a score."""
+    For a criterion, a goal or a score, ``label`` may be any other string."""
     return REFERENCE_CHECKS.get(label, _any_words)(claim, record) or find_invented_quotation(claim, record)
 
 
 def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
-    """Check that every quotation beyond those that the label needs occurs in the record, too."""
+    """Find an invented (fabricated) quotation: check that every quotation that the label does not require
+    also occurs in the record."""
     references, others = claim.references, "what was said or returned by anybody but the agent"
     quotations = (
         ("evidence", claim.evidence.strip() and claim.evidence, record.everything, "the record"),
@@ -179,7 +181,8 @@ def find_invented_quotation(claim: Claim, record: QuotableRecord) -> str:
 
 
 def check_quotation(key: str, quotation: str, texts: Sequence[str], where: str) -> str:
-    """Describe what is wrong with a quotation that is in none of ``texts``; ``where`` names these texts."""
+    """Describe what is wrong with a quotation that occurs in none of ``texts``. ``where`` is a description of
+    these texts."""
     return "" if is_quoted(quotation, texts) else describe_missing_quotation(key, quotation, where)
 
 
@@ -192,10 +195,11 @@ def describe_missing_quotation(key: str, quotation: str, where: str) -> str:
 
 
 def _any_words(claim: Claim, record: QuotableRecord) -> str:
-    """Check that the words are the agent's or, for an omission, of whoever or whatever asked for it.
+    """Check that the words are the agent's or, for an omission, come from the person or source that requested
+    the omitted thing.
 
-    They may be quoted along with other words of the record. A result by itself shows no fault of the agent's.
-    """
+    The agent's words may be quoted along with other words from the record. A result by itself does not show a
+    fault by the agent."""
     texts = (*record.agent_texts, *record.agent_calls, *record.user_texts, record.policy, *record.task_texts)
     if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, texts):
         return ""
@@ -211,7 +215,8 @@ def _own_words(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _own_action(claim: Claim, record: QuotableRecord) -> str:
-    """Check that the agent's words or a call of it are quoted: neither is an omission."""
+    """Check that the agent's words or one of its calls are quoted. Labels that use this check never report an
+    omission."""
     where = "what the agent says or calls in what is judged"
     return check_quotation("evidence", claim.evidence, (*record.agent_texts, *record.agent_calls), where)
 
@@ -243,7 +248,8 @@ def _withheld(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _is_disclosed(source: str, texts: Iterable[str]) -> bool:
-    """Check whether all values of a quotation are disclosed: a JSON key beside a value was not withheld."""
+    """Check whether all values in a quotation were disclosed. Only the values count: a JSON key next to a
+    value is not considered withheld."""
     wanted = extract_values(source)
     return bool(wanted) and wanted <= frozenset().union(*map(extract_values, texts))
 
@@ -268,7 +274,8 @@ def _missing_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _false_claim(claim: Claim, record: QuotableRecord) -> str:
-    """Check the agent's words, and the call that failed to do it or the tool that was not called for it."""
+    """Check the agent's words, along with the call that failed to carry out the claimed action or the tool
+    that was not called for it."""
     if flaw := _own_words(claim, record):
         return flaw
     references = claim.references
@@ -297,8 +304,8 @@ def _failed_call(number: int, record: QuotableRecord) -> str:
 
 
 def _never_called(claim: Claim, record: QuotableRecord) -> str:
-    """Check that a tool was not called. If it was called for something else, ``value`` is what no call of it
-    has."""
+    """Check that a tool was not called. If the tool was called for something else, no such call may contain
+    ``value``."""
     tool, value = claim.references.tool, claim.references.value
     name = json.dumps(tool)
     if tool not in record.tools:
@@ -321,7 +328,7 @@ def _never_called(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
-    """Check that ``value`` is in what the judge quotes, and in none of the calls or their results."""
+    """Check that ``value`` occurs in the judge's quotations, and in none of the calls or their results."""
     if not mentions(claim.evidence, value):
         return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
     texts = [*map(format_quotable_call, calls), *(call.result.text for call in calls if call.result)]
@@ -331,7 +338,7 @@ def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
 
 
 def _judged_call(claim: Claim, record: QuotableRecord) -> str:
-    """Check that the call is among those that are judged."""
+    """Check that the call is among the judged calls."""
     call = claim.references.call
     if call is None:
         return _any_words(claim, record) if claim.is_scripted else '"call" must be the number of the call'
@@ -341,7 +348,7 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
-    """Describe the numbers of the judged calls. ``whole``: of all calls that were shown."""
+    """Describe the numbers of the judged calls or, if ``whole`` is true, of all calls that were shown."""
     first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
     scope = "the record" if whole_record else "what is judged"
     if last < first:
@@ -370,7 +377,7 @@ def _repeated_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _wrong_order(claim: Claim, record: QuotableRecord) -> str:
-    """Check two calls, one of which is judged, and the rule or the result that their order breaks."""
+    """Check two calls, one of which is judged, and the rule or result that their order violates."""
     references = claim.references
     early, late = references.call, references.other_call
     if early is None or late is None:
@@ -442,4 +449,4 @@ REFERENCE_CHECKS: Mapping[str, ReferenceCheck] = {
     "repetition": _own_action,
     "policy violation": check_policy_violation,
 }
-"""The checks by label. Other labels, criteria, goals and scores quote words of the record."""
+"""The checks, keyed by label. Other labels, criteria, goals and scores quote words from the record."""

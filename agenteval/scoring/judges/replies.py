@@ -1,4 +1,4 @@
-"""Defines the types of a judge's answers, and reads values from them."""
+"""Defines the types of a judge's answers (structured output), and reads values from the answers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from agenteval.scoring.verdict_parsing import means_nothing, parse_label, parse_
 
 
 def build_claim(answer: Any, *, is_scripted: bool) -> Claim:
-    """Return what an answer refers to."""
+    """Return the claim that an answer makes, with its references."""
     return Claim(answer.evidence, read_references(answer), is_scripted)
 
 
 def read_references(answer: Any) -> References:
-    """Return the references that the rubric asks for; the others are empty."""
+    """Return the references that the rubric requires. All other references are empty."""
     values = {name: getattr(answer, name, None) for name in References.model_fields}
     return References(**{name: value for name, value in values.items() if value is not None})
 
 
 def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
-    """Return the score or the label of a reply; ``None`` if the judge could not decide."""
+    """Return the score or the label in a reply, or ``None`` if the judge could not decide."""
     if rubric.scale:
         score: float | None = answer.score
         return score
@@ -35,9 +35,11 @@ def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
 
 
 def build_reply_type(rubric: Rubric) -> type[BaseModel]:
-    """Return the type of a judge's answer: evidence and reason come before the verdict that rests on them.
+    """Return the type of a judge's answer (structured output). The evidence and the reason precede the
+    verdict that rests on them.
 
-    Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt."""
+    All rubrics with the same scale share one type, and therefore one JSON Schema, which providers cache with
+    the prompt."""
     if rubric.scale:
         return _score_type(*rubric.scale, rubric.whole)
     if rubric.form == "answer_policy":
@@ -52,7 +54,8 @@ _CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": 
 
 
 def _quotations(value: Any) -> Any:
-    """Join quotations: some models quote in a list, and write null if there is nothing to quote."""
+    """Join quotations. Some models return quotations as a list, or return null if there is nothing
+    to quote."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " … ".join(value)
     return "" if value is None else value
@@ -98,7 +101,7 @@ def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str =
 
 
 def _one_of(labels: tuple[str, ...], key: str) -> Any:
-    """Return the type of a label, however it is spelled."""
+    """Return the type for a label that accepts any spelling."""
 
     def check(value: Any) -> Any:
         label = parse_label(value, labels) if isinstance(value, str) else None
@@ -112,9 +115,9 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
 
 @cache
 def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
-    """Return the type of a policy judge's answer, with a list of what breaks the policy.
+    """Return the type of a policy judge's answer, including a list of violations.
 
-    A scripted reply may name one act beside its label instead."""
+    A scripted reply may instead give a single violation along with its label."""
     violation = create_model(
         "Violation",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
@@ -140,7 +143,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _kind(value: Any) -> Any:
-    """Parse the kind of a rule. It decides a severity, so nothing is guessed."""
+    """Parse the kind of a rule. Nothing is guessed, because the kind decides a severity."""
     kind = value.strip().lower() if isinstance(value, str) else value
     if kind is None or kind == "":
         return None
@@ -159,14 +162,15 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 
 def _without_short_form(schema: dict[str, Any]) -> None:
-    """Remove the short form from the schema: a model is asked only for the list."""
+    """Remove the short form from the schema, because a model is only asked for the list."""
     for key in ("rule", "call", "kind", "carried_out"):
         schema["properties"].pop(key, None)
     _all_required(schema)
 
 
 def _call_number(value: Any) -> Any:
-    """Parse a call number: some models write a number as a text, and write a text for none."""
+    """Parse a call number. Some models write a number as a string, or write a string to state that there is
+    no call."""
     if isinstance(value, bool):
         raise ValueError("a call is named by its number")
     if isinstance(value, str):
@@ -200,7 +204,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "fact": (_Evidence, ""),
     "difference": (_Evidence, ""),
 }
-"""The types of references, and their defaults: a scripted reply may leave them out."""
+"""The types of references, and their default values for scripted replies, which may leave references out."""
 
 
 # ── several answers in one ───────────────────────────────────────────────────────────────────────
@@ -208,9 +212,10 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
 
 @cache
 def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
-    """Return the type of an object with an answer for each name.
+    """Return the type of an object that contains one answer for each name.
 
-    An answer that does not fit is ``None`` and does not invalidate the others."""
+    An answer that does not conform to its type becomes ``None`` and does not invalidate the remaining
+    answers."""
     fields: dict[str, Any] = {
         name: (_optional_reply(reply_type), None) for name, reply_type in zip(names, types, strict=True)
     }

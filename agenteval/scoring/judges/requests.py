@@ -1,4 +1,4 @@
-"""Builds the requests that apply a rubric, or several, to a record."""
+"""Builds the prompts (requests) that apply one or several rubrics to a record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
 def build_subject(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
-    """Return what a judge's call is about."""
+    """Return the subject of a judge's call."""
     return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
 
 
@@ -32,10 +32,11 @@ def build_judge_request(
     opinion: str = "",
     flaw_in: Callable[[Any, bool], str] = no_flaw,
 ) -> ModelRequest:
-    """Build the request that applies a rubric to a record.
+    """Build the judge prompt (request) that applies a rubric to a record.
 
-    The system text, and the prompt up to the end of ``record``, are the same for every rubric. ``criterion``
-    fills the placeholders of ``criteria``; ``opinion``: the answers so far, and what to make of them."""
+    The system prompt, and the prompt up to the end of ``record``, are the same for every rubric.
+    ``criterion`` fills the placeholders of ``criteria``. ``opinion`` contains the previous answers, and
+    instructions on how to use them."""
     text = render_template(rubric.text, criterion or {}, source=rubric.source)
     return _request(
         rubric.prompts.prompt("judge_rules").render(
@@ -51,7 +52,7 @@ def build_judge_request(
 
 
 def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
-    """Build the request that asks a question. ``opinion`` as in ``build_judge_request``."""
+    """Build the request that asks a question. For ``opinion``, see ``build_judge_request``."""
     request = build_judge_request(
         question.rubric,
         question.record,
@@ -64,9 +65,9 @@ def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelR
 
 
 def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
-    """Build the request for several questions on one record, whose answers have one form.
+    """Build the request for several questions about one record, all of whose answers have the same format.
 
-    The keys of ``questions`` name the answers. ``metric``: the metric by which the call is counted."""
+    The keys of ``questions`` name the answers. ``metric`` is the metric under which the call is counted."""
     first = next(iter(questions.values()))
     prompts = first.rubric.prompts
     texts = (

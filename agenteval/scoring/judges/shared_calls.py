@@ -1,6 +1,7 @@
-"""Asks several questions on one record in one call: cheaper, and each is still decided by itself.
+"""Asks several questions about one record in a single (batched) model call. This is cheaper, and each
+question is still decided separately.
 
-A question whose answer is missing, does not fit or has a flaw is asked again alone, and so is one whose
+A question whose answer is missing, malformed or flawed is asked again alone, and so is a question whose
 answer would gate: a verdict that fails something never rests on a shared call only."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.requests import build_shared_request
 
 SHARED = "shared"
-"""The metric of a shared call, for whatever counts or limits calls by metric."""
+"""The metric of a shared call, used wherever calls are counted or limited by metric."""
 
 
 async def ask_shared(
@@ -29,10 +30,11 @@ async def ask_shared(
     *,
     is_shared: bool,
 ) -> dict[str, JudgeAnswer | ScoreFailure]:
-    """Return the answer to each question on one record, by its name in the common answer. All are asked at
-    once.
+    """Return the answer to each question about one record, keyed by its name in the shared answer. All
+    questions are asked concurrently.
 
-    ``is_shared``: several are asked in one call first, whose usage is added to that of the first answer."""
+    If ``is_shared`` is true, several questions are first asked in one call, whose usage is added to that of
+    the first answer."""
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
     if is_shared and len(questions) > 1 and fits:
@@ -58,7 +60,7 @@ async def ask_shared(
 def _usable_replies(
     shared: ModelReply, questions: Mapping[str, JudgeQuestion]
 ) -> Iterator[tuple[str, ModelReply]]:
-    """Yield the answers of the shared call that can be used as they are."""
+    """Yield the answers from the shared call that can be used unchanged."""
     for name, question in questions.items():
         part = getattr(shared.value, name)
         if part is not None and not question.flaw_in(part, shared.scripted):
@@ -68,7 +70,8 @@ def _usable_replies(
 def _assign_usage(
     answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
 ) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
-    """Yield the answers in the order of the questions; the first one carries the usage of the shared call."""
+    """Yield the answers in the order of the questions. The first answer includes the usage of the shared
+    call."""
     for name in names:
         answer = answers[name]
         usage = sum_usage(filter(None, (answer.usage, spent)))

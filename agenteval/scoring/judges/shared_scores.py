@@ -1,4 +1,4 @@
-"""Scores a turn by several judges in one call."""
+"""Scores a turn with several judges in one call."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agenteval.scoring.judges.shared_calls import ask_shared
 
 
 class SharedScores:
-    """Judges of turns whose answers have one form, asked in one call. A judge whose answer is missing in the
-    common answer, or would fail something, is asked again alone."""
+    """Judges of turns whose answers have the same format and are requested in one call. A judge is asked
+    again alone if its answer is missing from the shared reply or would fail something."""
 
     scope: Final = "turn"
 

@@ -1,4 +1,5 @@
-"""``--no-judge``: whatever a judge would have decided stays undecided and is reported as such."""
+"""``--no-judge``: everything that an LLM judge would have decided stays undecided and is reported as
+undecided."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class UnjudgedChecks:
     """Yields an undecided check for each criterion, and for a scenario that only judges would check
     (``is_vacuous``).
 
-    The sample is then inconclusive, never green. ``why``: the reason why nothing was judged."""
+    The sample is then inconclusive, never green. ``why`` is the reason why nothing was judged."""
 
     scope: Final = "conversation"
 

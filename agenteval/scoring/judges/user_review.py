@@ -1,8 +1,10 @@
-"""Reviews the simulated user: did it act as a user would? A model looks at each conversation that failed, and
-at a tenth of the others; also at recorded ones, whose users are unknown without a scenario.
+"""Reviews the simulated user (user simulator): did it act as a real user with this persona would? A model
+reviews each conversation that failed, and one tenth of the remaining conversations. Recorded conversations
+are reviewed, too; if there is no scenario, their users are unknown.
 
-A fault of the user that explains how the conversation ended makes the outcome the simulator's: neither red
-nor green. What the turns before the fault prove stands. Code checks whom the model quotes."""
+If a fault by the user explains how the conversation ended, the outcome is attributed to the simulator: it is
+neither red nor green. Anything proven by the turns before the fault remains valid. Code checks which speaker
+the model quotes."""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ from agenteval.scoring.verdict_parsing import parse_label
 
 LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_IN_SCENARIO, NOT_CLEAR)
 NOT_KNOWN = "Not known."
-"""Stands for unknown values of a recorded conversation without a scenario."""
+"""Represents unknown values in a recorded conversation without a scenario."""
 
 
 def _label(value: Any) -> Any:
@@ -66,29 +68,31 @@ class ReviewReply(BaseModel):
 
 
 class EndedConversation(NamedTuple):
-    """A conversation that is over, decided as the report will decide it."""
+    """A conversation that is over, decided in the same way as in the report."""
 
     sample: SampleReport
     decision: SampleDecision
     failed: bool
-    """True if the verdict is red, or if it counts as a failure where failed samples are tolerated."""
+    """True if the verdict is red, or if the conversation counts as a failure where failed samples are
+    tolerated."""
 
 
 @dataclass(frozen=True)
 class UserReviewer:
-    """Decides which conversations are reviewed, and by which model."""
+    """Decides which conversations are reviewed for faults by the simulated user, and by which model."""
 
     model: ChatModel
     decide: Callable[[Sample, Sequence[Event]], EndedConversation]
-    """Decides how a conversation ended, from all its events."""
+    """Decides how a conversation ended, based on all its events."""
     prompt: Prompt
     seed: int = 0
     now: str = ""
     is_asked: Callable[[Subject], bool] = lambda _subject: True
-    """Returns whether the model has an answer at all (a scripted one may have none)."""
+    """Returns whether the model has an answer at all (a scripted model may have none)."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None:
-        """Return the review of a conversation with all its events; ``None`` if it is not reviewed."""
+        """Return the review of a conversation with all its events, or ``None`` if the conversation is not
+        reviewed."""
         if sample.scenario.is_scripted:
             return None
         found, decided, failed = self.decide(sample, events)
@@ -119,7 +123,7 @@ def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Review:
-    """The review of one conversation: a scorer that runs once it is over."""
+    """The review of one conversation: a scorer that runs when the conversation is over."""
 
     reviews: UserReviewer
     subject: Subject
@@ -176,7 +180,7 @@ class _Review:
 
 
 def _is_user_known(scenario: Scenario) -> bool:
-    """Check whether anything is written about who the user is and what it wants."""
+    """Check whether the scenario states anything about who the user is and what the user wants."""
     return bool(scenario.goal or scenario.profile or scenario.knowledge or scenario.beliefs)
 
 
@@ -194,8 +198,8 @@ def _render_turns(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
-    """Describe to the model what is wrong with the quotations of an answer that finds a fault; empty if
-    nothing is."""
+    """Describe to the model what is wrong with the quotations in an answer that finds a fault, or return an
+    empty string if nothing is."""
     if answer.label not in (HELPED, HINDERED):
         return ""
     if "explains" not in answer.model_fields_set and not is_scripted:
@@ -213,17 +217,18 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
 
 
 def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) -> str:
-    """Check that the user gave something away: its own words are quoted, and what it was to keep is known."""
+    """Check that the user gave something away: the user's own words must be quoted, and it must be known what
+    the user was supposed to withhold."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
     return check_quotation("evidence", answer.evidence, own_texts, "what the user said")
 
 
 def _at_odds_with(answer: Any, own_texts: Sequence[str], scenario: Scenario) -> Iterable[str]:
-    """Return the texts that a user that hindered the agent may have contradicted.
+    """Return the texts that a user who hindered the agent may have contradicted.
 
-    These are what was written about it; if there is nothing, its own words, except those that are at fault.
-    """
+    These are the texts that describe the user or, if there are none, the user's own words, except those that
+    are at fault."""
     if not _is_user_known(scenario):
         return [text for text in own_texts if not is_quoted(answer.evidence, (text,))]
     beliefs = (each.belief for each in scenario.beliefs)
@@ -231,8 +236,8 @@ def _at_odds_with(answer: Any, own_texts: Sequence[str], scenario: Scenario) -> 
 
 
 def _find_fault_turn(evidence: str, trajectory: Trajectory) -> int:
-    """Return the turn of the fault, from 0: that of the user's words, or the one after the agent's unanswered
-    words."""
+    """Return the turn of the fault, from 0: the turn with the user's words, or the turn after the agent's
+    unanswered words."""
     turns = trajectory.turns
     for index, turn in enumerate(turns):
         if turn.script is None and is_quoted(evidence, (turn.user,)):
