@@ -1,5 +1,5 @@
-"""The command line: signatures and help. Everything else is imported inside the commands, so that ``agenteval
---help`` stays fast."""
+"""The command-line entry point (CLI): command signatures and help texts. Everything else is imported inside
+the commands, so that ``agenteval --help`` stays fast."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """Raise ``AuthorError`` if options were given that have an effect only with ``option``."""
+    """Raise ``AuthorError`` for options that have an effect only together with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
@@ -586,8 +586,8 @@ def _show_prompts(
 
 
 def main() -> None:
-    """Run the command line. Each error that is not a defect of agenteval becomes its message and its exit
-    code."""
+    """Run the command line and exit with the exit code. Every error other than a defect in agenteval is
+    reported as a message with its own exit code."""
     _open_closed_streams()
     exit = exits.ExitGuard()
     exit.guard()
@@ -602,7 +602,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace the streams that the shell closed (``2>&-``): they are no reason to fail a run that passed."""
+    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not make a successful
+    run fail."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

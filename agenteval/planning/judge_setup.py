@@ -1,5 +1,4 @@
-"""Sets up LLM judges (LLM-as-a-judge): resolves the metric names in a configuration to metrics and scorers.
-"""
+"""Sets up LLM judges (LLM-as-a-judge): resolves the metric names in a configuration to scorers."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ def load_metrics(config: Config) -> Metrics:
 
 
 def load_project_prompts(config: Config) -> Prompts:
-    """Load the built-in prompts with the project's overrides. Raise ``AuthorError`` if a prompt is invalid.
-    """
+    """Load the built-in prompts and the project's overrides. Raise ``AuthorError`` if a prompt is invalid."""
     return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
 
 

@@ -72,8 +72,8 @@ def suite_policy(
     *,
     no_judge: bool = False,
 ) -> SuitePolicy:
-    """Build the policy of the suite. ``available`` contains all metrics, and ``judged`` the metrics to judge.
-    """
+    """Build the policy of the suite. ``available`` contains all metrics; ``judged`` contains the metrics to
+    judge, which are a subset of them."""
     return SuitePolicy(
         profile=config.profile,
         seed=config.seed,

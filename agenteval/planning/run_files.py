@@ -109,8 +109,7 @@ def _option_texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _author_modules(root: Path) -> Iterator[Path]:
-    """Yield the author's own modules: imported modules below the configuration's folder, excluding libraries.
-    """
+    """Yield the author's own modules: imported modules below the configuration's folder, except libraries."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     beneath = os.path.join(root, "")
     for name in named:

@@ -300,8 +300,7 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
 
 
 def _timeout_s(selected: SelectedSamples) -> float:
-    """Return the timeout for the author's code other than the agent. It is the longest timeout of any agent.
-    """
+    """Return the timeout for the author's code other than the agent, which is the longest agent timeout."""
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 

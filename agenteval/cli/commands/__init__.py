@@ -1,1 +1,1 @@
-"""One module for each command of the command line; they are imported when they are called."""
+"""One module for each command of the command line. A module is imported only when its command is called."""
