@@ -70,8 +70,8 @@ def _runs() -> list[str]:
 
 
 def _conversations() -> list[str]:
-    """Return the scenario ids of the latest run. They are read from the first line of the journal, which is
-    fast. Conversations of a ``score`` run are not included, because they are not in that line."""
+    """Return the scenario ids of the latest run. The ids are read from the first line of the journal, which
+    is fast. Conversations of a ``score`` run are not listed in that line and are therefore not included."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL_FILE, find_run
 

@@ -1,5 +1,5 @@
-"""Builds the two JSON Schemas for editors: one for scenario files and one for the configuration. All names
-are taken from the objects that define them: models, adapters, gates, metrics, reporters and detectors."""
+"""Builds the two JSON Schemas for editors: one for scenario files and one for the configuration. The names of
+models, adapters, gates, metrics, reporters and detectors are taken from the objects that define them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
-"""The values of an agent's ``type`` that leave the type to be determined by other keys."""
+"""The values of an agent's ``type`` that leave the type to be inferred from other keys."""
 _QUIET = {"doNotSuggest": True}
 """The schema keyword that prevents an editor from proposing a key twice."""
 
@@ -243,8 +243,8 @@ def _model_role_schemas(roles: Mapping[str, Schema]) -> Schema:
 
 
 def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
-    """Add the definitions for agents, and return the rule for agents that are merged over another agent.
-    Their keys must be agent keys, unless the agent type is defined by another package."""
+    """Add the definitions for agents, and return the rule for agents that are merged over another agent. Such
+    agents may only have keys of agents, unless the type of the other agent is defined by another package."""
     common = made["AgentConfig"]["properties"]
     common["type"] = _with_description(
         common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL)

@@ -71,8 +71,8 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the candidate branches in order of preference. Remote branches come first, because they are newer
-    than their local copies."""
+    """Yield the candidate branches in order of preference. Remote branches come first, because a remote
+    branch is newer than its local copy."""
     branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
     if branch:
         yield from (f"origin/{branch}", branch)

@@ -19,7 +19,7 @@ _MANY = 12
 
 
 def _print_through_safe_output(option: Any) -> Any:
-    """Make the ``--help`` option print its page through ``safe_output``, as all other output is printed."""
+    """Make the ``--help`` option print its page through ``safe_output``, like all other output."""
 
     def show(ctx: Any, _: Any, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -89,7 +89,7 @@ def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
 
 def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
     """Write one group of a help page. The second column starts at the same position in all groups of a page,
-    unless too little space would be left for it."""
+    unless this would leave too little space for the column."""
     width = min(widest, formatter.width // 2)
     with formatter.section(group):
         formatter.write_dl([(first.ljust(width), second) for first, second in rows], col_max=width)

@@ -79,7 +79,7 @@ def _init(
         typer.Option(
             "--agent",
             metavar="AGENT",
-            help="FILE.py:NAME, a URL or a command; by default it is searched for.",
+            help="FILE.py:NAME, a URL or a command; by default, init searches for an agent.",
         ),
     ] = None,
     ci: Annotated[
@@ -172,7 +172,7 @@ def _run(
             "--replay",
             metavar="FILE",
             rich_help_panel=RUN_PANEL,
-            help="Call nothing: answer from a recording.",
+            help="Make no calls; use recorded answers instead.",
         ),
     ] = None,
 ) -> None:
@@ -232,7 +232,7 @@ def _report(
             "--report",
             metavar="NAME[=PATH]",
             autocompletion=make_completer("reports"),
-            help="This report, not the terminal's; repeatable.",
+            help="Write this report instead of the terminal report; repeatable.",
         ),
     ] = None,
     verbose: VerboseOption = False,
@@ -241,7 +241,7 @@ def _report(
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge the run again, as a new run, and ask only what changed; takes -c, -m, --metric.",
+            help="Judge the run again, as a new run, and ask only what has changed; accepts -c, -m, --metric.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -368,7 +368,7 @@ def _diff(
     after: Annotated[
         str,
         typer.Argument(
-            metavar="B", autocompletion=make_completer("runs"), help="The run to compare with it."
+            metavar="B", autocompletion=make_completer("runs"), help="The run to compare with the baseline."
         ),
     ],
     margin: Annotated[
@@ -522,7 +522,9 @@ def _serve(
 def _schemas(
     server: Annotated[
         list[str],
-        typer.Argument(metavar="URL | COMMAND…", help="Its address, or the command that starts it."),
+        typer.Argument(
+            metavar="URL | COMMAND…", help="The URL of the server, or the command that starts the server."
+        ),
     ],
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write a file.")] = None,
 ) -> None:

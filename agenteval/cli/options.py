@@ -204,7 +204,8 @@ ModelOption = Annotated[
     ),
 ]
 NoJudgeOption = Annotated[
-    bool, typer.Option("--no-judge", rich_help_panel=JUDGE_PANEL, help="Code checks only; ask no judge.")
+    bool,
+    typer.Option("--no-judge", rich_help_panel=JUDGE_PANEL, help="Run only code checks; call no judges."),
 ]
 MetricOption = Annotated[
     list[str] | None,
@@ -213,7 +214,7 @@ MetricOption = Annotated[
         metavar="NAME",
         autocompletion=make_completer("metrics"),
         rich_help_panel=JUDGE_PANEL,
-        help="Judge only this; repeatable.",
+        help="Judge only this metric; repeatable.",
     ),
 ]
 ReportOption = Annotated[

@@ -1,5 +1,5 @@
-"""Tracks the status of a run: it counts events and formats status texts. It has no clock of its own and
-writes no output."""
+"""Tracks the status of a run by counting events, and formats status texts. The module has no clock of its own
+and writes no output."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _REASON_WIDTH = 200
 _PENDING_WIDTH = 120
 
 PendingLookup: TypeAlias = Callable[[SampleKey], str]
-"""Returns a description of the agent or model that a running sample is waiting for, or an empty string if it
-is unknown. It is called from another thread."""
+"""Returns a description of the agent or model that a running sample is waiting for, or an empty string if the
+sample is not known to wait. The function is called from another thread."""
 
 
 class SampleOutcomeLine(NamedTuple):
@@ -139,8 +139,8 @@ class RunStatus:
         return SampleOutcomeLine(decided.verdict, line)
 
     def label(self, key: SampleKey) -> str:
-        """Return a short name for the sample. The agent and the epoch are included only if the run has more
-        than one."""
+        """Return a short name for the sample. The agent is included only if there are several agents, and the
+        epoch only if there are several epochs."""
         name = f"{key.scenario} [{key.variant}]" if key.variant else key.scenario
         name += f"@{key.epoch + 1}" if key.epoch or key.scenario in self._repeated else ""
         return one_line(f"{name} · {key.agent}" if self._names_agent else name, _LABEL_WIDTH)
@@ -151,8 +151,8 @@ class RunStatus:
 
     @property
     def total(self) -> int:
-        """The number of samples. It may exceed the planned number, because an errored epoch may be replaced
-        by an additional epoch."""
+        """The number of samples. The number may exceed the plan, because an errored epoch may be replaced by
+        an additional epoch."""
         return max(self._planned, self.finished + len(self._running))
 
     @property
@@ -217,8 +217,8 @@ class RunStatus:
         return "".join([self.counts(), *longest])
 
     def stall(self) -> str:
-        """Return a sentence with the time since the last event, or an empty string if the run has not stalled
-        yet, that is, if the time is below ``STALL_S``."""
+        """Return a sentence with the time since the last event. Return an empty string if the run is not
+        stalled."""
         return f"nothing has happened for {duration(self.idle_s)}" if self.idle_s >= STALL_S else ""
 
     def stalled_lines(self) -> list[str]:

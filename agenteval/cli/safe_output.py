@@ -36,7 +36,7 @@ def _redaction_module() -> Any:
 
 
 def strip_secrets(text: str) -> str:
-    """Mask the secrets in ``text`` and leave everything else unchanged, for displays that move the cursor."""
+    """Mask the secrets in ``text`` and leave all other text as it is, for displays that move the cursor."""
     redaction = _redaction_module()
     hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
@@ -66,7 +66,7 @@ def _schema_of_results() -> dict[str, Any]:
 
 def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
     """Print a result to stdout, followed by a newline. If the reader has closed the pipe (``| head``), the
-    exit code does not change, because the reader has already read everything it wanted. Raise
+    exit code does not change, because the reader has received all the output that it wanted. Raise
     ``UnwritableError`` if stdout cannot be written to for any other reason."""
     if not text:
         return

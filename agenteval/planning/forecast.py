@@ -31,7 +31,7 @@ ANSWER_TOKENS = 100
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
 """The assumed length of a reply for each role."""
 GATING = 20
-"""Of the verdicts that can cause a failure, one in this number is assumed to cause one and to need a second
+"""One in this number of the verdicts that can cause a failure is assumed to do so and to need a second
 opinion."""
 OPINION_TOKENS = 200
 """The assumed length of an earlier answer together with the instructions for reviewing that answer."""
@@ -173,7 +173,7 @@ class EstimateTotals:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """The number of calls of one kind in a conversation, and the input tokens of those calls."""
+    """The number of calls of one kind in a conversation, and their total input tokens."""
 
     count: int = 0
     tokens: int = 0
@@ -474,7 +474,7 @@ def _notes(
 def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
     names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
-        yield f"calls of {', '.join(names)} to a model are not counted"
+        yield f"model calls by {', '.join(names)} are not counted"
     if all(scenario.tools for scenario in scenarios):
         return
     for spec in chosen.selected:

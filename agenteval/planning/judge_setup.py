@@ -154,9 +154,9 @@ def make_judges(
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """Create the LLM judges of a run. ``rules_for`` is called with a scenario and returns its rules.
-    ``secrets`` maps each text that the agent must never reveal to its placeholder. ``model`` may be None only
-    if all judged metrics are Python classes written by the author."""
+    """Create the LLM judges of a run. ``rules_for`` returns the rules for a scenario. ``secrets`` maps each
+    text that the agent must never reveal to a placeholder. ``model`` may be None only if all judged metrics
+    are Python classes written by the author."""
     if not chosen.selected and not criteria:
         return ()
     from agenteval.scoring.detectors.scorer import DetectorScorer

@@ -1,4 +1,4 @@
-"""The third step in preparing a run: it decides which rules apply. No other step does so. The policy of the
+"""The third step in preparing a run, and the only step that decides which rules apply. The policy of the
 suite and the selected scenarios are resolved to the ``Plan``, which all later steps read."""
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def make_plan(
     secrets: Mapping[str, tuple[str, ...]] | None = None,
     visibility: Mapping[str, KnownVisibility] | None = None,
 ) -> Plan:
-    """Build the plan of a run. If a gate decides the number of epochs of a scenario, the scenario is in
-    ``ranges`` and ``samples`` contains only its first samples. ``visibility`` maps each agent to its known
+    """Build the plan of a run. If a gate decides the number of epochs of a scenario, ``ranges`` contains the
+    scenario, and ``samples`` contains only its first samples. ``visibility`` maps each agent to its known
     tool-call visibility. ``unapplied`` maps each rule that does not apply to the run to the reason."""
     epochs: dict[tuple[str, str], int] = {}
     known: dict[str, Scenario] = {}
@@ -218,8 +218,8 @@ def redact_plan(plan: Plan, public: Config) -> Plan:
 
 
 def _shares_calls(config: Config) -> bool:
-    """Check whether several judges share one call. Scripted judges answer one metric at a time and never
-    share calls."""
+    """Check whether several judges share one call. Scripted judges never share calls, because they answer one
+    metric at a time."""
     judge = config.models.model_for("judge")
     return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
 
@@ -246,10 +246,9 @@ def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
 def find_unapplied_thresholds(
     suite: SuitePolicy, selected: Sequence[Scenario], others: Iterable[Scenario] | None
 ) -> dict[str, str]:
-    """Return the suite's thresholds that cannot apply to any selected scenario but may apply to one of the
-    scenarios in ``others``, keyed by configuration key and mapped to the reason. If ``others`` is None, the
-    unselected scenarios are unknown, and every threshold that cannot apply to a selected scenario is
-    returned."""
+    """Return the suite's thresholds that cannot apply to any selected scenario but may apply to a scenario in
+    ``others``. The result maps configuration keys to reasons. If ``others`` is None, the unselected scenarios
+    are unknown, and any of them may be affected by a threshold."""
     missed = find_unused_thresholds(suite, selected)
     if others is not None:
         ids = {scenario.id for scenario in selected}

@@ -52,8 +52,8 @@ def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:
-    """Check whether a scenario can be played and checked without a model. Its turns must be scripted, and it
-    must have expectations other than criteria."""
+    """Check whether a scenario can be played and checked without a model: its turns are scripted, and it has
+    expectations other than criteria."""
     if not scenario.is_scripted:
         return False
     if scenario.case is not None or scenario.checks == "none":
@@ -115,8 +115,8 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
 def foreign_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[Problem]:
-    """Yield a problem for each mocked tool that none of the scenario's agents has, and for each tool that
-    cannot be mocked. An agent whose tools are unknown may have any tool."""
+    """Yield a problem for each mocked tool that none of the scenario's agents has, and for each mocked tool
+    that cannot be mocked. An agent whose tools are unknown may have any tool."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
@@ -152,8 +152,8 @@ def misspelt_mocks(
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
-    """Yield each agent with a sentence that names its tools that scenarios do not mock and describes the
-    effect of calling them."""
+    """Yield each agent that has tools without a mock, with a sentence that names these tools and describes
+    the effect of calling them."""
     missing: dict[str, dict[str, int]] = {}
     for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
@@ -192,8 +192,8 @@ def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
-    """Warn about forbidden calls to a tool that the scenario does not have but whose name resembles one of
-    the scenario's tools. Such a rule would pass whatever the agent does. This is only a warning because an
+    """Warn about forbidden calls to a tool that the scenario does not have but whose name resembles the name
+    of one of its tools. Such a rule would pass whatever the agent does. This is only a warning because an
     author may also forbid tools that the scenario does not mock."""
     from difflib import get_close_matches
 
@@ -334,8 +334,8 @@ def price_problems(
 
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
-    """Return the agents without a known price. A budget in money does not limit their calls unless they
-    report their own cost."""
+    """Return the agents without a known price. A cost budget does not limit the calls of such an agent unless
+    the agent reports its cost."""
     if not cost_limit_key(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)

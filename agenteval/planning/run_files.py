@@ -24,10 +24,11 @@ _PACKAGE = Path(__file__).parents[1]
 def file_hashes(
     config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
 ) -> dict[str, str]:
-    """Return the SHA-256 hash of each file, keyed by file name. For a model file, its size and modification
-    time replace the hash. Also return the hash of the value of each configuration key with variables, keyed
-    by ``KEY: ${…}``; secrets and server addresses are excluded from the value. Call this function after
-    everything is loaded, because it finds the author's modules among the imported modules."""
+    """Return the SHA-256 hash of each file, keyed by file name. The value for a model file is its size and
+    modification time instead. The result also contains a hash of the value of each configuration key with
+    variables, keyed by ``KEY: ${…}``; secrets and server addresses are removed from the value first. Call
+    this function after everything is loaded, because the author's modules are found among the imported
+    modules."""
     root = Path(config.root)
     found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):
@@ -57,8 +58,8 @@ def find_secrets_in_files(
 
 
 def list_input_files(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
-    """Yield the configuration, the scenarios, and all other known input files. Python modules are included
-    only if they are imported."""
+    """Yield the configuration, the scenarios, and all other known input files. Only Python modules that have
+    been imported are included."""
     root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name

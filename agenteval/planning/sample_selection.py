@@ -80,8 +80,8 @@ def select(suite: Suite) -> SelectedSamples:
 
 
 def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[Sample], list[str]]:
-    """Return the requested samples (those that failed or were played in an earlier run, if only those were
-    requested), and a note on failed scenarios that no longer exist."""
+    """Return the requested samples, and a note on failed scenarios that no longer exist. If the request is
+    limited to samples that failed or were played in an earlier run, only these samples are returned."""
     request, config = suite.request, suite.settings.config
     if request.pairings:
         return _filter_pairings(samples, request.pairings), []
@@ -127,8 +127,8 @@ def _code_only_remarks(needs_model: Sequence[str]) -> Iterator[str]:
 def find_removed_failures(
     failed: FailedScenarios, request: Request, config: Config, loaded: Sequence[Scenario]
 ) -> tuple[str, ...]:
-    """Return the failed scenarios that are no longer in any file. If paths were named, the other included
-    files are also searched. If those files cannot be read, return nothing."""
+    """Return the failed scenarios that are no longer in any file. If paths were named, all files that the
+    configuration includes are also searched. If those files cannot be read, return an empty tuple."""
     gone = failed.find_removed(scenario.id for scenario in loaded)
     if not (gone and request.paths):
         return gone
@@ -141,9 +141,9 @@ def find_removed_failures(
 def _possible_scenarios(
     request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
-    """Return the scenarios that the suite may contain in addition to the selected scenarios. If no paths were
-    named, these are the ``loaded`` scenarios. Otherwise the remaining files are read if their scenarios could
-    make a difference. Return None if they cannot be read."""
+    """Return all scenarios that the suite may contain, including unselected scenarios. If paths were named
+    and the result could make a difference, the remaining files are read in addition to the ``loaded``
+    scenarios. Return None if these files cannot be read."""
     matters = plan_resolution.find_unused_thresholds(policy, loaded) or without_concern(
         policy.gates, loaded, None
     )

@@ -256,9 +256,9 @@ def _find_journal_of_run(name: str, root: Path) -> Path | None:
 
 def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
     """Return the plan for scoring, including information from the sources. The sources determine which gates
-    can be satisfied. Tool-call visibility is read from agenteval journals; for all other sources, the
-    configuration declares it. The placeholders for agents' secrets are taken from the configuration and from
-    agenteval journals."""
+    can be satisfied. For agenteval journals, the tool-call visibility is read from the journal; for all other
+    sources, the configuration declares the visibility. The placeholders for agents' secrets are taken from
+    the configuration and from agenteval journals."""
     settings, journals = suite.settings, [source for source in sources if is_journal(source)]
     gates = settings.policy.gates
     # Gates that can never be satisfied would leave every score inconclusive. If none is left, every
@@ -308,9 +308,10 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """Return the policy of an agent in a recorded run. A journal may be written by anybody and must not be
-    able to open arbitrary files on this machine. The policy file is therefore read only if ``config`` also
-    names it, or if its bytes are those that the run read. Raise ``AuthorError`` otherwise."""
+    """Return the policy of an agent in a recorded run. Anybody may have written the journal, so a journal
+    must not cause arbitrary files on this machine to be opened. The policy file is read only if ``config``
+    also names the file, or if the file is byte-for-byte identical to the file that the run read. Raise
+    ``AuthorError`` otherwise."""
     agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
         for each in (run.config, config)
@@ -354,9 +355,11 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)
-        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s accepts part of an id"))
     names = ", ".join(request.files)
-    raise NothingSelectedError(Problem(f"{names}: no conversation was found", "each line must hold one"))
+    raise NothingSelectedError(
+        Problem(f"{names}: no conversation was found", "each line must contain a conversation")
+    )
 
 
 def _to_problem(unreadable: RecordedConversation) -> Problem:

@@ -1,4 +1,4 @@
-"""The first step in preparing a run: it loads files and options as a ``Suite``. Mistakes are reported with
+"""The first step in preparing a run: it loads files and options into a ``Suite``. Mistakes are reported with
 their location."""
 
 from __future__ import annotations

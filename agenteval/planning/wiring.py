@@ -1,5 +1,5 @@
-"""The last step before a run: it creates the objects (agents, models, judges, mocks) that the configuration
-names. No other step does so."""
+"""The last step before a run, and the only step that creates the objects (agents, models, judges, mocks)
+named in the configuration."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
 
 def _marked_texts(config: Config) -> Iterator[str]:
-    """Yield the secrets that the author marked. Their encoded forms (URL-encoded, base64) are masked as well,
-    as they are for any secret."""
+    """Yield the secrets that the author marked. Their encoded forms (in a URL or base64) are also masked, as
+    for all other secrets."""
     for agent in config.all_agents:
         yield from (secret for secret in agent.secrets if MASK not in secret)
 

@@ -1,1 +1,1 @@
-"""One module for each command of the command line. A module is imported only when its command is called."""
+"""The commands of the command line, one in each module. A module is imported only when its command is called."""

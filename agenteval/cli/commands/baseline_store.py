@@ -1,8 +1,9 @@
-"""Stores baseline runs by commit: ``--keep-baseline`` stores a run, and ``--baseline merge-base`` finds it.
+"""Stores baseline runs by commit: ``--keep-baseline`` stores a run, and ``--baseline merge-base`` finds the
+run.
 
-A run is stored in ``.agenteval/baselines/COMMIT/events.jsonl``, or under ``COMMIT.PROFILE`` if a profile is
-used. This file is small enough to be cached or stored as a CI artifact, and no other run of that commit is
-needed. Runs in ``.agenteval/runs`` also record their commit."""
+The path of a stored run is ``.agenteval/baselines/COMMIT/events.jsonl``; if a profile is used, the folder is
+``COMMIT.PROFILE``. The file is small enough to be cached or stored as a CI artifact, and no other run of that
+commit is needed. Runs in ``.agenteval/runs`` also record their commit."""
 
 from __future__ import annotations
 

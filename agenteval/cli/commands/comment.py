@@ -133,9 +133,9 @@ def _github_number(environ: Mapping[str, str]) -> str:
 
 def post(target: CommentTarget, text: str) -> str:
     """Post the comment or replace the previous comment, and return ``posted`` or ``replaced``. A comment by
-    another author is never replaced, even if it contains the marker and the token has permission to edit it,
-    because its author could change it afterwards. Raise ``URLError``, ``OSError`` or ``ValueError`` on
-    failure."""
+    another author is never replaced, even if the comment contains the marker and the token has permission to
+    edit it: the other author could change the comment afterwards. Raise ``URLError``, ``OSError`` or
+    ``ValueError`` on failure."""
     comment_id = _find_previous_comment(target)
     if comment_id:
         try:
@@ -166,8 +166,8 @@ def _find_previous_comment(target: CommentTarget) -> str:
 
 
 def _token_owner(target: CommentTarget) -> str:
-    """Return the user name that belongs to this token, or an empty string if it cannot be determined. In that
-    case, no comment is replaced."""
+    """Return the user name that belongs to this token. Return an empty string if the name cannot be
+    determined, in which case no comment is replaced."""
     query = json.dumps({"query": "{viewer {login}}"}).encode()
     for url, method, body in ((target.me, "GET", None), (target.graphql, "POST", query)):
         try:

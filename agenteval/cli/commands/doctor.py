@@ -188,7 +188,7 @@ async def _call_rows(config: Config, secrets: tuple[str, ...], request: DoctorRe
     models = _models_with_roles(config)
     rows += [await _model_row(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
-        remedy = "set models.default for judges and simulated users; checks in code need none"
+        remedy = "set models.default for judges and simulated users; code checks need no model"
         rows.append(DoctorRow("models", DoctorState.NOTE, "none is configured", remedy))
     return rows
 

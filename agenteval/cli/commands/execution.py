@@ -1,6 +1,6 @@
-"""Executes a prepared run: writes its events to the journal and the screen, and stops the run on a signal or
-at its deadline. ``run`` starts a run and ``resume`` continues a run. ``score`` uses the same steps for
-recorded conversations."""
+"""Executes a prepared run: sends events to the journal and the screen, and stops the run on a signal or at
+its deadline. ``run`` starts a run and ``resume`` continues a run. ``score`` uses the same steps for recorded
+conversations."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """Return the event as it is written to the journal (with secrets masked), so that it can be compared with
+    """Return the event with secrets masked, as it is written to the journal. The result can be compared with
     journal events."""
     captured: list[Event] = []
     resources = prepared.wired.resources
@@ -146,7 +146,7 @@ def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
 
 
 class FanOut:
-    """Combines several sinks into one. If a sink fails, it is disabled and the failure is reported once,
+    """Combines several sinks into one. A sink that fails is disabled, and the failure is reported once,
     because a broken display must not abort a run that costs money."""
 
     def __init__(self, sinks: Iterable[Emit]) -> None:
@@ -258,8 +258,8 @@ async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control:
 
 
 async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Group the findings of the run into issues (deduplication). If the run was interrupted, they are grouped
-    by code alone."""
+    """Group the findings of the run into issues (deduplication). The findings of an interrupted run are
+    grouped by code alone."""
     scenarios = report.build_report(steps.findings()).scenarios
     failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None

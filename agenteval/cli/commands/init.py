@@ -147,7 +147,9 @@ def _load_existing_config(source: Path) -> Config:
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
     if os.path.lexists(folder) and not folder.is_dir():
-        raise AuthorError(Problem(f"{name} is not a folder", "name one; it is created if it does not exist"))
+        raise AuthorError(
+            Problem(f"{name} is not a folder", "name a folder, which is created if it does not exist")
+        )
     return folder
 
 

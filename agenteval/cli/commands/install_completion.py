@@ -1,4 +1,4 @@
-"""Implements shell completion: ``agenteval --install-completion [SHELL]`` and ``--show-completion [SHELL]``."""
+"""Implements shell completion (``agenteval --install-completion [SHELL]`` and ``--show-completion``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def complete_in_shell(arguments: Sequence[str]) -> None:
     script cannot be installed."""
     option, *named = arguments
     if len(named) > 1:
-        raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))
+        raise AuthorError(Problem(f"{option} accepts one shell", f"write agenteval {option} {named[0]}"))
     shell = _require_known_shell(option, named[0]) if named else _detect_shell(option)
     if option == SHOW:
         print_out(_script(shell))

@@ -51,8 +51,8 @@ def _chosen(request: Request) -> Sequence[Scenario]:
 
 
 def _entry(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as JSON. ``file`` and ``line`` are its location, ``row`` is the data row that it was
-    generated from, and ``simulated`` is true if a model plays the user."""
+    """Return a scenario as JSON. ``file`` and ``line`` are the location of the scenario, ``row`` is the data
+    row from which the scenario was generated, and ``simulated`` is true if a model plays the user."""
     return {
         "run": selection.full_id(scenario),
         "id": scenario.id,

@@ -225,9 +225,9 @@ def print_paged(text: str) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file atomically: write to a temporary file and move it into place, so that a reader never sees
-    an incomplete report. Other users cannot read the file, because it may contain conversations, unless it
-    replaces a file that they could read. A path that is not a regular file, such as a device or a pipe, is
-    written to directly."""
+    an incomplete report. The file may contain conversations, so other users cannot read it unless they could
+    read the file that it replaces. A path that is not a regular file, such as a device or a pipe, is written
+    to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:

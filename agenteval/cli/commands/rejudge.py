@@ -1,6 +1,6 @@
-"""Implements ``agenteval report RUN --rejudge``: judges a stored run again. It applies ``score`` to the run's
-journal, which contains the requests to judges and their answers, so that judges are asked only about what has
-changed."""
+"""Implements ``agenteval report RUN --rejudge``: judges a stored run again. ``score`` is applied to the run's
+journal. The journal contains the earlier requests to judges and their answers, so that judges are asked only
+about what has changed."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[
     if tally.calls and plan.suite.corroborate:
         yield "verdicts that would fail or excuse something are checked twice, and a tenth of the clean ones"
     if classes:
-        yield f"calls of {', '.join(classes)} to a model are not counted"
+        yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
         yield f"{CRITERIA}: one call for each sentence"
-    yield "issues are grouped again if other faults are found"
+    yield "issues are grouped again if the findings differ"

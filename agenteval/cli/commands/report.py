@@ -48,8 +48,8 @@ def list_run_inputs(kept: LoadedRun) -> Iterator[Path]:
 
 
 def load_decided_run(name: str) -> LoadedRun:
-    """Load the run called ``name`` from its journal, and decide its verdict. Raise ``AuthorError`` if there
-    is no such run."""
+    """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
+    if there is no such run."""
     path = runs.find_run(name, runs_root())
     folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
     return LoadedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
@@ -63,8 +63,8 @@ def runs_root() -> Path:
 
 
 def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
-    """Group the findings of a run that was killed before it could group them. They are grouped by code, as in
-    a run without a model."""
+    """Group the findings of a run that was killed before its findings were grouped. Code alone groups the
+    findings, as in a run without a model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if marks and isinstance(marks[-1], IssuesFound):
         return events

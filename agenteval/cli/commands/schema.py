@@ -21,9 +21,9 @@ from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
 
 
 def schema(kind: str | None, out: str | None) -> int:
-    """Write the JSON Schema for one kind of file, or for all kinds, and print how files refer to it. ``out``
-    is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if the kind is unknown or the file
-    cannot be written."""
+    """Write the JSON Schema for one kind of file, or for all kinds, and print the line with which a file
+    refers to its schema. ``out`` is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if
+    the kind is unknown or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
         raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))

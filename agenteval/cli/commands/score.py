@@ -227,7 +227,7 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
     """Yield a failure for each expectation that applied to no conversation, and for each search text that
     matched no conversation. Without these failures, the run would pass although nothing was checked."""
     for text in reader.unmatched_texts:
-        what = f"-s {text}: no conversation has this text in its id — -s takes part of an id"
+        what = f"-s {text}: no conversation has this text in its id — -s accepts part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmatched:
         what = "--scenarios: no scenario has the id of a conversation, so no expectation was checked"

@@ -164,9 +164,9 @@ _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
-    """Return the conversations that match ``name``. The name is an id, ``FILE::ID`` or a variant. With
-    ``@EPOCH`` (counted from 1), it selects one epoch. An exact id takes precedence, even if it looks like
-    another form."""
+    """Return the conversations that match ``name``, which is an id, ``FILE::ID`` or a variant. ``@EPOCH``
+    (counted from 1) selects a single epoch. An exact id takes precedence, even if the id looks like one of
+    the other forms."""
     if found := _with_id(name, known):
         return found
     of_epoch = _EPOCH.fullmatch(name)
@@ -208,8 +208,8 @@ def _failing(
     run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
     """Return the conversations that did not pass. Within each scenario, failed conversations come before
-    undecided conversations. If a scenario failed because of a rule for all its conversations, return its
-    first conversation."""
+    undecided conversations. If a scenario failed only because of a rule for all its conversations, its first
+    conversation is returned."""
     found: list[ShownConversation] = []
     for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
         conversations = list(group)
@@ -250,7 +250,9 @@ def _after(
 def _no_agent(name: str | None, run: LoadedRun) -> Problem:
     agents = {each.scenario_report.agent for each in _conversations_of(run)}
     if not agents:
-        return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
+        return Problem(
+            f"the run {run.report.run.run_id} has no conversation", "it ended before the first conversation"
+        )
     what = f"the run {run.report.run.run_id} has no agent '{name}'"
     return Problem(what, did_you_mean(name or "", agents))
 

@@ -64,7 +64,7 @@ _PARTS = {
     "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
-"""The prompts that are inserted into other prompts, with a description of their position."""
+"""The prompts that are inserted into other prompts, each with a description of its position."""
 
 
 def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 
 class AgentChoice(NamedTuple):
-    """An agent, named by its author or found in the project, that may be written to the configuration."""
+    """An agent that may be written to the configuration. The agent was named by its author or found in the
+    project."""
 
     keys: dict[str, Any]
     """The agent's keys in the configuration."""

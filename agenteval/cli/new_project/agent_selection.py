@@ -102,9 +102,8 @@ def _yes_or_no(answer: str) -> bool:
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
     """Return the agent named by the author, or otherwise an agent found in the project. If the project is a
-    service, endpoints that answer come first, followed by agents in the project's files. If none is found, a
-    new agent is offered. Raise ``AuthorError`` if the named agent does not exist or a service does not
-    answer."""
+    service, its answering endpoints come before the agents in its files. If no agent is found, a new agent is
+    offered. Raise ``AuthorError`` if the named agent does not exist or the service does not answer."""
 
     def parse(answer: str) -> AgentChoice:
         return _parse_agent(answer, root, top)

@@ -19,7 +19,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.files.regular_files import read_file
 
 _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
-"""Ports that are commonly used by development servers. They are tried if the project's files do not name any
+"""Ports that development servers commonly use. These ports are tried if the project's files do not name a
 port."""
 _OLLAMA = 11434
 """The port of a model server, which is not an agent even if a project names the port."""
@@ -182,9 +182,9 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
-    """Return the field for the user's message, identified by its name. Otherwise return the field for the
-    whole conversation or, failing that, the only required string field. The result is empty if no field
-    matches."""
+    """Return the template entry for the user's message. The field is identified by its name; otherwise, a
+    field for the whole conversation is used or, failing that, the only required string field. Return an empty
+    dictionary if no field matches."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):
         return {named: "${message}"}

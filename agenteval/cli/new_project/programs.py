@@ -31,9 +31,9 @@ _SCRIPTS = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php"
 
 
 def program_of(words: list[str], root: Path) -> list[str]:
-    """Return the command that starts an existing program. npm is run with ``-s``, because its own output is
-    not part of an answer. Raise ``AuthorError`` if the program, or a script given as its first argument, does
-    not exist."""
+    """Return the command that starts an existing program. npm is run with ``-s``, because npm's own output is
+    not part of an answer. Raise ``AuthorError`` if the program does not exist, or if its first argument is a
+    script that does not exist."""
     program, *rest = words
     if find_program(program, str(root), os.environ) is None:
         if program.endswith(".py") and not (root / program).exists():
@@ -65,8 +65,8 @@ def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
 
 
 def detect_form(words: list[str], root: Path) -> str:
-    """Detect how a program that prints its answer accepts the message, by checking whether its output depends
-    on the message. Return an empty string if the output does not depend on it."""
+    """Detect how a program that prints its answer accepts the message: the output must depend on the message.
+    Return an empty string if the output does not depend on the message."""
     without = _output_of(words, "", root)
     if _output_of([*words, _MESSAGE], "", root) != without:
         return "argument"

@@ -110,8 +110,8 @@ def _server(modules: Iterable[_ParsedModule], project_names: set[str]) -> str:
 
 
 def top_level_names(path: Path) -> set[str] | None:
-    """Return the names that a file binds at its top level, or None if they cannot be determined from the
-    syntax."""
+    """Return the names that a file binds at its top level, or None if the syntax does not determine the
+    names."""
     tree = _parse_file(path)
     names: set[str] = set()
     todo: list[ast.AST] = [tree] if tree else []
@@ -295,7 +295,7 @@ def _function_candidates(
 
 def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the class if it answers messages itself. A subclass of a framework's class is not yielded,
-    because only its instances are agents."""
+    because only instances of such a class are agents."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
     if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
@@ -351,8 +351,9 @@ def _required_parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
-    """Return the parameter for the user's message. The function must return a value, and all its other
-    required parameters must be known (docs/agents.md, "What it gets"). Return an empty string otherwise."""
+    """Return the name of the parameter for the user's message, or an empty string if the function is not
+    suitable. A suitable function returns a value, and all its other required parameters are known
+    (docs/agents.md, "What it gets")."""
     if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
         return ""
     places = [*function.args.posonlyargs, *function.args.args][skipped:]
@@ -369,8 +370,8 @@ def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped
 
 
 def _talking_method(owner: ast.ClassDef) -> str:
-    """Return the only method that accepts the user's message. The class must be instantiable without
-    arguments. Return an empty string otherwise."""
+    """Return the only method that accepts the user's message, or an empty string if there is none. The class
+    must be instantiable without arguments."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if owner.name.startswith("_") or (
         "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]
