@@ -241,7 +241,7 @@ def _report(
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge the run again, as a new run, and ask only what has changed; accepts -c, -m, --metric.",
+            help="Judge the run again as a new run, and ask only what has changed; accepts -c, -m, --metric.",
         ),
     ] = False,
     dry_run: Annotated[

@@ -36,7 +36,8 @@ def _redaction_module() -> Any:
 
 
 def strip_secrets(text: str) -> str:
-    """Mask the secrets in ``text`` and leave all other text as it is, for displays that move the cursor."""
+    """Mask the secrets in ``text`` and keep all other text unchanged. Displays that move the cursor need
+    this, because cleaning would remove their control sequences."""
     redaction = _redaction_module()
     hidden: str = redaction.redact_text(text) if redaction else text
     return hidden

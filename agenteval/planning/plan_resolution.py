@@ -248,7 +248,7 @@ def find_unapplied_thresholds(
 ) -> dict[str, str]:
     """Return the suite's thresholds that cannot apply to any selected scenario but may apply to a scenario in
     ``others``. The result maps configuration keys to reasons. If ``others`` is None, the unselected scenarios
-    are unknown, and any of them may be affected by a threshold."""
+    are unknown, and each of these thresholds is assumed to apply to one of them."""
     missed = find_unused_thresholds(suite, selected)
     if others is not None:
         ids = {scenario.id for scenario in selected}

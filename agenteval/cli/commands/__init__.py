@@ -1,1 +1,1 @@
-"""The commands of the command line, one in each module. A module is imported only when its command is called."""
+"""The commands of the command line, one per module. A module is imported only when its command is called."""
