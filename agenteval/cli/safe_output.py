@@ -36,8 +36,7 @@ def _redaction_module() -> Any:
 
 
 def strip_secrets(text: str) -> str:
-    """Mask the secrets in ``text`` and keep all other text unchanged. Displays that move the cursor need
-    this, because cleaning would remove their control sequences."""
+    """Mask the secrets in ``text`` and keep all other text as it is, for displays that move the cursor."""
     redaction = _redaction_module()
     hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
@@ -50,7 +49,8 @@ def clean_message(text: str) -> str:
 
 
 def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str:
-    """Clean ``text`` for output. If ``colors`` is True, color codes are kept for a screen that supports them."""
+    """Clean ``text`` for output. If ``colors`` is True, keep color codes, for a screen that supports colors.
+    """
     redaction = _redaction_module()
     if form == "json":
         return escape_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
