@@ -49,8 +49,7 @@ def clean_message(text: str) -> str:
 
 
 def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str:
-    """Clean ``text`` for output. If ``colors`` is True, keep color codes, for a screen that supports colors.
-    """
+    """Clean ``text`` for output. If ``colors`` is True, keep color codes for a screen that supports them."""
     redaction = _redaction_module()
     if form == "json":
         return escape_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
