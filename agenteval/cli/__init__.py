@@ -1,1 +1,1 @@
-"""The command line: names become objects here; screen, streams, signals and exit codes."""
+"""The command-line interface (CLI): commands, terminal output, signals and exit codes."""

@@ -1,4 +1,5 @@
-"""The command groups of ``agenteval``. An unknown command is refused in one line."""
+"""The command groups of the ``agenteval`` command-line interface. An unknown command is rejected with a
+one-line error."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ _COMPLETION = {
     "--install-completion": "Install completion for this shell, or for the named one: bash, zsh or fish.",
     "--show-completion": "Print the script instead.",
 }
-"""The help of the completion options. Typer's own options recognise only the shell that started them, and
-take no name."""
+"""The help texts of the completion options. They replace Typer's own options, which work only for the shell
+that started the program and do not accept a shell name."""
 
 
 class CommandGroup(GroupedCommands):
-    """A group of commands that refuses an unknown command with a hint."""
+    """A group of commands that rejects an unknown command and suggests a similar name."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)

@@ -1,8 +1,8 @@
-"""What a shell proposes at TAB: ids of scenarios and runs, and names from the configuration. If a file is
-broken, only what could be read is proposed; the command itself reports the mistake.
+"""Shell completion (TAB): proposes scenario ids, run ids, and names from the configuration. If a file is
+broken, only names that could be read are proposed; the command itself reports the error.
 
-The program starts anew at each TAB. A large suite is therefore cached in ``.agenteval`` until one of its
-files changes."""
+The program starts again each time TAB is pressed. A large suite is therefore cached in ``.agenteval`` until
+one of its files changes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
 CACHE_FILE = ".agenteval/completion.json"
 _CACHE_LIFETIME_S = 600
-"""A bound is needed because some sources of names have no file whose time could be checked."""
+"""The lifetime of the cache in seconds. A limit is needed because some names are read from sources without a
+file modification time."""
 
 Options = Mapping[str, Any]
-"""The parameters already on the command line, by name."""
+"""The parameters already given on the command line, keyed by name."""
 
 
 def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> list[str]:
-    """Return the names of a kind that start with ``incomplete``."""
+    """Return the names of the given kind that start with ``incomplete``."""
     try:
         found = _candidates(kind, options, incomplete)
         return [text for text in found if text.startswith(incomplete) and "\n" not in text]
@@ -61,7 +62,7 @@ def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterab
 
 
 def _runs() -> list[str]:
-    """Return ``latest`` and ``previous``, then the ids of runs, newest first."""
+    """Return ``latest`` and ``previous``, followed by the run ids, newest first."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import find_run_folders
 
@@ -69,8 +70,8 @@ def _runs() -> list[str]:
 
 
 def _conversations() -> list[str]:
-    """Return the scenario ids of the latest run. They are read from the first line of the journal, which is
-    quick; the conversations of ``score`` are not in it."""
+    """Return the scenario ids of the latest run. The ids are read from the first line of the journal, which
+    is fast. Conversations of a ``score`` run are not listed in that line and are therefore not included."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL_FILE, find_run
 
@@ -97,7 +98,7 @@ def _suite(options: Options) -> dict[str, Any]:
 
 
 def _load_cached_suite() -> dict[str, Any] | None:
-    """Return the cached suite, or None if a file has changed, appeared or disappeared since."""
+    """Return the cached suite, or None if a file has been changed, added or deleted since."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -115,8 +116,8 @@ def _load_cached_suite() -> dict[str, Any] | None:
 
 
 def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
-    """Return size and time of each file of the suite, of its tables, and of the configurations from here
-    upward."""
+    """Return the modification time and size of each file of the suite, of its data tables, and of the
+    configurations from the working directory upward."""
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
     known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
@@ -168,7 +169,8 @@ def _profiles(path: Path) -> list[str]:
 
 
 def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
-    """Cache the suite, unless no run has been kept yet: TAB creates no folder."""
+    """Cache the suite. Nothing is cached before the first run is stored, because pressing TAB must not create
+    a folder."""
     with suppress(OSError, ValueError):
         cached = {
             "read_at": time.time(),

@@ -1,5 +1,5 @@
-"""The two schemas that editors read: of a scenario file and of the configuration. Each name comes from the
-object that defines it: models, adapters, gates, metrics, reporters, detectors."""
+"""Builds the two JSON Schemas for editors: one for scenario files and one for the configuration. The names of
+models, adapters, gates, metrics, reporters and detectors are taken from the objects that define them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
-"""The values of an agent's type if other keys determine it."""
+"""The values of an agent's ``type`` that leave the type to be inferred from other keys."""
 _QUIET = {"doNotSuggest": True}
-"""Keeps an editor from proposing a key twice."""
+"""The schema keyword that prevents an editor from proposing a key twice."""
 
 
 def build_editor_schema(kind: SchemaKind) -> Schema:
-    """Return the schema of a scenario file or of ``agenteval.yaml``."""
+    """Return the JSON Schema for scenario files or for ``agenteval.yaml``."""
     top, definitions = _config_schema() if kind == "config" else _scenario_file_schema()
     made = simplify_schema({**top, "definitions": definitions})
     definitions = made.pop("definitions")
@@ -154,8 +154,8 @@ def _metric_names() -> list[str]:
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
-    """Make an editor propose the usual keys of a ``mapping``. ``of`` is the name of the definition of its
-    values."""
+    """Make an editor propose the usual keys of ``mapping``. ``of`` is the name of the definition for the
+    values of the mapping."""
     made[of] = mapping["additionalProperties"]
     mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
 
@@ -211,13 +211,13 @@ def _with_description(by: Schema, schema: Schema) -> Schema:
 
 
 def _choice(names: Iterable[str], *others: str) -> Schema:
-    """Return a schema that proposes ``names`` and also accepts variables. ``others``: patterns of further
-    texts that are accepted but not proposed."""
+    """Return a schema that proposes ``names`` and also accepts variables. ``others`` are patterns for further
+    strings that are accepted but not proposed."""
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 
 def _list_of(item: Schema, *instead: str) -> Schema:
-    """Return a schema of a list, of one item alone, or of one of the words ``instead``."""
+    """Return a schema for a list, a single item, or one of the words in ``instead``."""
     return _any_of({"enum": list(instead)}, item, {"type": "array", "items": item})
 
 
@@ -237,14 +237,14 @@ def _model_name() -> Schema:
 
 
 def _model_role_schemas(roles: Mapping[str, Schema]) -> Schema:
-    """Return the schemas of roles, each of which also accepts PROVIDER/MODEL alone."""
+    """Return the schemas for the model roles. Each schema also accepts a plain PROVIDER/MODEL string."""
     forms = [_model_name(), ref("ModelConfig"), NULL]
     return {role: _with_description(each, _any_of(*forms)) for role, each in roles.items()}
 
 
 def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
-    """Write the definitions of agents, and return the rule of those that are merged over another agent: they
-    have an agent's keys, unless that agent is of another package's kind."""
+    """Add the definitions for agents, and return the rule for agents that are merged over another agent. Such
+    agents may only have keys of agents, unless the type of the other agent is defined by another package."""
     common = made["AgentConfig"]["properties"]
     common["type"] = _with_description(
         common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL)
@@ -274,8 +274,8 @@ def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -
 
 
 def _built_in_names_rule() -> Schema:
-    """Return the rule that restricts the names of metrics and labels, unless custom metrics or prompts of the
-    author add others."""
+    """Return the rule that accepts only the names of built-in metrics and labels. The rule does not apply if
+    the author adds custom metrics or prompts."""
     metrics = {"propertyNames": {"enum": _metric_names()}}
     return _if(
         _any_key("custom_metrics", "prompts"),

@@ -1,4 +1,4 @@
-"""``--fail-fast``: the first sample that is sure to fail the run ends it."""
+"""Implements ``--fail-fast``: stops the run after the first sample that is certain to make the run fail."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agenteval.verdict.single_samples import SingleSamples
 
 
 class FailFast:
-    """A sink that stops ``control``. It decides each sample on its own as the whole run will, so that an
-    accepted failure does not end the run."""
+    """A sink that stops ``control`` after the first failure. The rules are the same as for the whole run, so
+    that an accepted failure does not stop the run."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control

@@ -1,4 +1,5 @@
-"""What git knows about the folder of a run: its commit, and where a branch began."""
+"""Reads information from git about the folder of a run: the current commit and the commit at which a branch
+started (merge base)."""
 
 from __future__ import annotations
 
@@ -10,15 +11,16 @@ from typing import NamedTuple
 
 _TIMEOUT_S = 20
 _CODE = (".py", ".yaml", ".yml", ".toml", ".js", ".ts", ".sh")
-"""New files of these kinds are part of the run; reports of an earlier run are not."""
+"""The file types that belong to a run. Untracked files of other types, such as the reports of an earlier run,
+are ignored."""
 
 
 class Checkout(NamedTuple):
-    """The commit of a working copy."""
+    """The commit and state of a working copy."""
 
     commit: str
     is_dirty: bool
-    """True if files differ from the commit, so that a run does not represent it."""
+    """True if the working copy contains uncommitted changes, so that a run does not represent the commit."""
 
 
 class NoCommitError(Exception):
@@ -26,7 +28,8 @@ class NoCommitError(Exception):
 
 
 def checkout_of(folder: Path) -> Checkout | None:
-    """Return the checkout of a folder, or None without git or outside of a repository."""
+    """Return the checkout that contains a folder, or None if git is not installed or the folder is not in a
+    repository."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return None
@@ -40,8 +43,9 @@ def _is_change(line: str) -> bool:
 
 
 def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
-    """Return the commit where ``HEAD`` left the branch ``ref``. If ``ref`` is empty, use the target branch of
-    the pull request, or else the main branch. Raise ``NoCommitError`` if the commit cannot be determined."""
+    """Return the commit at which ``HEAD`` diverged from the branch ``ref`` (the merge base). If ``ref`` is
+    empty, use the target branch of the pull request or, failing that, the main branch. Raise
+    ``NoCommitError`` if the commit cannot be determined."""
     if _git(folder, "rev-parse", "HEAD") is None:
         raise NoCommitError("this is not a git repository, or git is not installed")
     diff_base = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
@@ -67,7 +71,8 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the branches that may be meant, the best first: a remote branch is newer than its local copy."""
+    """Yield the candidate branches in order of preference. Remote branches come first, because a remote
+    branch is newer than its local copy."""
     branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
     if branch:
         yield from (f"origin/{branch}", branch)
@@ -78,7 +83,7 @@ def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[st
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return the output of a git command; None if it fails or git is not installed."""
+    """Return the output of a git command, or None if the command fails or git is not installed."""
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(

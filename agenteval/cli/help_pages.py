@@ -1,5 +1,6 @@
-"""``--help`` in groups, as wide as the terminal. Typer can draw groups itself (``rich_help_panel``, which
-names them here, too), but with a library that costs as much CPU as all else of ``agenteval --help``."""
+"""Formats ``--help`` pages in groups across the width of the terminal. Typer can also format groups
+(``rich_help_panel``, which defines the groups here, too), but the required library uses as much CPU time as
+everything else in ``agenteval --help``."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from typer.core import TyperCommand, TyperGroup
 from agenteval.cli.safe_output import print_out
 
 WIDEST = 110
-"""The most columns: longer lines are hard to read."""
+"""The maximum width in columns, because longer lines are hard to read."""
 OTHER = "Other"
 _MANY = 12
-"""The number of options from which on they are grouped."""
+"""The minimum number of options for which options are grouped."""
 
 
 def _print_through_safe_output(option: Any) -> Any:
-    """Make the ``--help`` option print its page through ``safe_output``, as all other text."""
+    """Make the ``--help`` option print its page through ``safe_output``, like all other output."""
 
     def show(ctx: Any, _: Any, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -31,7 +32,7 @@ def _print_through_safe_output(option: Any) -> Any:
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose help lists options by group."""
+    """A command whose help page lists options in groups."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _print_through_safe_output(super().get_help_option(ctx))
@@ -41,8 +42,8 @@ class GroupedCommand(TyperCommand):
 
 
 class GroupedCommands(TyperGroup):
-    """A command group whose help lists commands and options by group, each command with the whole first
-    sentence of its help."""
+    """A command group whose help page lists commands and options in groups. Each command is listed with the
+    full first sentence of its help."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _print_through_safe_output(super().get_help_option(ctx))
@@ -87,8 +88,8 @@ def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
 
 
 def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
-    """Write one group of a help page. The second column starts at the same place in all groups of a page,
-    unless that leaves it no room."""
+    """Write one group of a help page. The second column starts at the same position in all groups of a page,
+    unless this would leave too little space for the column."""
     width = min(widest, formatter.width // 2)
     with formatter.section(group):
         formatter.write_dl([(first.ljust(width), second) for first, second in rows], col_max=width)

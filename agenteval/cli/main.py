@@ -1,5 +1,5 @@
-"""The command line: signatures and help. Everything else is imported inside the commands, so that ``agenteval
---help`` stays fast."""
+"""The command-line entry point (CLI): command signatures and help texts. Everything else is imported inside
+the commands, so that ``agenteval --help`` stays fast."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _init(
         typer.Option(
             "--agent",
             metavar="AGENT",
-            help="FILE.py:NAME, a URL or a command; by default it is searched for.",
+            help="FILE.py:NAME, a URL or a command; by default, init searches for an agent.",
         ),
     ] = None,
     ci: Annotated[
@@ -172,7 +172,7 @@ def _run(
             "--replay",
             metavar="FILE",
             rich_help_panel=RUN_PANEL,
-            help="Answer from a recording: no agent and no model is called.",
+            help="Make no calls; use recorded answers instead.",
         ),
     ] = None,
 ) -> None:
@@ -232,7 +232,7 @@ def _report(
             "--report",
             metavar="NAME[=PATH]",
             autocompletion=make_completer("reports"),
-            help="This report, not the terminal's; repeatable.",
+            help="Write this report instead of the terminal report; repeatable.",
         ),
     ] = None,
     verbose: VerboseOption = False,
@@ -241,7 +241,7 @@ def _report(
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge the run again, as a new run, and ask only what changed; takes -c, -m, --metric.",
+            help="Judge the run again as a new run, and ask only what has changed; accepts -c, -m, --metric.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -269,7 +269,7 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """Raise ``AuthorError`` if options were given that have an effect only with ``option``."""
+    """Raise ``AuthorError`` for options that have an effect only together with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
@@ -368,7 +368,7 @@ def _diff(
     after: Annotated[
         str,
         typer.Argument(
-            metavar="B", autocompletion=make_completer("runs"), help="The run to compare the first one with."
+            metavar="B", autocompletion=make_completer("runs"), help="The run to compare with the baseline."
         ),
     ],
     margin: Annotated[
@@ -522,7 +522,9 @@ def _serve(
 def _schemas(
     server: Annotated[
         list[str],
-        typer.Argument(metavar="URL | COMMAND…", help="Its address, or the command that starts it."),
+        typer.Argument(
+            metavar="URL | COMMAND…", help="The URL of the server, or the command that starts the server."
+        ),
     ],
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write a file.")] = None,
 ) -> None:
@@ -586,8 +588,8 @@ def _show_prompts(
 
 
 def main() -> None:
-    """Run the command line. Each error that is not a defect of agenteval becomes its message and its exit
-    code."""
+    """Run the command line and exit with the exit code. Every error other than a defect in agenteval is
+    reported as a message with its own exit code."""
     _open_closed_streams()
     exit = exits.ExitGuard()
     exit.guard()
@@ -602,7 +604,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace the streams that the shell closed (``2>&-``): they are no reason to fail a run that passed."""
+    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not make a successful
+    run fail."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

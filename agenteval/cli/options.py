@@ -1,7 +1,9 @@
-"""The options that commands share. Each is written once: its names, its help, its type and how it is parsed.
+"""The command-line options that several commands share. Each option is defined once, with its names, help
+text, type and parser.
 
-A command takes a group of them as one parameter; ``expand_option_groups`` shows typer the options in the
-group. To share one more option, add a field to the group; commands pass groups on as they are."""
+A command accepts a group of options as a single parameter; ``expand_option_groups`` presents the options of
+the group to Typer. To share another option, add a field to a group; commands pass option groups on unchanged.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,12 @@ ProposedKind: TypeAlias = Literal[
     "scenarios",
     "tags",
 ]
-"""The kinds of names that a shell proposes. ``conversations``: the first argument of ``show``, a scenario of
-the latest run or a run."""
+"""The kinds of names that shell completion proposes. ``conversations`` is for the first argument of ``show``,
+which is a scenario of the latest run or a run."""
 
 
 def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
-    """Return the function that proposes names of a kind at TAB."""
+    """Return the shell completion function for names of the given kind."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
         from agenteval.core.registry import load_target
@@ -202,7 +204,8 @@ ModelOption = Annotated[
     ),
 ]
 NoJudgeOption = Annotated[
-    bool, typer.Option("--no-judge", rich_help_panel=JUDGE_PANEL, help="Code checks only; ask no judge.")
+    bool,
+    typer.Option("--no-judge", rich_help_panel=JUDGE_PANEL, help="Run only code checks; call no judges."),
 ]
 MetricOption = Annotated[
     list[str] | None,
@@ -211,7 +214,7 @@ MetricOption = Annotated[
         metavar="NAME",
         autocompletion=make_completer("metrics"),
         rich_help_panel=JUDGE_PANEL,
-        help="Judge only this; repeatable.",
+        help="Judge only this metric; repeatable.",
     ),
 ]
 ReportOption = Annotated[
@@ -244,7 +247,7 @@ QuietOption = Annotated[
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """The options that choose configuration, scenarios and agent."""
+    """The options that select the configuration, the scenarios and the agent."""
 
     paths: PathsArgument = None
     config: ConfigOption = None
@@ -262,7 +265,7 @@ class SelectionOptions:
 
     @property
     def filters(self) -> Filters:
-        """The filters of scenarios. Raises ``AuthorError`` if a category is unknown or ``-k`` is empty."""
+        """The scenario filters. Raises ``AuthorError`` if a category is unknown or ``-k`` is empty."""
         from agenteval.core.errors import AuthorError, Problem, did_you_mean
         from agenteval.core.scenario import Category as Known
         from agenteval.core.selection import Filters
@@ -279,7 +282,7 @@ class SelectionOptions:
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """The options that choose the judge's model and the metrics."""
+    """The options that select the judge's model and the metrics."""
 
     model: ModelOption = None
     no_judge: NoJudgeOption = False
@@ -294,7 +297,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class ReportingOptions:
-    """The options that choose what is shown."""
+    """The options that select the reports and the level of detail."""
 
     report: ReportOption = None
     verbose: VerboseOption = False
@@ -323,8 +326,8 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
 def request_from_options(
     selecting: SelectionOptions, judging: JudgeOptions | None = None, flags: Mapping[str, Any] | None = None
 ) -> Request:
-    """Build the request of a command that loads scenarios. ``flags``: configuration keys that the command's
-    own options set. Raise ``AuthorError`` if an option is invalid."""
+    """Build the request for a command that loads scenarios. ``flags`` contains the configuration keys that
+    are set by the command's own options. Raise ``AuthorError`` if an option is invalid."""
     from agenteval.planning.request import Request
 
     return Request(
@@ -340,7 +343,7 @@ def request_from_options(
 
 
 def drop_unset_keys(**keys: Any) -> dict[str, Any]:
-    """Return the configuration keys that an option set."""
+    """Return only the configuration keys that an option has set."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -348,7 +351,7 @@ def drop_unset_keys(**keys: Any) -> dict[str, Any]:
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each option group of ``command`` by its options."""
+    """Replace each option group in the signature of ``command`` with its individual options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     shown: list[Parameter] = []
@@ -373,7 +376,8 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(context: typer.Context) -> tuple[str, ...]:
-    """Return the options that stood on the command line, by their long names; arguments in capitals."""
+    """Return the long names of the options given on the command line. Arguments are returned in capital
+    letters."""
     return tuple(
         max(each.opts, key=len) if each.param_type_name == "option" else str(each.name).upper()
         for each in context.command.params

@@ -1,7 +1,8 @@
-"""The progress of a run on stderr: a live display on a terminal, a few lines elsewhere.
+"""Shows the progress of a run on stderr: a live display (progress bar) on a terminal, and log lines
+elsewhere.
 
-The sink only queues its events. A thread of its own counts and writes them, so that a slow or broken stream
-neither delays the run nor breaks it."""
+The sink only queues events. A separate thread counts and displays them, so that a slow or broken stream can
+neither delay nor break the run."""
 
 from __future__ import annotations
 
@@ -41,21 +42,23 @@ if TYPE_CHECKING:
 SHOWN_WARNINGS = 10
 SHOWN_FAILURES = 100
 SHOWN_RUNNING = 4
-"""The number of samples that a live display names."""
+"""The number of running samples that the live display names."""
 LINE_S = 30.0
 LINE_SHARE = 0.1
-"""A log gets a line each ``LINE_S`` seconds, or each time this share of the samples has finished."""
+"""The log prints a status line every ``LINE_S`` seconds and each time this share of the samples has finished.
+"""
 TICK_S = 0.25
-"""How often the queue is read and a live display repainted."""
+"""The interval in seconds at which the queue is read and the live display is repainted."""
 CLOSE_WAIT_S = 2.0
-"""How long the end of a run waits for a stream to take a line."""
+"""The time in seconds that the end of a run waits for a stream to accept a line."""
 
 
 def progress_for(
     stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: PendingLookup = lambda _: ""
 ) -> Progress:
-    """Return a live display if ``stream`` is a terminal that can move its cursor and is not recorded by CI,
-    else plain lines. ``past``: the events so far, if a run is resumed."""
+    """Return a live display (progress bar) if ``stream`` is a terminal that supports cursor movement and is
+    not recorded by a CI service. Otherwise return a plain log. ``past`` contains the earlier events of a
+    resumed run."""
     can_move = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     is_kept = os.environ.get("CI", "").lower() not in ("", "0", "false")
     screen = Display if can_move and not is_kept else Log
@@ -63,23 +66,24 @@ def progress_for(
 
 
 class Screen(Protocol):
-    """Where the progress of a run is shown. All methods but the constructor run in the sink's thread."""
+    """The output on which the progress of a run is shown. All methods except the constructor are called in
+    the sink's thread."""
 
     def write_line(self, line: str, verdict: Verdict | None = None) -> None:
-        """Write a line that stays."""
+        """Write a permanent line."""
 
     def show_event(self, event: Event) -> None:
-        """Show what ``event``, which is counted already, changes."""
+        """Show the changes caused by ``event``, which has already been counted."""
 
     def tick(self) -> None:
-        """Show what the passing of time changes."""
+        """Show the changes caused by the passage of time."""
 
     def end(self) -> None:
-        """Remove everything but lines."""
+        """Remove everything except the permanent lines."""
 
 
 class Progress:
-    """The sink. Once closed, it ignores events."""
+    """The event sink of the progress display. After ``close``, it ignores events."""
 
     def __init__(
         self,
@@ -103,7 +107,7 @@ class Progress:
         self._failures = 0
 
     def __call__(self, event: Event) -> None:
-        """Queue an event. Raise the error that stopped the thread, if one did."""
+        """Queue an event. If the display thread was stopped by an error, raise that error."""
         if self._error:
             raise self._error
         if self._closing.is_set():
@@ -138,8 +142,9 @@ class Progress:
             screen.show_event(event)
 
     def close(self) -> None:
-        """Show what is queued, and end. A reader that has stopped reading must not keep the run from ending:
-        if a line takes too long, the rest is dropped. May be called twice."""
+        """Display the queued events and end the display. A reader that has stopped reading must not keep the
+        run from ending, so the remaining events are dropped if writing a line takes too long. May be called
+        twice."""
         self._closing.set()
         remaining = -1
         while self._writer and self._writer.is_alive() and self._events.qsize() != remaining:
@@ -149,7 +154,7 @@ class Progress:
 
 
 class GuardedStream:
-    """A text stream that never raises: once it has failed or was shut, it ignores writes."""
+    """A text stream that never raises an exception. After a failure, or after ``shut``, it ignores writes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -181,7 +186,8 @@ ScreenMaker: TypeAlias = Callable[[GuardedStream, RunStatus], Screen]
 
 
 class Log:
-    """A log of lines: each sample that did not pass, at once, and the status of the run now and then."""
+    """A plain log. A sample that did not pass is logged immediately, and the status of the run is logged
+    periodically."""
 
     def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         self._out = out
@@ -219,7 +225,7 @@ class Log:
             self.write_line("the report has further warnings")
 
     def tick(self) -> None:
-        """Report a stall once each ``STALL_S``, or the status of the run when that is due."""
+        """Report a stall every ``STALL_S`` seconds, or the status of the run when it is due."""
         status = self._status
         before, self._stalls = self._stalls, int(status.idle_s // STALL_S)
         step = max(1, round(status.total * LINE_SHARE))
@@ -239,8 +245,8 @@ class Log:
 
 
 class Display:
-    """A live display on a terminal that repaints itself and disappears at the end; above it, each sample that
-    did not pass."""
+    """A live display (progress bar) on a terminal. It repaints itself and disappears at the end; samples that
+    did not pass are printed above it."""
 
     def __init__(self, out: GuardedStream, status: RunStatus) -> None:
         from rich.console import Console
@@ -299,4 +305,5 @@ class Display:
 
 _STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
 _BAR = 30
-"""The columns of the bar, and of a sample's name; fewer on a narrow terminal."""
+"""The width in columns of the progress bar and of the sample names. They are narrower on a narrow terminal.
+"""

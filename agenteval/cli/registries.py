@@ -1,5 +1,5 @@
-"""What a configuration may name. ``files`` may not import these registries, so that they are passed to each
-function that reads a configuration."""
+"""The registries of names that a configuration may use. The package ``files`` may not import these
+registries, so they are passed to each function that reads a configuration."""
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.files.config_checks import Registries

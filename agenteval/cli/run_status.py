@@ -1,4 +1,5 @@
-"""The status of a run: it takes events and returns words. It has no clock of its own and writes nothing."""
+"""Tracks the status of a run by counting events, and formats status texts. The module has no clock of its own
+and writes no output."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ from agenteval.verdict.sample_decisions import decide_sample
 from agenteval.verdict.single_samples import SingleSamples
 
 STALL_S = 30.0
-"""A run without any event for so long is called stalled."""
+"""The time in seconds without any event after which a run is considered stalled."""
 SHOWN_PENDING = 10
 _SIGNS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONCLUSIVE: "?"}
 _WORDS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "undecided"}
@@ -43,11 +44,12 @@ _REASON_WIDTH = 200
 _PENDING_WIDTH = 120
 
 PendingLookup: TypeAlias = Callable[[SampleKey], str]
-"""Returns whom a running sample waits for, in words; empty if that is unknown. Called from another thread."""
+"""Returns a description of the agent or model that a running sample is waiting for, or an empty string if the
+sample is not known to wait. The function is called from another thread."""
 
 
 class SampleOutcomeLine(NamedTuple):
-    """A sample that did not pass, with the line that reports it."""
+    """The verdict of a sample that did not pass, and the line that reports it."""
 
     verdict: Verdict
     line: str
@@ -55,16 +57,17 @@ class SampleOutcomeLine(NamedTuple):
 
 @dataclass
 class _SampleProgress:
-    """A sample that has started."""
+    """The progress of a sample that has started."""
 
     since: float
     turns: int = 0
     is_over: bool = False
-    """True if its conversation has ended and judges are at work."""
+    """True if the conversation has ended and judging has started."""
 
 
 class RunStatus:
-    """The counts of a run of ``total`` samples (0: as many as the run plans)."""
+    """The status of a run with ``total`` samples. If ``total`` is 0, the number of samples is taken from the
+    plan of the run."""
 
     def __init__(self, total: int, clock: Callable[[], float], pending: PendingLookup) -> None:
         self.verdict_counts: Counter[Verdict] = Counter()
@@ -82,7 +85,7 @@ class RunStatus:
         self._samples = SingleSamples()
 
     def count_event(self, event: Event) -> SampleOutcomeLine | None:
-        """Count ``event``; return the sample that it ends if that did not pass."""
+        """Count ``event``. If the event ends a sample that did not pass, return the line for that sample."""
         self._moved = self._clock()
         so_far = self._samples.add_event(event)
         match event:
@@ -136,8 +139,8 @@ class RunStatus:
         return SampleOutcomeLine(decided.verdict, line)
 
     def label(self, key: SampleKey) -> str:
-        """Return the sample's name, as short as the run allows: agent and epoch are named only if there are
-        several."""
+        """Return a short name for the sample. The agent is included only if there are several agents, and the
+        epoch only if there are several epochs."""
         name = f"{key.scenario} [{key.variant}]" if key.variant else key.scenario
         name += f"@{key.epoch + 1}" if key.epoch or key.scenario in self._repeated else ""
         return one_line(f"{name} · {key.agent}" if self._names_agent else name, _LABEL_WIDTH)
@@ -148,8 +151,8 @@ class RunStatus:
 
     @property
     def total(self) -> int:
-        """The number of samples. It may exceed the plan, because an errored epoch may be replaced by a
-        further one."""
+        """The number of samples. The number may exceed the plan, because an errored epoch may be replaced by
+        an additional epoch."""
         return max(self._planned, self.finished + len(self._running))
 
     @property
@@ -158,16 +161,16 @@ class RunStatus:
 
     @property
     def idle_s(self) -> float:
-        """The time since the last event."""
+        """The time in seconds since the last event."""
         return self._clock() - self._moved
 
     def brief_counts(self) -> str:
-        """Format the text next to the bar: ``18/27  ✓ 15  ✗ 2  ? 1  0:41  $0.28``."""
+        """Format the text next to the progress bar, such as ``18/27  ✓ 15  ✗ 2  ? 1  0:41  $0.28``."""
         ends = [f"{_SIGNS[verdict]} {count:,}" for verdict, count in self._counts_to_show()]
         return "  ".join([f"{self.finished:,}/{self.total:,}", *ends, *self._time_and_cost()])
 
     def counts(self) -> str:
-        """Format the counts for a log: ``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``."""
+        """Format the counts for a log, such as ``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``."""
         ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._counts_to_show()]
         return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._time_and_cost()])}"
 
@@ -188,57 +191,59 @@ class RunStatus:
         return parts
 
     def longest(self, most: int) -> list[tuple[str, str]]:
-        """Return name and activity of the samples that have been running longest, oldest first."""
+        """Return the names and activities of the longest-running samples, oldest first."""
         return [
             (self.label(key), self._describe_activity(key, one))
             for key, one in islice(self._running.items(), most)
         ]
 
     def _describe_activity(self, key: SampleKey, sample: _SampleProgress) -> str:
-        """Format what a sample does: ``turn 3, waits for the agent, 4 s``; ``judging, waits for the judge of
-        coherence, 2 s``."""
+        """Describe the activity of a sample, such as ``turn 3, waits for the agent, 4 s`` or ``judging, waits
+        for the judge of coherence, 2 s``."""
         activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"
         pending = one_line(self._pending(key), _PENDING_WIDTH)
         waits = f", waits for {pending}" if pending else ""
         return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:
-        """Return a line that counts the samples that ``longest`` does not name, if there are any."""
+        """Return a line with the number of running samples that ``longest`` does not name. The list is empty
+        if there are none."""
         more = len(self._running) - most
         return [f"  and {more:,} more running"] if more > 0 else []
 
     def with_longest(self) -> str:
-        """Format the counts and the sample that has been running longest."""
+        """Format the counts, followed by the longest-running sample."""
         longest = [f"; longest: {label}, {doing}" for label, doing in self.longest(1)]
         return "".join([self.counts(), *longest])
 
     def stall(self) -> str:
-        """Describe how long nothing has happened; empty unless the run is stalled."""
+        """Return a sentence with the time since the last event. Return an empty string if the run is not
+        stalled."""
         return f"nothing has happened for {duration(self.idle_s)}" if self.idle_s >= STALL_S else ""
 
     def stalled_lines(self) -> list[str]:
-        """Return lines that report the stall and whom the samples wait for."""
+        """Return lines that report the stall and the agents or models that the samples are waiting for."""
         head = f"{self.stall()}; {self.finished:,} of {self.total:,} are done"
         pending = [f"  {label}: {doing}" for label, doing in self.longest(SHOWN_PENDING)]
         return [head, *pending, *self.more_running(SHOWN_PENDING)]
 
     def last_line(self) -> str:
-        """Format the line that stays in the log when the run is over."""
+        """Format the line that remains in the log after the run is over."""
         return f"{'ran' if self.finished >= self.total else 'stopped:'} {self.counts()}"
 
 
 def duration(seconds: float) -> str:
-    """Format a duration: ``4 s``, ``3:05``, ``1:02:00``."""
+    """Format a duration, such as ``4 s``, ``3:05`` or ``1:02:00``."""
     return f"{max(0, int(seconds))} s" if seconds < 60 else clock_text(seconds)
 
 
 def clock_text(seconds: float) -> str:
-    """Format a duration as a clock: ``0:04``, ``3:05``, ``1:02:00``."""
+    """Format a duration as a clock time, such as ``0:04``, ``3:05`` or ``1:02:00``."""
     minutes, rest = divmod(max(0, int(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _dollars(cost: float) -> str:
-    """Format a cost: ``$0.28``. A cost that is not zero is never shown as zero."""
+    """Format a cost, such as ``$0.28``. A nonzero cost is never shown as zero."""
     return f"${cost:.2f}" if cost >= 0.01 or not cost else f"${amount(cost)}"

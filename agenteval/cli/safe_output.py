@@ -1,9 +1,10 @@
-"""The one way out. All text that agenteval prints or writes as a report leaves through this module, which
-removes secrets and whatever a terminal, a CI log or an editor would interpret as a command. A new reporter or
-command cannot forget it: ``tests/test_architecture.py`` allows no other module to write to a stream.
+"""Sanitizes and redacts all output. Everything that agenteval prints or writes as a report passes through
+this module, which masks secrets and removes sequences that a terminal, a CI log or an editor would interpret
+as a command. A new reporter or command cannot bypass this module, because ``tests/test_architecture.py``
+allows no other module to write to a stream.
 
-Reporters escape text for their own format first (``core/safe_text.py``); this module catches what they miss.
-"""
+Reporters first escape text for their own format (``core/safe_text.py``); this module catches anything that
+they miss."""
 
 from __future__ import annotations
 
@@ -21,33 +22,34 @@ from agenteval.core.safe_text import (
 )
 
 Form = Literal["text", "json", "xml"]
-"""The syntax that a text keeps when it is masked and cleaned."""
+"""The syntax that text must keep when it is masked and sanitized."""
 
 
 class UnwritableError(OSError):
-    """Raised when stdout takes no more text."""
+    """Raised when stdout can no longer be written to."""
 
 
 def _redaction_module() -> Any:
-    """Return the module that masks secrets, or None if it is not loaded: then nothing was loaded that holds a
-    secret, as in ``--help``."""
+    """Return the module that masks secrets, or None if that module is not loaded. In that case (for example,
+    with ``--help``), nothing that contains a secret has been loaded."""
     return sys.modules.get("agenteval.files.redaction")
 
 
 def strip_secrets(text: str) -> str:
-    """Mask the secrets in ``text`` and leave all else as it is, for a display that moves the cursor."""
+    """Mask the secrets in ``text`` and keep all other text as it is, for displays that move the cursor."""
     redaction = _redaction_module()
     hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
 
 
 def clean_message(text: str) -> str:
-    """Clean ``text`` for a person or a log: no secret, and no line that is a command to a CI system."""
+    """Clean ``text`` for a human reader or a log: mask secrets and neutralize lines that a CI system would
+    execute as commands."""
     return neutralize_workflow_commands(strip_secrets(text))
 
 
 def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str:
-    """Clean ``text`` as output. ``colors``: keep colour codes, for a screen that supports them."""
+    """Clean ``text`` for output. If ``colors`` is True, keep color codes for a screen that supports them."""
     redaction = _redaction_module()
     if form == "json":
         return escape_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
@@ -63,8 +65,9 @@ def _schema_of_results() -> dict[str, Any]:
 
 
 def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
-    """Print a result to stdout, ended by a newline. If the reader has gone (``| head``), it has read what it
-    wanted: the exit code does not change. Raise ``UnwritableError`` if stdout is otherwise unwritable."""
+    """Print a result to stdout, followed by a newline. If the reader has closed the pipe (``| head``), the
+    exit code does not change, because the reader has received all the output that it wanted. Raise
+    ``UnwritableError`` if stdout cannot be written to for any other reason."""
     if not text:
         return
     text = clean_output(text, form, colors=colors)
@@ -80,12 +83,12 @@ def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
 
 
 def print_err(text: str) -> None:
-    """Print a line to stderr; do nothing if stderr was closed by the shell or by an agent."""
+    """Print a line to stderr. Do nothing if the shell or an agent has closed stderr."""
     _write_err(clean_message(text))
 
 
 def print_author_error(text: str) -> None:
-    """Print a message about an author's mistake to stderr, with everything masked that looks like a key."""
+    """Print a message about an author's mistake to stderr, masking everything that looks like an API key."""
     from agenteval.files.redaction import redact_keys
 
     _write_err(neutralize_workflow_commands(redact_keys(text)))
@@ -98,6 +101,6 @@ def _write_err(text: str) -> None:
 
 
 def append_to_file(path: str | os.PathLike[str], text: str) -> None:
-    """Append ``text`` to a file that agenteval does not own. Raise ``OSError`` if that fails."""
+    """Append ``text`` to a file that is not owned by agenteval. Raise ``OSError`` on failure."""
     with open(path, "a", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(clean_output(text))

@@ -1,1 +1,1 @@
-"""What is run, and with what: files and options become a plan, and names become objects."""
+"""Planning of a run: loads files and options, resolves them to a plan, and replaces names with objects."""

@@ -1,5 +1,5 @@
-"""What an earlier run showed about how an agent's tool calls are seen: if only a part of a suite is played
-again, it may hold no conversation that shows it anew."""
+"""Reads from earlier runs which tool calls of an agent agenteval could see. A rerun of only a part of a suite
+may not contain a conversation that shows this again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
 _RUNS_READ = 3
-"""The latest runs only: what an old run showed may no longer be true."""
+"""The number of latest runs that are read. Older runs may be out of date."""
 _MAX_BYTES = 64 * 2**20
 
 
 def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
-    """Return the agents all of whose calls were seen in one of the latest runs below ``root``. An agent
-    counts if it is among ``names`` and has not changed since. ``public``: the configuration as it is written
-    down, without secrets."""
+    """Return the tool-call visibility of each agent whose calls were all visible in one of the latest runs
+    below ``root``. An agent is included only if its name is in ``names`` and its configuration has not
+    changed since that run. ``public`` is the configuration without secrets."""
     agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
     for folder in runs.find_run_folders(root)[: -_RUNS_READ - 1 : -1]:
@@ -33,7 +33,8 @@ def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> di
 def _read_visibility(
     folder: Path, agents: Mapping[str, AgentConfig]
 ) -> Iterator[tuple[str, KnownVisibility]]:
-    """Yield what a run showed about the agents; nothing if it cannot be read."""
+    """Yield the tool-call visibility that a run recorded for the agents. Yield nothing if the run cannot be
+    read."""
     path = folder / runs.JOURNAL_FILE
     try:
         if path.stat().st_size > _MAX_BYTES:

@@ -1,9 +1,10 @@
-"""Predicts how much a run will ask, and of whom: pure arithmetic over scenarios, metrics and prices.
+"""Forecasts the calls, tokens and cost of a run (a cost estimate) for each model, from scenarios, metrics and
+prices alone. No model or agent is called.
 
-Calls are exact if a conversation is scripted, and a range if a user is simulated. It is assumed that every
-conversation runs to its end, and that no call is retried. The number of verdicts that are asked about again
-is a separate estimate. Tokens are estimates: those of the prompts as they will be sent, with texts of a fixed
-length for answers that are not known yet."""
+The number of calls is exact if a conversation is scripted, and a range if a user is simulated. The forecast
+assumes that every conversation runs to its end and that no call is retried. The number of verdicts that need
+a second opinion is estimated separately. Token counts are estimates: prompts are rendered as they will be
+sent, with placeholder answers of a fixed length."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ from agenteval.verdict.ledger import cost_of, price_of
 ANSWER_TOKENS = 100
 """The assumed length of an agent's answer."""
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
-"""The assumed length of a reply, by role."""
+"""The assumed length of a reply for each role."""
 GATING = 20
-"""One verdict in so many of those that may fail something is assumed to do so, and is asked about again."""
+"""One in this number of the verdicts that can cause a failure is assumed to do so and to need a second
+opinion."""
 OPINION_TOKENS = 200
-"""The assumed length of an earlier answer and the instructions on what to make of it."""
+"""The assumed length of an earlier answer together with the instructions for reviewing that answer."""
 AGAIN = "judge again"
-"""The role of a row for verdicts that are asked about again."""
+"""The role of a row for second opinions on verdicts."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
 _PARTS = SAMPLING_INTERVAL * GATING
 _ANSWER = Step(text="text " * ANSWER_TOKENS)
@@ -43,7 +45,7 @@ _SIMULATED = "text " * 30
 
 @dataclass(frozen=True)
 class Range:
-    """A number between ``least`` and ``most``; ``most`` is None if there is no upper bound."""
+    """A range from ``least`` to ``most``. ``most`` is None if there is no upper bound."""
 
     least: int
     most: int | None
@@ -62,7 +64,7 @@ class Range:
 
 @dataclass(frozen=True)
 class ForecastRow:
-    """What one role will ask of one model (or agent)."""
+    """The forecast of the calls, tokens and cost for one role and model (or agent)."""
 
     role: str
     name: str
@@ -70,25 +72,25 @@ class ForecastRow:
     input_tokens: Range
     output_tokens: Range
     cost: tuple[float, float] | None = None
-    """US dollars, from and to; None if the price is unknown. If the tokens have no upper bound, the cost has
-    none, either."""
+    """The lowest and highest cost in US dollars, or None if the price is unknown. If the tokens have no upper
+    bound, neither does the cost."""
     estimated: bool = False
-    """True if the calls are an estimate, too."""
+    """True if the number of calls is also an estimate."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The forecast of a run."""
+    """A forecast of the calls, tokens and cost of a run."""
 
     scenarios: int
     agents: int
     samples: Range
     turns: Range
-    """The turns of all conversations."""
+    """The total number of turns in all conversations."""
     rows: tuple[ForecastRow, ...]
-    """The rows by role and model."""
+    """One row for each role and model."""
     notes: tuple[str, ...] = field(default=())
-    """Sentences about what the rows do not include."""
+    """Sentences about items that the rows do not include."""
 
 
 def forecast(
@@ -99,7 +101,8 @@ def forecast(
     policies: Mapping[str, str],
     uses_cache: bool = False,
 ) -> Forecast:
-    """Return the forecast of a run. ``policies``: the text of each agent's policy."""
+    """Forecast the calls, tokens and cost of a run (cost estimate). ``policies`` maps each agent to the text
+    of its policy."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     run = [by_id[name] for name in plan.scenarios]
     estimator = ConversationEstimator(plan, chosen)
@@ -130,7 +133,7 @@ def forecast(
 
 @dataclass
 class RoleEstimate:
-    """The calls and tokens of one role, for the shortest and the longest conversation."""
+    """The estimated calls and tokens for one role, from the shortest to the longest conversation."""
 
     calls: Range = Range(0, 0)
     input_tokens: Range = Range(0, 0)
@@ -143,12 +146,12 @@ class RoleEstimate:
 
 
 class ConversationEstimate(NamedTuple):
-    """The estimate of one conversation."""
+    """The estimated turns, calls and tokens for one conversation."""
 
     turns: Range
     spent: Mapping[tuple[str, str], RoleEstimate]
-    """The calls and tokens by role and model. For the role ``AGAIN`` they are in parts, ``_PARTS`` of which
-    are one call."""
+    """The calls and tokens for each role and model. For the role ``AGAIN``, the unit is a fraction of a call:
+    ``_PARTS`` units are one call."""
 
 
 class EstimateTotals:
@@ -170,7 +173,7 @@ class EstimateTotals:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """The number of calls of one kind in a conversation, and their input tokens."""
+    """The number of calls of one kind in a conversation, and their total input tokens."""
 
     count: int = 0
     tokens: int = 0
@@ -180,15 +183,15 @@ class CallEstimate:
 
 
 class JudgeEstimate(NamedTuple):
-    """The calls of judges in a conversation."""
+    """The estimated judge calls in a conversation."""
 
     calls: CallEstimate
     again: CallEstimate
-    """The calls that ask again, in parts as in ``ConversationEstimate.spent``."""
+    """The calls for second opinions, in the unit described in ``ConversationEstimate.spent``."""
 
 
 class ConversationEstimator:
-    """Estimates what is asked in a conversation, by the rules of the run."""
+    """Estimates the calls and tokens for a conversation under the rules of the run."""
 
     def __init__(self, plan: Plan, chosen: Metrics) -> None:
         self._plan = plan
@@ -263,7 +266,8 @@ class ConversationEstimator:
         return JudgeEstimate(calls, again)
 
     def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> CallEstimate:
-        """Return the calls that ask the questions about one record. A shared call has the record once."""
+        """Return the calls that send the questions about one record. A shared call contains the record only
+        once."""
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
@@ -278,7 +282,8 @@ class ConversationEstimator:
     def _rubrics_for(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
     ) -> list[Rubric]:
-        """Return the rubrics that are asked about a prefix, each in a call."""
+        """Return the rubrics that are applied to a prefix of the conversation. Each rubric needs one call
+        unless calls are shared."""
         specs = (
             spec
             for spec in self._chosen.selected
@@ -301,7 +306,7 @@ class ConversationEstimator:
         *,
         turn: int | None,
     ) -> Iterator[tuple[Rubric, int]]:
-        """Yield each rubric with the tokens of its request."""
+        """Yield each rubric with the number of tokens in its request."""
         from agenteval.scoring.transcript import render_transcript
 
         records: dict[bool, int] = {}
@@ -316,7 +321,7 @@ class ConversationEstimator:
             yield rubric, records[parameters] + _count_prompt_tokens(rubric)
 
     def _undeclared_tool_calls(self, scenario: Scenario, long: Trajectory) -> int:
-        """Count the calls that are made only if the agent reports tools that no scenario declares."""
+        """Count the judge calls that are made only if the agent reports tools that no scenario declares."""
         asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
         return 0 if scenario.tools else asked * len(long.turns)
 
@@ -331,7 +336,8 @@ def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> Rol
 
 
 def _agent_calls(trajectory: Trajectory) -> CallEstimate:
-    """Count the texts of the conversation, again at each turn. What the agent adds to them is unknown."""
+    """Count the calls to the agent and their input tokens: each turn sends the whole conversation again.
+    Tokens that the agent adds itself are unknown and are not counted."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
@@ -341,7 +347,7 @@ def _agent_calls(trajectory: Trajectory) -> CallEstimate:
 
 
 def _count_prompt_tokens(rubric: Rubric) -> int:
-    """Count the tokens of a judge's request without the record."""
+    """Count the tokens in a judge's request, excluding the record."""
     key = (rubric.metric, rubric.hash)
     if key not in _prompt_tokens:
         _prompt_tokens[key] = _measure_prompt_tokens(rubric)
@@ -367,8 +373,8 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
 
 
 def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
-    """Return the turns of a conversation: as few as possible (a simulated user is done with its first
-    message), or as many as allowed."""
+    """Build a conversation with as few turns as possible (a simulated user stops after the first message), or
+    with as many as allowed."""
     left = rules.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
@@ -386,7 +392,8 @@ def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Tra
 
 
 def _dedup_estimate(calls: int) -> RoleEstimate:
-    """Estimate the grouping of findings: no call if nothing is found, else one for each agent."""
+    """Estimate the calls that group the findings: none if nothing is found, and up to one for each agent
+    otherwise."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
@@ -402,7 +409,7 @@ def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
 
 
 def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
-    """Estimate asking again: each of the verdicts takes a second call."""
+    """Estimate the calls for second opinions. Each of these verdicts requires one more call."""
 
     def to_calls(each: Range) -> Range:
         return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
@@ -413,8 +420,9 @@ def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
 
 
 def _second_opinion_parts(rubric: Rubric, rules: ScenarioRules) -> int:
-    """Return how much of a verdict is assumed to be asked about again. Clean verdicts of labels and goals are
-    drawn by lot, and all but a number without a threshold may fail something."""
+    """Return the fraction of a verdict, in units of ``_PARTS``, that is assumed to need a second opinion.
+    Clean verdicts on labels and goals are sampled at random. Any verdict can cause a failure, except a number
+    without a threshold."""
     threshold = rules.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
     may_fail = not rubric.scale or (threshold is not None and threshold.bar is not None)
@@ -466,7 +474,7 @@ def _notes(
 def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
     names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
-        yield f"calls of {', '.join(names)} to a model are not counted"
+        yield f"model calls by {', '.join(names)} are not counted"
     if all(scenario.tools for scenario in scenarios):
         return
     for spec in chosen.selected:

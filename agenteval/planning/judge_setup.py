@@ -1,4 +1,4 @@
-"""The metrics that a run judges, and their scorers: names in the configuration become objects."""
+"""Sets up LLM judges (LLM-as-a-judge): resolves the metric names in a configuration to scorers."""
 
 from __future__ import annotations
 
@@ -31,30 +31,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The metrics of a configuration."""
+    """The metrics that a configuration defines or selects."""
 
     available: Mapping[str, MetricSpec]
-    """All metrics, built in and custom, by name."""
+    """All metrics, built-in and custom, keyed by name."""
     selected: tuple[MetricSpec, ...]
     """The metrics to judge."""
     custom: Mapping[str, AnyCustomMetric] = field(default_factory=dict)
-    """The custom metrics by name."""
+    """The custom metrics, keyed by name."""
     prompts: Prompts = SHIPPED_PROMPTS
-    """The prompts, with the project's overrides."""
+    """The prompts, including the project's overrides."""
 
     def rubric(self, name: str) -> Rubric:
-        """Return the rubric of a metric that is judged by one."""
+        """Return the rubric of a metric that is judged by a rubric."""
         custom = self.custom.get(name)
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
     def is_rubric(self, name: str) -> bool:
-        """Check whether judging the metric always asks a model; a class of the author's may not."""
+        """Check whether judging the metric always calls a model. A custom metric that is a Python class may
+        not call one."""
         return isinstance(self.custom.get(name), Rubric) or name not in self.custom
 
 
 def load_metrics(config: Config) -> Metrics:
-    """Load prompts and custom metrics, and select the metrics to judge. Raise ``AuthorError`` if either is
-    invalid, or for unknown names and wrong bounds."""
+    """Load prompts and custom metrics, and select the metrics to judge. Raise ``AuthorError`` for invalid
+    prompts or metrics, unknown names, and invalid bounds."""
     place = config.place("custom_metrics")
     prompts = load_project_prompts(config)
     customs = _load_customs(config, prompts)
@@ -73,7 +74,7 @@ def load_metrics(config: Config) -> Metrics:
 
 
 def load_project_prompts(config: Config) -> Prompts:
-    """Load the shipped prompts with the project's overrides. Raise ``AuthorError`` if one is invalid."""
+    """Load the built-in prompts and the project's overrides. Raise ``AuthorError`` if a prompt is invalid."""
     return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
 
 
@@ -92,13 +93,14 @@ def _load_customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, An
 
 
 def labels_of(known: Iterable[MetricSpec]) -> set[str]:
-    """Return the labels that metrics and detectors can give."""
+    """Return the labels that metrics and detectors can produce."""
     labels = {*labels_with_severity(), *(detector.label for detector in DETECTORS.values())}
     return labels | {label for spec in known for label in spec.labels}
 
 
 def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
-    """Return a problem for each severity of a label that nothing can give: it would have no effect."""
+    """Return a problem for each configured severity whose label cannot be produced. Such a severity has no
+    effect."""
     labels = labels_of(known.values())
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [
@@ -113,8 +115,8 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
 
 
 def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
-    """Return what is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot
-    be judged there, or that the configuration does not select."""
+    """Return the problems in a scenario's own thresholds: an invalid name or bound, or a metric that cannot
+    be judged in the scenario or that the configuration does not select."""
     known = suite.specs
     problems = metrics.threshold_problems(
         scenario.thresholds, known, lambda name: parse_place(scenario.where(f"thresholds.{name}"))
@@ -129,8 +131,9 @@ def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[
 def _explain_unusable_threshold(
     spec: MetricSpec, scenario: Scenario, suite: SuitePolicy
 ) -> tuple[str, str] | None:
-    """Return why a threshold of a scenario has no effect, with the remedy; None if it has one. What the
-    command line leaves out is no mistake of the file."""
+    """Return the reason why a scenario's threshold has no effect, together with a remedy, or None if the
+    threshold has an effect. Metrics deselected on the command line are not reported as a mistake in the file.
+    """
     if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
         missing = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
@@ -151,9 +154,9 @@ def make_judges(
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """Make the judges of a run. ``rules_for``: returns the rules for a scenario; ``secrets``: texts that the
-    agent must never say, each with its placeholder. ``model`` may be None only if nothing but classes of the
-    author's is judged."""
+    """Create the LLM judges of a run. ``rules_for`` returns the rules for a scenario. ``secrets`` maps each
+    text that the agent must never reveal to a placeholder. ``model`` may be None only if all judged metrics
+    are Python classes written by the author."""
     if not chosen.selected and not criteria:
         return ()
     from agenteval.scoring.detectors.scorer import DetectorScorer

@@ -1,5 +1,5 @@
-"""``--last-failed`` and ``--failed-in``: the scenarios that did not pass in the latest run, or in a named
-one."""
+"""Implements ``--last-failed`` and ``--failed-in`` (rerun failures): selects the scenarios that did not pass
+in the latest run or in a named run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _REMEDY = "run without --last-failed or --failed-in"
 
 
 class FailedScenarios(NamedTuple):
-    """The scenarios and agents of a run that failed or were not decided."""
+    """The scenarios and agents that failed or were undecided in a run."""
 
     run_id: str
     pairings: frozenset[Pairing]
 
     def find_removed(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the scenarios that no longer exist: deleted, or renamed."""
+        """Return the scenarios that no longer exist because they were deleted or renamed."""
         return tuple(sorted({scenario for scenario, _ in self.pairings}.difference(known)))
 
     def nothing_selected_error(self, gone: Collection[str]) -> NothingSelectedError:
-        """Return the error for a selection that contains none of them."""
+        """Return the error for a selection that contains no failed scenario."""
         if gone and all(scenario in gone for scenario, _ in self.pairings):
             names = list_first_names(gone)
             what = f"the scenarios that failed in the run {self.run_id} no longer exist: {names}"
@@ -42,7 +42,7 @@ class FailedScenarios(NamedTuple):
 
 
 def list_first_names(scenarios: Collection[str]) -> str:
-    """Format the first few names, and how many more there are."""
+    """Format the first few names, followed by the number of remaining names."""
     more = len(scenarios) - _NAMED
     return ", ".join(list(scenarios)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -54,9 +54,9 @@ def describe_removed(gone: Collection[str]) -> str:
 
 
 def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
-    """Return what did not pass in the latest run below ``root``, or in that of the ``name``; what never ran
-    did not pass. Raise ``AuthorError`` if there is no such run, and ``NothingSelectedError`` if all passed.
-    """
+    """Return the scenarios that did not pass in the latest run below ``root``, or in the run with the given
+    ``name``. A scenario that never ran counts as not passed. Raise ``AuthorError`` if there is no such run,
+    and ``NothingSelectedError`` if all scenarios passed."""
     folder = runs.find_run(name, root) if name else _find_latest_run(root)
     run = report.build_report(runs.load_run(folder))
     decision = gates.decide(run)
@@ -72,8 +72,8 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
 
 
 def _find_latest_run(root: Path) -> Path:
-    """Return the latest run. Runs of ``score`` are skipped: recorded conversations do not show the agent as
-    it is now."""
+    """Return the folder of the latest run. ``score`` runs are skipped, because recorded conversations do not
+    show the current behavior of the agent."""
     for folder in reversed(runs.find_run_folders(root)):
         if _is_run_journal(folder / runs.JOURNAL_FILE):
             return folder

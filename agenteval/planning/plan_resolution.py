@@ -1,5 +1,5 @@
-"""The third step of a run: it decides which rules apply, once and nowhere else. The policy of the suite and
-the selected scenarios become the ``Plan``, which all later steps read."""
+"""The third step in preparing a run, and the only step that decides which rules apply. The policy of the
+suite and the selected scenarios are resolved to the ``Plan``, which all later steps read."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 NOT_SELECTED = "applies to no selected scenario"
 _DEFAULT_FAULT_TOLERANCE = 0.05
-"""The share of samples that may be errored if errored epochs are replaced and the author sets no
+"""The share of samples that may be errored if errored epochs are replaced and the author does not set
 ``fault_tolerance``."""
 
 
 def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
-    """Return the plan: the rules for each sample that is played."""
+    """Return the plan, which contains the rules for each selected sample."""
     policy, config, request = suite.settings.policy, suite.settings.config, suite.request
     missed = without_concern(policy.gates, selected.scenarios, selected.unselected_scenarios)
     visibility = request.visibility
@@ -49,8 +49,8 @@ def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
 def known_visibility(
     agents: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
 ) -> dict[str, KnownVisibility]:
-    """Return what the configuration says about how the agents' tool calls are seen. ``scenarios``: the whole
-    suite, whose tools an agent may call."""
+    """Return the tool-call visibility of each agent, as far as the configuration determines it. ``scenarios``
+    is the whole suite, because an agent may call any tool in the suite."""
     tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
     found = {name: _known_visibility(agent, tools) for name, agent in agents.items()}
     return {name: known for name, known in found.items() if known}
@@ -72,7 +72,8 @@ def suite_policy(
     *,
     no_judge: bool = False,
 ) -> SuitePolicy:
-    """Build the policy of the suite. ``available``: all metrics; ``judged``: those to judge."""
+    """Build the policy of the suite. ``available`` contains all metrics; ``judged`` contains the metrics to
+    judge, which are a subset of them."""
     return SuitePolicy(
         profile=config.profile,
         seed=config.seed,
@@ -121,9 +122,9 @@ def make_plan(
     secrets: Mapping[str, tuple[str, ...]] | None = None,
     visibility: Mapping[str, KnownVisibility] | None = None,
 ) -> Plan:
-    """Build the plan of a run. ``samples``: all of them, or only the first ones of a scenario in ``ranges``,
-    whose number of epochs a gate decides. ``visibility``: by agent, what is known about how its calls are
-    seen. ``unapplied``: the rules that do not apply to the run, with the reason."""
+    """Build the plan of a run. If a gate decides the number of epochs of a scenario, ``ranges`` contains the
+    scenario, and ``samples`` contains only its first samples. ``visibility`` maps each agent to its known
+    tool-call visibility. ``unapplied`` maps each rule that does not apply to the run to the reason."""
     epochs: dict[tuple[str, str], int] = {}
     known: dict[str, Scenario] = {}
     for sample in samples:
@@ -151,7 +152,7 @@ def make_plan(
 
 
 def _with_fault_tolerance(suite: SuitePolicy, config: Config) -> SuitePolicy:
-    """Set how many samples may be errored in a run that replaces errored epochs."""
+    """Set the share of samples that may be errored in a run that replaces errored epochs."""
     key = "fault_tolerance"
     share = _DEFAULT_FAULT_TOLERANCE if config.fault_tolerance is None else config.fault_tolerance
     where = suite.where(key)
@@ -162,9 +163,10 @@ def _with_fault_tolerance(suite: SuitePolicy, config: Config) -> SuitePolicy:
 def rules_for(
     scenario: Scenario, suite: SuitePolicy, agent: str | None = None, *, epochs: Epochs = 1
 ) -> ScenarioRules:
-    """Return the rules that apply to a scenario with an agent (None: with any agent). A threshold of the
-    scenario replaces the suite's on the same metric, and ``null`` removes it. Whether a metric can be judged
-    there at all is decided by ``metrics.may_apply_to_scenario``."""
+    """Return the rules that apply to a scenario and an agent, or to any agent if ``agent`` is None. A
+    threshold in the scenario replaces the suite's threshold on the same metric, and ``null`` removes the
+    suite's threshold. ``metrics.may_apply_to_scenario`` decides whether a metric can be judged in the
+    scenario at all."""
     policy = has_policy(scenario, suite, agent)
     sure_to_apply = {
         spec.name: metrics.applies_to_scenario(spec, scenario, policy=policy)
@@ -190,8 +192,8 @@ def rules_for(
 
 
 class ScenarioRulesCache:
-    """Returns the rules for one conversation after another; None if those of the suite apply. Most
-    conversations share a few rule sets, each of which is one value."""
+    """Returns the rules for a conversation, or None if the suite's rules apply. Most conversations share a
+    few rule sets, so that equal rule sets are stored only once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -203,26 +205,27 @@ class ScenarioRulesCache:
 
 
 def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
-    """Check whether the agent of that name (None: any agent) has a policy."""
+    """Check whether the agent with the given name (None: any agent) or the scenario has a policy."""
     agent_has_policy = bool(suite.policies) if agent is None else agent in suite.policies
     return agent_has_policy or bool(scenario.policy.strip())
 
 
 def redact_plan(plan: Plan, public: Config) -> Plan:
-    """Return the plan as it may be written down: without the values of variables in texts. ``public``: the
-    redacted configuration."""
+    """Return the plan in a form that may be written to disk, without the values of environment variables in
+    texts. ``public`` is the redacted configuration."""
     shown = {role: model for role in ROLES if (model := public.models.model_for(role))}
     return plan.with_suite(models=shown, now=public.now, detectors=public.detectors, prompts=public.prompts)
 
 
 def _shares_calls(config: Config) -> bool:
-    """Check whether judges share calls. Scripted judges answer by metric, one at a time."""
+    """Check whether several judges share one call. Scripted judges never share calls, because they answer one
+    metric at a time."""
     judge = config.models.model_for("judge")
     return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
 
 
 def _reported_keys(config: Config) -> Iterator[str]:
-    """Yield the keys whose place a report names."""
+    """Yield the configuration keys whose location is shown in reports."""
     yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
     for name, rule in config.gates.configured_gates.items():
         yield f"gates.{name}"
@@ -243,8 +246,9 @@ def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
 def find_unapplied_thresholds(
     suite: SuitePolicy, selected: Sequence[Scenario], others: Iterable[Scenario] | None
 ) -> dict[str, str]:
-    """Return, by key, the thresholds of the suite that cannot apply to any selected scenario, but may apply
-    to one of the ``others`` (None: these are unknown)."""
+    """Return the suite's thresholds that cannot apply to any selected scenario but may apply to a scenario in
+    ``others``. The result maps configuration keys to reasons. If ``others`` is None, the unselected scenarios
+    are unknown, and each of these thresholds is assumed to apply to one of them."""
     missed = find_unused_thresholds(suite, selected)
     if others is not None:
         ids = {scenario.id for scenario in selected}
@@ -254,7 +258,7 @@ def find_unapplied_thresholds(
 
 
 def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) -> list[str]:
-    """Return the metrics with a threshold of the suite that cannot apply to any of the scenarios."""
+    """Return the metrics whose threshold in the suite cannot apply to any of the scenarios."""
     return [
         name
         for name in suite.thresholds
@@ -263,8 +267,8 @@ def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) 
 
 
 def _may_apply(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Check whether a threshold on a metric may apply to a scenario: the scenario does not remove it, and the
-    metric can be judged there."""
+    """Check whether a threshold on a metric may apply to a scenario. The scenario must not remove the
+    threshold, and the metric must be judgeable in the scenario."""
     spec = suite.specs.get(name)
     if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
         return False

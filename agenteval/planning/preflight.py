@@ -1,4 +1,5 @@
-"""Finds mistakes in scenarios, tools, metrics and models before anything is called."""
+"""Preflight checks: find mistakes in scenarios, tools, metrics and models before any model or agent is
+called."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini)
 
 
 def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
-    """Yield what is wrong with a scenario in this suite."""
+    """Yield the problems in a scenario that is part of this suite."""
     has_thresholds = has_threshold(scenario, suite)
     has_fail_on = suite.fail_on is not None
     policy = has_policy(scenario, suite)
@@ -44,15 +45,15 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Check whether the scenario fails if its goal is completed in none of its conversations."""
+    """Check whether the scenario fails if the goal is not completed in any of its conversations."""
     worst = severity_of(NEVER_COMPLETED, suite.severities)
     is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
     return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:
-    """Check whether a scenario can be played and checked without a model: its turns are written, and it
-    expects something other than criteria."""
+    """Check whether a scenario can be played and checked without a model: its turns are scripted, and it has
+    expectations other than criteria."""
     if not scenario.is_scripted:
         return False
     if scenario.case is not None or scenario.checks == "none":
@@ -63,7 +64,7 @@ def is_decided_by_code(scenario: Scenario) -> bool:
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
-    """Yield problems of tools in Python that cannot be loaded."""
+    """Yield a problem for each Python tool mock that cannot be loaded."""
     for scenario in scenarios:
         try:
             mocks.check(scenario)
@@ -72,7 +73,7 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
 
 
 def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
-    """Yield problems of checks in Python that cannot be loaded or called."""
+    """Yield a problem for each Python check that cannot be loaded or called."""
     for scenario in scenarios:
         yield from find_target_problems(scenario)
 
@@ -88,8 +89,8 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
 def checks_of_unseen_calls(
     samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
 ) -> Iterable[Problem]:
-    """Yield problems of checks that cannot be decided, because the author declares that the agent's calls are
-    not seen."""
+    """Yield a problem for each check that cannot be decided because the author declared the agent's tool
+    calls as unseen."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
     for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
@@ -100,7 +101,7 @@ def checks_of_unseen_calls(
 
 
 def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
-    """Yield the paths of expectations about an agent's calls."""
+    """Yield the paths of the expectations about an agent's tool calls."""
     for path, expect in scenario.expectations:
         if expect.tool_calls:
             yield f"{path}.tool_calls"
@@ -114,8 +115,8 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
 def foreign_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[Problem]:
-    """Yield problems of mocks for tools that none of the scenario's agents has, and for those that cannot be
-    mocked. An agent whose tools are unknown may have any."""
+    """Yield a problem for each mocked tool that none of the scenario's agents has, and for each mocked tool
+    that cannot be mocked. An agent whose tools are unknown may have any tool."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
@@ -134,9 +135,9 @@ def foreign_tools(
 def misspelt_mocks(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[str]:
-    """Warn about mocks whose name is close to that of a tool of the agent that is not mocked, if the agent
-    may have further tools that only a run shows. It is a warning because one of these may be meant; if all
-    tools are known, it is an error."""
+    """Warn about mocks whose name resembles that of an unmocked tool, if the agent may also have tools that
+    become known only in a run. This is only a warning because the mock may be meant for such a tool. If all
+    tools are known, the mismatch is an error."""
     from difflib import get_close_matches
 
     for scenario, agents in agents_by_scenario(samples):
@@ -151,8 +152,8 @@ def misspelt_mocks(
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
-    """Yield, by agent, a sentence about its tools that scenarios do not mock, and what happens to a call of
-    one."""
+    """Yield each agent that has tools without a mock, with a sentence that names these tools and describes
+    the effect of calling them."""
     missing: dict[str, dict[str, int]] = {}
     for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
@@ -186,14 +187,14 @@ def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Se
 
 
 def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
-    """Return the scenarios of the samples, each once."""
+    """Return the scenarios of the samples, without duplicates."""
     return tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
-    """Warn about forbidden calls of a tool that the scenario does not have but whose name is close to one of
-    its own: the rule would hold whatever the agent does. It is a warning because tools that the scenario does
-    not mock may be forbidden."""
+    """Warn about forbidden calls to a tool that the scenario does not have but whose name resembles the name
+    of one of its tools. Such a rule would pass whatever the agent does. This is only a warning because an
+    author may also forbid tools that the scenario does not mock."""
     from difflib import get_close_matches
 
     for path, expect in scenario.expectations:
@@ -208,7 +209,7 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
-    """Warn about expected calls that cannot be made as expected, whatever the agent does."""
+    """Warn about expected tool calls that can never satisfy their expectation, whatever the agent does."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
@@ -220,8 +221,8 @@ def impossible_expectations(
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Warn about lists of test cases that check nothing. It is a warning because an author may mean that no
-    tool may be called."""
+    """Warn about empty lists in test cases, which check nothing. This is only a warning because the author
+    may mean that no tool may be called."""
     for scenario in scenarios:
         for name in scenario.case.empty_lists if scenario.case else ():
             remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
@@ -231,8 +232,9 @@ def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
 
 
 def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Warn about a suite in which goals are to be refused and none is to be reached: an agent that refuses
-    everything passes it. It is a warning because the twin may be in another suite."""
+    """Warn about a suite in which every goal must be refused and no goal can be reached. An agent that
+    refuses everything would pass such a suite. This is only a warning because the twin scenario may be in
+    another suite."""
     goals = [scenario for scenario in scenarios if scenario.goal.strip()]
     refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
     if refused and len(refused) == len(goals):
@@ -250,12 +252,13 @@ ATTACKS = (
     *("con man", "con artist", "impersonat*", "pretends to be", "social engineer*", "jailbreak*"),
     *("prompt injection", "red team*", "thief", "blackmail*"),
 )
-"""Words of a profile or a tag that identify a user as an attacker (``contains``)."""
+"""Words in a profile or tag that identify a user as an attacker. The words are patterns for ``contains``."""
 
 
 def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
-    """Warn about users that attack, by their profile or tags, if the scenario does not say that their goal is
-    to be refused: an agent that gives in would reach it. It is a warning because the words prove nothing."""
+    """Warn about users whose profile or tags identify them as attackers (adversarial personas) if the
+    scenario does not say that the goal must be refused. An agent that gives in would reach the goal. This is
+    only a warning because the words do not prove an attack."""
     for scenario in scenarios:
         if not scenario.goal.strip() or "goal_outcome" in scenario.model_fields_set:
             continue
@@ -287,7 +290,7 @@ def detector_problems(config: Config) -> Iterable[Problem]:
 def model_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Yield problems of scenarios that need a model although none is set, with remedies."""
+    """Yield a problem, with a remedy, for each scenario that needs a model although no model is set."""
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
@@ -312,7 +315,7 @@ def model_problems(
 def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Yield problems of models whose price is unknown although the budget is in money."""
+    """Yield a problem for each model with no known price if the budget is a sum of money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
     simulated = any(not scenario.is_scripted for scenario in scenarios)
     if simulated:
@@ -331,14 +334,16 @@ def price_problems(
 
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
-    """Return the agents whose calls a budget in money does not bound, unless they report their cost."""
+    """Return the agents without a known price. A cost budget does not limit the calls of such an agent unless
+    the agent reports its cost."""
     if not cost_limit_key(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)
 
 
 def cost_limit_key(config: Config, role: str) -> str:
-    """Return the key of the budget in money that bounds a role; empty if none does."""
+    """Return the configuration key of the cost limit that applies to a role, or an empty string if there is
+    no limit."""
     if config.budget.max_cost is not None:
         return "budget.max_cost"
     return f"budget.by_role.{role}.max_cost" if config.budget.allowance_for(role).max_cost is not None else ""

@@ -1,4 +1,4 @@
-"""The request of the command line for a run, as values."""
+"""The parsed command-line request for a run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from agenteval.files import path_arguments
 
 @dataclass(frozen=True)
 class JudgeChoice:
-    """The options that choose the judge's model and the metrics."""
+    """The options that select the judge's model and the metrics."""
 
     model: str | None = None
-    """The model in place of ``models.default``."""
+    """The model to use instead of ``models.default``."""
     no_judge: bool = False
     metric: tuple[str, ...] = ()
-    """The only metrics to judge; empty: those of the configuration."""
+    """The only metrics to judge, or empty to judge the metrics selected in the configuration."""
 
     @property
     def flags(self) -> dict[str, Any]:
-        """The configuration keys that these options set."""
+        """The configuration keys that are set by these options."""
         keys: dict[str, Any] = {"models": {"default": self.model}} if self.model else {}
         return {**keys, "metrics": list(self.metric)} if self.metric else keys
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asked for."""
+    """The run that was requested on the command line."""
 
     paths: tuple[str, ...] = ()
     config: str | None = None
@@ -44,7 +44,7 @@ class Request:
     filters: Filters = field(default_factory=Filters)
     judging: JudgeChoice = field(default_factory=JudgeChoice)
     flags: Mapping[str, Any] = field(default_factory=dict)
-    """The configuration keys that further options set."""
+    """The configuration keys that are set by other options."""
     epochs: int | None = None
     fail_fast: bool = False
     baseline: str | None = None
@@ -52,20 +52,21 @@ class Request:
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
-    """The run whose failures are selected; None: the latest, if ``last_failed``."""
+    """The run whose failures are selected. If this is None and ``last_failed`` is set, the latest run is
+    used."""
     pairings: frozenset[Pairing] | None = None
-    """The scenarios and agents that are run, of those selected; None: all."""
+    """The pairs of scenario and agent to which the selection is limited, or None for no limit."""
     resume: str | None = None
     """The run to resume."""
     visibility: Mapping[str, KnownVisibility] | None = None
-    """What the resumed run knew at its start about how calls are seen."""
+    """The tool-call visibility that was known when the resumed run started."""
     options_given: tuple[str, ...] = ()
-    """The names of all options that were given."""
+    """The names of all options given on the command line."""
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
 
     @property
     def is_partial(self) -> bool:
-        """True if only a part of the suite is requested."""
+        """True if only part of the suite is requested."""
         everything = Filters(agent=self.filters.agent)  # choosing an agent leaves the suite complete
         return bool(self.paths or self.selects_failed or self.pairings or self.filters != everything)
 
@@ -74,7 +75,8 @@ class Request:
         return self.last_failed or self.failed_in is not None
 
     def to_json(self, config: Config) -> dict[str, Any]:
-        """Return the request as JSON, with absolute paths: all that ``restore_request`` needs."""
+        """Return the request as JSON, with absolute paths. The JSON contains everything that
+        ``restore_request`` needs."""
         return {
             "cwd": self.cwd,
             "paths": [path_arguments.absolute_path_argument(path, self.cwd) for path in self.paths],
@@ -94,7 +96,8 @@ class Request:
 
 
 def restore_request(run: RunStarted) -> Request:
-    """Return the request of an earlier run. Its recording is not continued: it lacks what was never asked."""
+    """Restore the request of an earlier run. The recording of that run is not continued, because it lacks
+    requests that were never sent."""
     stored = run.request
     replay = Path(stored["replay"]) if stored["replay"] else None
     pairings = (

@@ -1,5 +1,5 @@
-"""The files that a run is based on. They are known so that no report overwrites one, and (each by its hash)
-so that a run is not resumed with another agent than it began with."""
+"""Finds the files that a run is based on. Reports must not overwrite these files, and their hashes ensure
+that a run is not resumed with a different agent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ _PACKAGE = Path(__file__).parents[1]
 def file_hashes(
     config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
 ) -> dict[str, str]:
-    """Return, by name, the SHA-256 of each file (of a model's file size and time), and, by ``KEY: ${…}``, the
-    SHA-256 of the value of each configuration key with variables (without secrets and server addresses). Call
-    it when everything is loaded: the author's modules are the imported ones."""
+    """Return the SHA-256 hash of each file, keyed by file name. The value for a model file is its size and
+    modification time instead. The result also contains a hash of the value of each configuration key with
+    variables, keyed by ``KEY: ${…}``; secrets and server addresses are removed from the value first. Call
+    this function after everything is loaded, because the author's modules are found among the imported
+    modules."""
     root = Path(config.root)
     found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):
@@ -35,8 +37,8 @@ def file_hashes(
 
 
 def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool:
-    """Check whether a file is, byte for byte, the one that a run read. ``root``: the folder of the run's
-    configuration; ``sources``: what ``file_hashes`` returned then."""
+    """Check whether a file is byte-for-byte identical to the file that a run read. ``root`` is the folder of
+    the run's configuration, and ``sources`` is the result of ``file_hashes`` for that run."""
     found = path.resolve()
     return sources.get(_display_name(found, Path(root))) == _hash(found.read_bytes())
 
@@ -45,8 +47,8 @@ def find_secrets_in_files(
     secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]
 ) -> frozenset[str]:
     """Return the secrets that the author wrote into a scenario or another file of the run, such as the
-    agent's module: there they are the same in every environment. The configuration does not count, because it
-    only names secrets."""
+    agent's module. Such secrets are the same in every environment. The configuration is not searched, because
+    it only names secrets."""
     if not secrets:
         return frozenset()
     root = Path(config.root)
@@ -56,7 +58,8 @@ def find_secrets_in_files(
 
 
 def list_input_files(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
-    """Yield the configuration, the scenarios, and all other known files. Only imported modules count."""
+    """Yield the configuration, the scenarios, and all other known input files. Only Python modules that have
+    been imported are included."""
     root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name
@@ -79,7 +82,7 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
 
 
 def _named_files(config: Config) -> Iterator[str | None]:
-    """Yield the texts in the configuration that may name a file relative to its folder."""
+    """Yield the strings in the configuration that may name a file relative to the configuration's folder."""
     yield from (agent.policy for agent in config.all_agents)
     yield from config.custom_metrics
     yield from config.prompts.values()
@@ -99,15 +102,15 @@ def _file_of(target: str) -> str:
 
 
 def _option_texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the texts in agents' options, any of which may name code (``agent.py:agent``; ``[node,
-    bot.js]``)."""
+    """Yield the strings in agents' options. Any of these strings may name code, such as ``agent.py:agent`` or
+    ``[node, bot.js]``."""
     for value in (value for adapter_options in options for value in adapter_options.values()):
         listed = value if isinstance(value, list | tuple) else [value]
         yield from (text for text in listed if isinstance(text, str))
 
 
 def _author_modules(root: Path) -> Iterator[Path]:
-    """Yield the author's own modules: those below the configuration's folder that are not libraries."""
+    """Yield the author's own modules: imported modules below the configuration's folder, except libraries."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     beneath = os.path.join(root, "")
     for name in named:
@@ -124,8 +127,8 @@ def _author_modules(root: Path) -> Iterator[Path]:
 
 @cache
 def _resolve_module_path(name: str) -> str:
-    """Return the real path of a module. There are a thousand modules in some fifty folders, and they are
-    resolved more than once."""
+    """Return the real path of a module. Results are cached, because about a thousand modules in some fifty
+    folders are resolved repeatedly."""
     if os.path.islink(name):
         return os.path.realpath(name)
     folder, file = os.path.split(name)
@@ -160,8 +163,8 @@ def _variable_hashes(config: Config, public: Config, secrets: Sequence[str]) -> 
 
 
 def _without_addresses(value: Any, written: Any) -> Any:
-    """Drop the addresses of servers. They may differ from run to run; a change that matters should be visible
-    in the text."""
+    """Remove server addresses. They may differ from run to run, and any change that matters should be visible
+    in the configuration's text."""
     if isinstance(value, Mapping) and isinstance(written, Mapping):
         keys = [key for key in value if key not in ("endpoint", "base_url")]
         return {key: _without_addresses(value[key], written.get(key)) for key in keys}

@@ -1,4 +1,5 @@
-"""Prepares a run: load, select, resolve, wire. The result of each step is the input of the next ones."""
+"""Prepares a run in four steps: load, select, resolve, and wire. The result of each step is the input of the
+following steps."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from agenteval.planning.wiring import WiredRun, wire
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """All that a run needs, and what it was made from."""
+    """Everything that a run needs, with the suite and selection that it was prepared from."""
 
     suite: Suite
     selected: SelectedSamples
@@ -24,13 +25,13 @@ class PreparedRun:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is not run, or not checked, although somebody may expect it."""
+        """Notes on items that are not run or not checked although a user may expect them to be."""
         return (*self.selected.remarks, *self.wired.remarks)
 
 
 def prepare(request: Request, known: Registries) -> PreparedRun:
-    """Load and check everything; call nothing. Raise ``AuthorError`` with all that is wrong. ``known``: what
-    a configuration may name."""
+    """Load and check everything without calling any agent or model. Raise ``AuthorError`` with all problems
+    found. ``known`` contains the names that a configuration may use."""
     suite = load_suite(request, known)
     selected = select(suite)
     plan = resolve(suite, selected)

@@ -1,5 +1,5 @@
-"""The second step of a run: it selects the samples of a ``Suite`` that are played. Files are read, but no
-code is loaded."""
+"""The second step in preparing a run: it selects (filters) the samples of a ``Suite`` to play. This step
+reads files but does not load code."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class SelectedSamples:
-    """The samples of a suite that are played."""
+    """The samples of a suite that are selected to be played."""
 
     samples: tuple[Sample, ...]
-    """The samples; only the first ones of a scenario whose number of epochs a gate decides."""
+    """The selected samples. If a gate decides the number of epochs of a scenario, only the first samples are
+    included."""
     scenarios: tuple[Scenario, ...]
-    """The scenarios of the samples."""
+    """The scenarios to which the samples belong."""
     agents: Mapping[str, AgentConfig]
-    """The agents of the samples, by name."""
+    """The agents used by the samples, keyed by name."""
     needs_model: tuple[str, ...] = ()
-    """The scenarios that ``code_only`` leaves out."""
+    """The scenarios that ``code_only`` excludes."""
     unselected_scenarios: Sequence[Scenario] | None = ()
-    """The scenarios that the suite may hold beyond the selected ones; None if they are unknown."""
+    """The scenarios that the suite may contain in addition to the selected scenarios, or None if they are
+    unknown."""
     earlier_visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
-    """By agent, what an earlier run showed about how its calls are seen, if this run is a part of the suite.
-    """
+    """The tool-call visibility that earlier runs showed for each agent, if this run covers only part of the
+    suite."""
     remarks: tuple[str, ...] = ()
-    """What is not run although somebody may expect it."""
+    """Notes on items that are not run although a user may expect them to be."""
 
 
 def select(suite: Suite) -> SelectedSamples:
-    """Apply the selection of the command line and the profile. Raise ``NothingSelectedError`` if nothing is
-    left."""
+    """Select the samples to play: apply the filters of the command line and the profile. Raise
+    ``NothingSelectedError`` if no sample is left."""
     request, config = suite.request, suite.settings.config
     needs_model = _find_scenarios_needing_model(suite.selected_scenarios, config)
     remaining = [scenario for scenario in suite.selected_scenarios if scenario.id not in needs_model]
@@ -78,8 +80,8 @@ def select(suite: Suite) -> SelectedSamples:
 
 
 def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[Sample], list[str]]:
-    """Return the samples that failed, or were played, before, if these were requested, and a remark on those
-    that no longer exist."""
+    """Return the requested samples, and a note on failed scenarios that no longer exist. If the request is
+    limited to samples that failed or were played in an earlier run, only these samples are returned."""
     request, config = suite.request, suite.settings.config
     if request.pairings:
         return _filter_pairings(samples, request.pairings), []
@@ -93,7 +95,7 @@ def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[
 
 
 def _filter_pairings(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> list[Sample]:
-    """Return the samples whose scenario and agent are among the pairings."""
+    """Return the samples whose pair of scenario and agent is in ``pairings``."""
     return [sample for sample in samples if (sample.key.scenario, sample.key.agent) in pairings]
 
 
@@ -104,7 +106,8 @@ def _draw_samples(samples: Sequence[Sample], request: Request, config: Config) -
 
 
 def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:
-    """Return the ids that ``code_only`` leaves out. Raise ``NothingSelectedError`` if these are all."""
+    """Return the ids of the scenarios that ``code_only`` excludes. Raise ``NothingSelectedError`` if all
+    scenarios are excluded."""
     if not config.code_only:
         return ()
     ids = tuple(scenario.id for scenario in scenarios if not preflight.is_decided_by_code(scenario))
@@ -124,8 +127,8 @@ def _code_only_remarks(needs_model: Sequence[str]) -> Iterator[str]:
 def find_removed_failures(
     failed: FailedScenarios, request: Request, config: Config, loaded: Sequence[Scenario]
 ) -> tuple[str, ...]:
-    """Return the scenarios that failed and are in no file any more. If paths were named, other files may have
-    them; if these cannot be read, return nothing."""
+    """Return the failed scenarios that are no longer in any file. If paths were named, all files that the
+    configuration includes are also searched. If those files cannot be read, return an empty tuple."""
     gone = failed.find_removed(scenario.id for scenario in loaded)
     if not (gone and request.paths):
         return gone
@@ -138,8 +141,9 @@ def find_removed_failures(
 def _possible_scenarios(
     request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
-    """Return what the suite may hold beyond the selection. ``loaded`` is all of it, unless paths were named;
-    then the rest is read if it matters. Return None if it cannot be read."""
+    """Return all scenarios that the suite may contain, including unselected scenarios. If paths were named
+    and the result could make a difference, the remaining files are read in addition to the ``loaded``
+    scenarios. Return None if these files cannot be read."""
     matters = plan_resolution.find_unused_thresholds(policy, loaded) or without_concern(
         policy.gates, loaded, None
     )

@@ -1,5 +1,5 @@
-"""The preparation of ``agenteval score``, in the steps of a run: load, find the files
-(``find_score_sources``), resolve, wire."""
+"""Prepares ``agenteval score`` in the same steps as a run: load, find the sources (``find_score_sources``),
+resolve, and wire."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What the command line asked for."""
+    """The scoring that was requested on the command line."""
 
     files: tuple[str, ...] = ()
     config: str | None = None
@@ -72,17 +72,17 @@ class ScoreRequest:
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     no_calls_in: tuple[str, ...] = ()
-    """The names of log entries that hold no calls."""
+    """The names of log entries that do not contain tool calls."""
     max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
-    """True to judge although no option names a model or a metric."""
+    """True to judge even if no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
-    """What is known about the run that is judged again."""
+    """The recording options of the run that is judged again."""
 
 
 @dataclass(frozen=True)
 class RecordedSuite:
-    """What is expected of recorded conversations."""
+    """The settings and expectations for recorded conversations."""
 
     settings: Settings
     request: ScoreRequest
@@ -96,7 +96,7 @@ class RecordedSuite:
 
 
 def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
-    """Load configuration and expectations. Raise ``AuthorError`` if they are invalid."""
+    """Load the configuration and the expectations. Raise ``AuthorError`` if either is invalid."""
     loaded = load_config(Request(config=request.config, judging=request.judging), known)
     judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
     metrics = judge_setup.load_metrics(loaded.config)
@@ -116,14 +116,15 @@ def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
 
 @dataclass(frozen=True)
 class WiredScore:
-    """The objects that score recorded conversations."""
+    """The objects that are needed to score recorded conversations."""
 
     resources: Resources
     judges: tuple[Scorer, ...]
 
 
 def wire_score(suite: RecordedSuite) -> WiredScore:
-    """Turn names into objects; nothing is called yet. Raise ``AuthorError`` with all that is wrong."""
+    """Create the objects that the configuration names, without calling any model. Raise ``AuthorError`` with
+    all problems found."""
     settings, scenarios = suite.settings, suite.expected_scenarios.scenarios
     no_judge = settings.policy.no_judge
     resources = make_resources(settings)
@@ -142,8 +143,9 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
-    """Check whether judging was requested. A model costs money with each turn of each conversation, so that a
-    model set for runs is not enough; but naming the configuration (``-c``) is."""
+    """Check whether judging was requested. Judging costs money for each turn, so a default model in a
+    configuration that was found automatically is not enough. Naming the configuration explicitly (``-c``) is
+    enough."""
     named = request.must_judge or request.judging.model or request.judging.metric
     is_meant = request.config is not None and config.models.model_for("judge") is not None
     from_environment = any(key.startswith("models") for key in config.origins)
@@ -189,9 +191,9 @@ def find_score_sources(
     warn: Callable[[str], None],
     warn_waiting: Callable[[str], None],
 ) -> list[Source]:
-    """Return the sources, each once: files, folders, ids of runs, pipes, and ``-`` for standard input.
-    ``warn`` is called with what is left out, ``warn_waiting`` (on another thread) with what is waited for.
-    Raise ``AuthorError`` if a source does not exist."""
+    """Return the sources without duplicates: files, folders, run ids, pipes, and ``-`` for standard input.
+    ``warn`` is called with each omission. ``warn_waiting`` is called on another thread while agenteval waits
+    for a stream. Raise ``AuthorError`` if a source does not exist."""
     found: list[Source] = []
     streams: set[str] = set()
     for name in request.files:
@@ -209,7 +211,7 @@ def find_score_sources(
 
 
 def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
-    """Yield the files that a score is made from."""
+    """Yield the files that the scoring reads."""
     yield from (source.path for source in sources)
     request = suite.request
     if "-" in request.files:
@@ -230,8 +232,8 @@ _WARN_AFTER_S = 2.0
 
 @contextmanager
 def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """Warn if nobody writes to a pipe for a while: like every reader of pipes, agenteval waits for it without
-    end."""
+    """Warn if no data is written to a pipe for a while. Like every reader of pipes, agenteval waits
+    indefinitely."""
     what = f"waiting for {stream}: it is scored once its writer closes it"
     timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
@@ -253,9 +255,10 @@ def _find_journal_of_run(name: str, root: Path) -> Path | None:
 
 
 def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
-    """Return the plan, with what the sources add: which gates can be satisfied; how the calls of agents are
-    seen (for an agenteval journal as its run found out, for all other sources as the configuration says); and
-    the placeholders for secrets of agents, in the configuration and in agenteval journals."""
+    """Return the plan for scoring, including information from the sources. The sources determine which gates
+    can be satisfied. For agenteval journals, the tool-call visibility is read from the journal; for all other
+    sources, the configuration declares the visibility. The placeholders for agents' secrets are taken from
+    the configuration and from agenteval journals."""
     settings, journals = suite.settings, [source for source in sources if is_journal(source)]
     gates = settings.policy.gates
     # Gates that can never be satisfied would leave every score inconclusive. If none is left, every
@@ -286,7 +289,8 @@ def _readable_lines(source: Source) -> Iterator[bytes]:
 
 
 def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: ImportWarnings) -> Reader:
-    """Make the reader of the sources. Raise ``AuthorError`` if no record has the path of an option."""
+    """Create the reader for the sources. Raise ``AuthorError`` if a path given as an option does not exist in
+    any record."""
     request, config, expected = suite.request, suite.config, suite.expected_scenarios
     require_paths(sources, request.paths.options)
     policy = policy_of(config.agent, config.root) if config.agent else ""
@@ -304,8 +308,9 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """Return the policy of a run's agent. A journal may come from anybody, so that it must not open files of
-    this machine: only a file that ``config`` names, too, or whose bytes are those that the run read. Raise
+    """Return the policy of an agent in a recorded run. Anybody may have written the journal, so a journal
+    must not cause arbitrary files on this machine to be opened. The policy file is read only if ``config``
+    also names the file, or if the file is byte-for-byte identical to the file that the run read. Raise
     ``AuthorError`` otherwise."""
     agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
@@ -327,16 +332,16 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
 def read_conversations(
     suite: RecordedSuite, reader: Reader, wired: WiredScore
 ) -> Iterator[RecordedConversation]:
-    """Return all conversations, if at least one can be read. Raise ``AuthorError`` as
-    ``_from_first_readable`` does."""
+    """Return all conversations if at least one can be read. Raise the same errors as
+    ``_from_first_readable``."""
     conversations = _from_first_readable(reader, suite.request)
     keeps_thresholds = wired.judges or suite.request.judging.no_judge
     return conversations if keeps_thresholds else map(_without_thresholds, conversations)
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[RecordedConversation]:
-    """Return all conversations, if at least one can be read. Raise ``AuthorError`` with the first problems if
-    none can, and ``NothingSelectedError`` if there are none."""
+    """Return all conversations if at least one can be read. Raise ``AuthorError`` with the first problems if
+    no conversation can be read, and ``NothingSelectedError`` if there are no conversations."""
     conversations = iter(reader)
     unreadable: list[RecordedConversation] = []
     for recorded in conversations:
@@ -350,9 +355,11 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)
-        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s accepts part of an id"))
     names = ", ".join(request.files)
-    raise NothingSelectedError(Problem(f"{names}: no conversation was found", "each line must hold one"))
+    raise NothingSelectedError(
+        Problem(f"{names}: no conversation was found", "each line must contain a conversation")
+    )
 
 
 def _to_problem(unreadable: RecordedConversation) -> Problem:

@@ -1,4 +1,5 @@
-"""The first step of a run: files and options become a ``Suite``; mistakes are reported at their place."""
+"""The first step in preparing a run: it loads files and options into a ``Suite``. Mistakes are reported with
+their location."""
 
 from __future__ import annotations
 
@@ -29,38 +30,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """The configuration and the options of the command line, whatever the conversations are."""
+    """The configuration and the command-line options, independent of the conversations."""
 
     config: Config
     public: Config
-    """The configuration as it may be written down: without secrets."""
+    """The configuration without secrets, in the form that may be written to disk."""
     secrets: tuple[str, ...]
     """The secrets that the configuration names."""
     metrics: Metrics
     policy: SuitePolicy
     recording: RecordingOptions
     replayed_recording: Cassette | None
-    """The recording that answers in place of agents and models."""
+    """The recording that is replayed instead of calling agents and models."""
     marked_secrets: MarkedSecrets
-    """The secrets that the author marked."""
+    """The secrets that the author marked as such."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """All that was loaded."""
+    """Everything that was loaded for a run."""
 
     settings: Settings
     request: Request
-    """The request, including what the profile selects."""
+    """The request, including the selection made by the profile."""
     scenarios: tuple[Scenario, ...]
     """The scenarios of all requested files."""
     selected_scenarios: tuple[Scenario, ...]
-    """The scenarios that the filters leave."""
+    """The scenarios that remain after filtering."""
 
 
 def load_suite(request: Request, known: Registries) -> Suite:
-    """Load configuration, metrics and scenarios. Raise ``AuthorError`` with all that is wrong with them, and
-    ``NothingSelectedError`` if no scenario is left. ``known``: what a configuration may name."""
+    """Load the configuration, the metrics and the scenarios (the test suite). Raise ``AuthorError`` with all
+    mistakes found in them, and ``NothingSelectedError`` if no scenario is left. ``known`` contains the names
+    that a configuration may use."""
     loaded = load_config(request, known)
     config, full_request = loaded.config, with_profile(request, loaded.config)
     no_judge = full_request.judging.no_judge
@@ -101,8 +103,8 @@ def make_settings(
 
 
 def load_config(request: Request, known: Registries) -> config_file.LoadedConfig:
-    """Load the configuration, overridden by the options of the command line. Raise ``AuthorError`` if it is
-    invalid."""
+    """Load the configuration and apply overrides from the command line. Raise ``AuthorError`` if the
+    configuration is invalid."""
     return config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
         known,
@@ -113,7 +115,7 @@ def load_config(request: Request, known: Registries) -> config_file.LoadedConfig
 
 
 def with_profile(request: Request, config: Config) -> Request:
-    """Add the selection of the profile, unless the command line makes its own."""
+    """Add the selection of the profile, except where the command line makes its own selection."""
     chosen, filters = config.selection, request.filters
     return replace(
         request,
@@ -131,19 +133,19 @@ def with_profile(request: Request, config: Config) -> Request:
 
 
 class FoundScenarios(NamedTuple):
-    """Scenarios in files."""
+    """The scenarios found in the requested files."""
 
     loaded: tuple[Scenario, ...]
     """The scenarios of all requested files."""
     selected: tuple[Scenario, ...]
-    """The scenarios that the filters leave."""
+    """The scenarios that remain after filtering."""
 
 
 def load_scenarios(
     request: Request, config: Config, check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check
 ) -> FoundScenarios:
-    """Load and select scenarios. Raise ``AuthorError`` with what is wrong with the files and by ``check``,
-    and ``NothingSelectedError`` if none is left."""
+    """Load and filter scenarios. Raise ``AuthorError`` with the mistakes in the files and the problems that
+    ``check`` finds, and ``NothingSelectedError`` if no scenario is left."""
     paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
     if not paths.files:
         raise NothingSelectedError(_no_scenario_problem(config))
@@ -165,7 +167,7 @@ def _no_scenario_problem(config: Config) -> Problem:
 
 
 def empty_patterns(config: Config) -> Iterator[str]:
-    """Yield a warning for each pattern of ``include`` that matches no file."""
+    """Yield a warning for each pattern in ``include`` that matches no file."""
     where = config.where("include")
     if where != "default":
         for pattern in scenario_loader.unmatched_files(Path(config.root), config.include, config.exclude):
@@ -173,8 +175,8 @@ def empty_patterns(config: Config) -> Iterator[str]:
 
 
 def load_included_scenarios(config: Config) -> Sequence[Scenario] | None:
-    """Return the scenarios that the configuration includes, whatever was requested; None if these files have
-    mistakes, because their content is then unknown."""
+    """Return the scenarios that the configuration includes, regardless of the request. Return None if these
+    files contain mistakes, because their content is then unknown."""
     root = Path(config.root)
     try:
         return scenario_loader.load_scenario_files(

@@ -1,4 +1,5 @@
-"""The last step before a run: names become objects here, and nowhere else."""
+"""The last step before a run, and the only step that creates the objects (agents, models, judges, mocks)
+named in the configuration."""
 
 from __future__ import annotations
 
@@ -56,22 +57,23 @@ if TYPE_CHECKING:
 
 
 def _marked_texts(config: Config) -> Iterator[str]:
-    """Yield the secrets that the author marked. Their other forms (in a URL, in base64) are masked as well,
-    as those of any secret."""
+    """Yield the secrets that the author marked. Their encoded forms (in a URL or base64) are also masked, as
+    for all other secrets."""
     for agent in config.all_agents:
         yield from (secret for secret in agent.secrets if MASK not in secret)
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
-    """Return every text that must not be shown: ``found`` in the configuration, and the models' keys."""
+    """Return every string that must not be shown: the secrets ``found`` in the configuration and the models'
+    API keys."""
     from agenteval.adapters.models.endpoints import keys_of
 
     return tuple(dict.fromkeys((*found, *keys_of(config.models.all, os.environ))))
 
 
 class Resources:
-    """What the parts of one run share: connections and models (made on first use), the secrets that must not
-    be shown, and the destination of notices."""
+    """Resources shared by the parts of one run: connections and models (created on first use), the secrets to
+    mask, and the destination for notices."""
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class Resources:
     ) -> None:
         self.config = config
         self.declared_tools = declared_tools
-        """The tools that any scenario of the suite declares."""
+        """The tools declared by any scenario in the suite."""
         self.config_secrets = tuple(secrets)
         """The secrets that the configuration names."""
         known = (*all_secrets(config, secrets), *environment_secrets(), *_marked_texts(config))
@@ -98,9 +100,9 @@ class Resources:
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agent_descriptions: dict[str, str] = {}
-        """By agent, what its adapter does with it, in words; empty if the adapter does not describe it."""
+        """For each agent, a sentence that describes how its adapter runs it, or an empty string."""
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
-        """By agent, its tools; only for agents whose tools are known."""
+        """The tools of each agent whose tools are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
@@ -121,7 +123,8 @@ class Resources:
         register_marked_secrets((*self.marked.all, *self.marked.all.values()), also=True)
 
     def attach(self, emit: Emit, control: RunControl) -> None:
-        """Begin the run: set the destination of notices, and how a budget stops the run."""
+        """Connect the resources to the run: set the destination for notices and the callback that stops the
+        run when the budget is exceeded."""
         self.emit = emit
         self.traffic.begin()
         if self.traffic.ledger is None:
@@ -155,19 +158,21 @@ class Resources:
             self._early_warnings.append(text)
 
     def take_warnings(self) -> tuple[str, ...]:
-        """Return the warnings from before the run that were not taken yet."""
+        """Return the warnings issued before the run that have not been returned yet."""
         warnings, self._early_warnings = self._early_warnings, []
         return tuple(warnings)
 
     def limits(self) -> RateLimits:
-        """Return the rate limits of servers. Models and agents at one address share them."""
+        """Return the rate limits (HTTP 429 handling, concurrency) of servers. Models and agents at the same
+        address share the limits."""
         from agenteval.adapters.transport.limits import RateLimits
 
         self._limits = self._limits or RateLimits()
         return self._limits
 
     def jitter(self) -> Callable[[], float]:
-        """Return the source of random waits before retries, the same in each run with the same seed."""
+        """Return the random source of the jitter for retries (exponential backoff). Runs with the same seed
+        use the same sequence."""
         return Random(self.config.seed).random
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
@@ -182,16 +187,16 @@ class Resources:
         return self._transport
 
     def mcp(self) -> McpServers:
-        """Return the servers where agents with ``mcp`` find their tools."""
+        """Return the MCP servers that provide the tools of agents with ``mcp``."""
         from agenteval.adapters.agents.mcp_agents import McpServers
 
         self._mcp = self._mcp or McpServers()
         return self._mcp
 
     def model(self, role: ModelRole) -> ChatModel | None:
-        """Return the model of a role. Return None if none is set, if judging is switched off, or if the
-        scripted model has no rules for grouping, which code can do alone. Raise ``AuthorError`` if the model
-        cannot be made."""
+        """Return the model of a role, or None if no model is set or judging is switched off. Also return None
+        if a scripted model has no rules for grouping, which code can do on its own. Raise ``AuthorError`` if
+        the model cannot be created."""
         with locate_errors(self.config.place(self.config.models.key_of(role))):
             return self._model(role)
 
@@ -237,7 +242,7 @@ class Resources:
 
 
 def _key_of(agent: AgentConfig, config: Config) -> str:
-    """Return the key of the configuration that defines an agent."""
+    """Return the configuration key that defines an agent."""
     if config.agent and config.agent.name == agent.name:
         return "agent"
     compared = (f"compare.{at}" for at, each in enumerate(config.compare) if each.name == agent.name)
@@ -246,14 +251,14 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 
 @dataclass(frozen=True)
 class WiredRun:
-    """A plan with all objects that carry it out."""
+    """A plan with all objects needed to carry it out."""
 
     runtime: Runtime
     resources: Resources
     samples: tuple[Sample, ...]
-    """The selected samples, their tools marked as the agents' own hint."""
+    """The selected samples, with their tools marked according to the hints from the agents' own tools."""
     remarks: tuple[str, ...] = ()
-    """What will not be checked, although somebody may expect it."""
+    """Notes on items that will not be checked although a user may expect them to be."""
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
@@ -273,8 +278,8 @@ def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) 
 
 
 def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
-    """Turn names into objects; nothing is called yet. Agents, mocks and models are loaded here. Raise
-    ``AuthorError`` with all that is wrong with them."""
+    """Create the objects that the configuration names, without calling any agent or model. Agents, mocks and
+    models are loaded here. Raise ``AuthorError`` with all problems found."""
     declared = frozenset(name for scenario in suite.scenarios for name in scenario.tools)
     resources = make_resources(suite.settings, declared_tools=declared)
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
@@ -295,15 +300,14 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
 
 
 def _timeout_s(selected: SelectedSamples) -> float:
-    """Return the timeout of code that the author wrote in addition to the agent: the longest timeout of the
-    agents."""
+    """Return the timeout for the author's code other than the agent, which is the longest agent timeout."""
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 
 def _find_problems(
     plan: Plan, suite: Suite, selected: SelectedSamples, resources: Resources, mocks: MockFunctions
 ) -> Iterator[Problem]:
-    """Yield what is wrong with mocks, checks, detectors, models and prices."""
+    """Yield the problems in mocks, checks, detectors, models and prices."""
     config, metrics, no_judge = suite.settings.config, suite.settings.metrics, resources.no_judge
     scenarios = selected.scenarios
     yield from preflight.mock_problems(scenarios, mocks)
@@ -353,8 +357,8 @@ def _make_runtime(
 
 
 def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
-    """Yield the problems of models that cannot be made. Each model that may be asked is made before any
-    conversation."""
+    """Yield a problem for each model that cannot be created. Every model that may be called is created before
+    the first conversation."""
     plays = any(not scenario.is_scripted for scenario in scenarios)
     roles: tuple[ModelRole, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
     for role in roles:
@@ -367,7 +371,7 @@ def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iter
 def _make_agents(
     used: Mapping[str, AgentConfig], resources: Resources, problems: list[Problem]
 ) -> dict[str, AgentFactory]:
-    """Make the agents, and add what is wrong with one to ``problems``."""
+    """Create the agents, and add any problems with an agent to ``problems``."""
     factories: dict[str, AgentFactory] = {}
     for name, agent in used.items():
         try:
@@ -378,7 +382,7 @@ def _make_agents(
 
 
 def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory:
-    """Make the factory of an agent. Raise ``AuthorError`` if that fails."""
+    """Create the factory for an agent. Raise ``AuthorError`` on failure."""
     adapter = AGENTS.get(agent.kind)
     with locate_errors(resources.place_of(agent, "type")):
         try:
@@ -413,7 +417,8 @@ def _make_factory(agent: AgentConfig, adapter: AgentAdapter, resources: Resource
 def _make_checks(
     agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float
 ) -> tuple[Scorer, ...]:
-    """Make one agent's checks in code, which know its policy. ``timeout_s``: for checks of the author."""
+    """Create the code checks for one agent, using the agent's policy. ``timeout_s`` applies to checks written
+    by the author."""
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
     from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
@@ -440,7 +445,7 @@ def _make_agent_judges(
     chosen: judge_setup.Metrics,
     resources: Resources,
 ) -> tuple[Scorer, ...]:
-    """Make one agent's judges, which know its policy."""
+    """Create the LLM judges for one agent, using the agent's policy."""
     if resources.no_judge:
         return ()
     policy = policy_of(agent, resources.config.root)
@@ -465,15 +470,15 @@ def _make_queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> 
 def _make_reviewer_if_simulated(
     scenarios: Sequence[Scenario], plan: Plan, chosen: judge_setup.Metrics, resources: Resources
 ) -> Reviewer | None:
-    """Make the reviewer of simulated users, or None if there are none."""
+    """Create the reviewer of simulated users, or return None if no user is simulated."""
     return (
         None if all(each.is_scripted for each in scenarios) else make_user_reviewer(plan, chosen, resources)
     )
 
 
 def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resources) -> Reviewer | None:
-    """Make the reviewer of users, or None without a judge. A scripted judge reviews if its file has an answer
-    for that."""
+    """Create the reviewer of simulated users, or return None if there is no judge. A scripted judge reviews
+    users only if its file contains an answer for reviews."""
     config = resources.config
     model = resources.model("judge")
     judge = config.models.model_for("judge")
@@ -526,22 +531,22 @@ def _make_user(
 
 
 def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:
-    """Return the text of the policy of each agent in ``names``."""
+    """Return the policy text of each agent in ``names``."""
     used = (agent for agent in config.all_agents if agent.name in names)
     return {agent.name: policy_of(agent, config.root) for agent in used}
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:
-    """Return the text of ``policy``: the text itself, or the content of the file of that name (from the
-    configuration's folder). Raise ``AuthorError`` if it looks like a file name and there is no such file:
-    judges and leak checks would silently have no policy."""
+    """Return the text of ``policy``: the value itself, or the content of the file that it names, relative to
+    the configuration's folder. Raise ``AuthorError`` if the value looks like a file name but no such file
+    exists. Otherwise judges and leak checks would silently run without a policy."""
     file = policy_file(agent, root)
     return read_text(file, f"policy of agent '{agent.name}'") if file else agent.policy or ""
 
 
 def policy_file(agent: AgentConfig, root: str) -> Path | None:
-    """Return the file that ``policy`` names, or None if it is the text itself. Raise ``AuthorError`` as
-    ``policy_of`` does."""
+    """Return the file that ``policy`` names, or None if the value is the policy text itself. Raise the same
+    ``AuthorError`` as ``policy_of``."""
     policy = agent.policy or ""
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy

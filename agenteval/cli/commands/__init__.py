@@ -1,1 +1,1 @@
-"""One module for each command of the command line; they are imported when they are called."""
+"""The commands of the command line, one per module. A module is imported only when its command is called."""

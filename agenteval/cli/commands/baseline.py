@@ -1,4 +1,5 @@
-"""``--baseline RUN``: compares the run that begins with an earlier one, if the two are comparable."""
+"""Implements ``--baseline RUN`` (regression testing): compares the new run with an earlier run if the two
+runs are comparable."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ from agenteval.verdict.report import Report
 
 
 def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
-    """Return ``started`` with what is known about the run ``name``. ``selected``: the command line chose some
-    of the scenarios or agents, so that the baseline may have more. Raise ``AuthorError`` if there is no such
-    run, or if nothing in it is comparable; ``NoBaselineError`` if the commit has no run."""
+    """Return ``started`` with the results of the baseline run ``name`` added. ``selected`` is True if the
+    command line selected only some scenarios or agents; the baseline may then contain more of them. Raise
+    ``AuthorError`` if there is no such run or if nothing in the run is comparable, and ``NoBaselineError`` if
+    no run exists for the commit."""
     if is_merge_base(name):
         found = find_merge_base_run(name, root, started.plan.suite.profile)
     else:
@@ -63,8 +65,9 @@ def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: boo
 
 
 def find_baseline_successes(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
-    """Return a function from a scenario that is the same in both runs to a conversation of the baseline that
-    reached the goal. The baseline is read on the first call; if it is gone, the function returns None."""
+    """Return a function that maps a scenario to a conversation of the baseline that reached the goal. Only
+    scenarios that are the same in both runs are mapped. The baseline is read on the first call. If the
+    baseline no longer exists, the function returns None."""
     known = frozenset(baseline.reached if baseline else ())
 
     @cache

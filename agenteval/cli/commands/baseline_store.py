@@ -1,8 +1,9 @@
-"""Runs kept by commit: ``--keep-baseline`` keeps one, ``--baseline merge-base`` finds it.
+"""Stores baseline runs by commit: ``--keep-baseline`` stores a run, and ``--baseline merge-base`` finds the
+run.
 
-A run is kept in ``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``). This is
-small enough to be cached or kept as an artefact, and no other run of that commit is needed. Runs in
-``.agenteval/runs`` record their commit, too."""
+The path of a stored run is ``.agenteval/baselines/COMMIT/events.jsonl``; if a profile is used, the folder is
+``COMMIT.PROFILE``. The file is small enough to be cached or stored as a CI artifact, and no other run of that
+commit is needed. Runs in ``.agenteval/runs`` also record their commit."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _SHORT = 12
 
 
 class NoBaselineError(Exception):
-    """The reason why there is no baseline, with a remedy. The run goes on without: the reason is reported,
-    and what needs a baseline stays undecided."""
+    """The reason why there is no baseline, with a remedy. The run continues without a baseline: the reason is
+    reported, and gates that need a baseline remain undecided."""
 
 
 def baselines_under(root: Path) -> Path:
@@ -36,7 +37,8 @@ def is_merge_base(name: str) -> bool:
 
 
 def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
-    """Return the run of the commit where this branch began. Raise ``NoBaselineError`` if none is kept."""
+    """Return the stored run of the commit at which the current branch started (the merge base). Raise
+    ``NoBaselineError`` if there is none."""
     try:
         commit = merge_base(root, name.partition(":")[2], os.environ)
     except NoCommitError as error:
@@ -59,7 +61,7 @@ def _folder_name(commit: str, profile: str) -> str:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Check whether a run was played to its end."""
+    """Check whether a run finished completely."""
     try:
         end = run_ending(load_run(folder))
     except AuthorError:
@@ -68,7 +70,8 @@ def _is_complete(folder: Path) -> bool:
 
 
 def save_baseline(report: Report, folder: Path, root: Path) -> None:
-    """Keep a run as that of its commit, in place of an earlier one, or report why not."""
+    """Save a run as the baseline of its commit and replace any earlier baseline. If the run cannot be saved,
+    print the reason."""
     run = report.run
     why = ""
     if not run.commit:

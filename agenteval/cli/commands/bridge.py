@@ -1,6 +1,7 @@
-"""``agenteval tools serve --stdio-bridge``: a process that an agent starts in place of an MCP server.
+"""Implements ``agenteval tools serve --stdio-bridge``: a process that an agent starts instead of an MCP
+server (stdio transport).
 
-It imports little, because each conversation waits for it to start."""
+The module has few imports, because each conversation waits for this process to start."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ _NEEDS = "pip install 'agenteval-runner[mcp]'"
 def bridge(
     command: Sequence[str], *, is_bridge: bool, only: str | None, has_real: bool, has_others: bool
 ) -> int:
-    """Serve the run that this process is part of, until the input ends. ``command``: that of the real server,
-    if ``has_real``. ``has_others``: other options were given. Raise ``AuthorError`` if options do not fit or
-    no run is found."""
+    """Serve the tools of the current run over stdio (MCP ``tools/list`` and ``tools/call``) until the input
+    ends. ``command`` is the command of the real server if ``has_real`` is True. ``has_others`` is True if
+    other options were given. Raise ``AuthorError`` if the options are invalid or no run is found."""
     names = _names(only)
     if not is_bridge:
         raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
@@ -55,7 +56,7 @@ def _names(only: str | None) -> tuple[str, ...]:
 
 
 def _url() -> str:
-    """Return the address of the conversation that this process is part of. Raise ``AuthorError`` if there is
+    """Return the URL of the conversation to which this process belongs. Raise ``AuthorError`` if there is
     none."""
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url

@@ -1,7 +1,8 @@
-"""``agenteval comment FILE``: one comment on the pull request that CI runs for, replaced each time.
+"""Implements ``agenteval comment FILE``: posts a single comment on the pull request of a CI job and replaces
+the previous comment.
 
-Address and rights come from the CI's own variables (GitHub Actions and GitLab CI). Nothing else is sent, and
-nothing at all unless this command is called."""
+The URL and the token are taken from environment variables of the CI service (GitHub Actions and GitLab CI).
+Nothing but the comment is sent, and only by this command."""
 
 from __future__ import annotations
 
@@ -23,29 +24,30 @@ _PAGE = 100
 _MOST_PAGES = 50
 _REDIRECTS = (301, 302, 303, 307, 308)
 LONGEST = 65_000
-"""The longest comment in characters; GitHub accepts 65,536."""
+"""The maximum length of a comment in characters. GitHub accepts 65,536."""
 
 
 class CommentTarget(NamedTuple):
-    """The API of the pull request that a comment is posted to."""
+    """The API endpoints for posting a comment on a pull request."""
 
     comments: str
-    """The URL where comments are listed and created."""
+    """The URL for listing and creating comments."""
     one: str
-    """The URL where the comment with an ``id`` is replaced."""
+    """The URL for replacing the comment with the given ``id``."""
     headers: Mapping[str, str]
     replace: str
     me: str
-    """The URL that names the owner of the token."""
+    """The URL that returns the owner of the token."""
     graphql: str = ""
-    """The URL that names the owner if the token is an app's."""
+    """The URL that returns the owner of the token if the token belongs to an app."""
     app: str = ""
-    """The author if neither URL names one."""
+    """The assumed author if neither URL returns an owner."""
 
 
 def comment(file: str) -> int:
-    """Post the comment. Return 0 if it is posted, or if there is no pull request; 3 if the server did not
-    accept it. Raise ``AuthorError`` if the file or a token is missing."""
+    """Post the comment on the pull request. Return 0 if the comment was posted or if there is no pull
+    request, and 3 if posting failed. Raise ``AuthorError`` if the file is not a readable comment file or a
+    token is missing."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -68,7 +70,7 @@ def comment(file: str) -> int:
 
 
 def shortened(text: str) -> str:
-    """Cut the text at a line to the length that a server accepts."""
+    """Truncate the text at a line break to the maximum length that a server accepts."""
     if len(text) <= LONGEST:
         return text
     kept = text[:LONGEST].rpartition("\n")[0]
@@ -76,8 +78,8 @@ def shortened(text: str) -> str:
 
 
 def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
-    """Return the target for the pull request that this job runs for, or None if there is none. Raise
-    ``AuthorError`` if there is no token for it."""
+    """Return the target for the pull request of this CI job, or None if there is no pull request. Raise
+    ``AuthorError`` if the required token is not set."""
     if environ.get("GITHUB_ACTIONS"):
         number = _github_number(environ)
         return _github(environ, number) if number else None
@@ -117,7 +119,8 @@ def _token(environ: Mapping[str, str], name: str, how: str) -> str:
 
 
 def _github_number(environ: Mapping[str, str]) -> str:
-    """Return the pull request's number from the ref, or else from the event that started the workflow."""
+    """Return the number of the pull request from the ref or, failing that, from the event that started the
+    workflow."""
     if found := re.match(r"refs/pull/(\d+)/", environ.get("GITHUB_REF", "")):
         return found[1]
     try:
@@ -129,9 +132,10 @@ def _github_number(environ: Mapping[str, str]) -> str:
 
 
 def post(target: CommentTarget, text: str) -> str:
-    """Post the comment or replace the previous one, and return which was done. A comment by another author is
-    not replaced even if it has the marker and the token may edit it: its author could still change it
-    afterwards. Raise ``URLError``, ``OSError`` or ``ValueError`` on failure."""
+    """Post the comment or replace the previous comment, and return ``posted`` or ``replaced``. A comment by
+    another author is never replaced, even if the comment contains the marker and the token has permission to
+    edit it: the other author could change the comment afterwards. Raise ``URLError``, ``OSError`` or
+    ``ValueError`` on failure."""
     comment_id = _find_previous_comment(target)
     if comment_id:
         try:
@@ -145,7 +149,8 @@ def post(target: CommentTarget, text: str) -> str:
 
 
 def _find_previous_comment(target: CommentTarget) -> str:
-    """Return the id of the comment that this token has posted before; empty if there is none."""
+    """Return the id of the comment that was previously posted with this token, or an empty string if there is
+    none."""
     me = _token_owner(target)
     for page in range(1, _MOST_PAGES + 1):
         listed = _call_api(f"{target.comments}?per_page={_PAGE}&page={page}", target, "GET")
@@ -161,8 +166,8 @@ def _find_previous_comment(target: CommentTarget) -> str:
 
 
 def _token_owner(target: CommentTarget) -> str:
-    """Return the name under which this token posts; empty if it cannot be determined, and then nothing is
-    replaced."""
+    """Return the user name that belongs to this token. Return an empty string if the name cannot be
+    determined, in which case no comment is replaced."""
     query = json.dumps({"query": "{viewer {login}}"}).encode()
     for url, method, body in ((target.me, "GET", None), (target.graphql, "POST", query)):
         try:
@@ -177,7 +182,8 @@ def _token_owner(target: CommentTarget) -> str:
 
 
 def _user_name(user: Any) -> str:
-    """Return a user's name. On GitHub only an app's name has brackets, so that no user can have the same."""
+    """Return the name of a user. On GitHub, only the names of apps contain brackets, so no user can have the
+    name of an app."""
     return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
 
 
@@ -195,7 +201,8 @@ def _send(url: str, target: CommentTarget, method: str, body: bytes | None) -> A
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: token and comment go only where the CI's variables point."""
+    """Rejects HTTP redirects, so that the token and the comment are sent only to the server named by the CI
+    variables."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

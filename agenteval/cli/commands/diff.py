@@ -1,4 +1,5 @@
-"""``agenteval diff``: compares two runs, scenario by scenario; the exit code shows whether one regressed."""
+"""Implements ``agenteval diff``: compares two runs scenario by scenario. The exit code indicates a
+regression."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
 
 MOST_EARLIER = 20
-"""The number of runs before the baseline that are searched for a failure that has returned."""
+"""The number of runs before the baseline that are searched for earlier occurrences of a failure."""
 
 
 def diff(
@@ -39,8 +40,8 @@ def diff(
     reports: Sequence[str] = (),
     verbose: bool = False,
 ) -> int:
-    """Write the comparison. Return 0 if nothing regressed, 1 if something did, 3 if that is undecided. Raise
-    ``AuthorError`` if the two runs cannot be compared."""
+    """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if something regressed, and
+    3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
     targets = resolve_targets(Config(reporters=()), _parse_reporters(reports))
     runs_compared = load_decided_run(before), load_decided_run(after)
     refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
@@ -76,7 +77,7 @@ def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> b
 
 
 def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunComparison:
-    """Compare two runs. If a failure is new, search earlier runs for it."""
+    """Compare two runs. New failures are also searched for in runs before the baseline."""
     baseline = apply_accept_list(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline))
     second = summary_of(after.report, after.decision)
@@ -92,8 +93,8 @@ def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunCompari
 
 
 def _find_earlier_failures(names: set[str], baseline: Report) -> dict[str, str]:
-    """Return the latest run before the baseline that had a failure, by fingerprint. Runs that cannot be read
-    (of an older version, half deleted) are skipped."""
+    """Return the latest run before the baseline in which each failure occurred, keyed by the failure's
+    fingerprint. Unreadable runs (from an older version or partly deleted) are skipped."""
     found: dict[str, str] = {}
     began = baseline.run.started_at
     older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]

@@ -1,5 +1,5 @@
-"""``agenteval doctor``: makes one real call to each model and agent, and shows what works of what a run
-needs."""
+"""Implements ``agenteval doctor`` (health check): makes one real call to each model and agent, and reports
+which of the things that a run needs work."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ class _Answer(BaseModel):
 
 
 class DoctorState(StrEnum):
-    """The result of one check."""
+    """The status of one check."""
 
     OK = "ok"
     NOTE = "note"
     FAULT = "FAIL"
     """A server does not answer."""
     MISTAKE = "fail"
-    """A mistake of the author: nothing is even called."""
+    """The author made a mistake, so no call is made."""
 
 
 class DoctorRow(NamedTuple):
-    """One line of the table."""
+    """One line in the table of checks."""
 
     what: str
     state: DoctorState
     found: str
     remedy: str = ""
-    """What to do; empty if there is nothing to do, or if it is plain."""
+    """The suggested remedy, or an empty string if none is needed or the remedy is obvious."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class DoctorRequest:
 
 
 def doctor(request: DoctorRequest) -> int:
-    """Print the table. Return 0 if all works, 2 if the configuration is wrong, 3 if something does not
-    answer."""
+    """Run all checks and print the table. Return exit code 0 if everything works, 2 if the configuration is
+    wrong, and 3 if a server does not answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
         loaded = config_file.load_config(path, REGISTRIES, environ=os.environ, flags=request.flags or {})
@@ -188,13 +188,13 @@ async def _call_rows(config: Config, secrets: tuple[str, ...], request: DoctorRe
     models = _models_with_roles(config)
     rows += [await _model_row(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
-        remedy = "set models.default for judges and simulated users; checks in code need none"
+        remedy = "set models.default for judges and simulated users; code checks need no model"
         rows.append(DoctorRow("models", DoctorState.NOTE, "none is configured", remedy))
     return rows
 
 
 def _models_with_roles(config: Config) -> list[tuple[ModelConfig, list[str]]]:
-    """Return each model once, with its roles."""
+    """Return the distinct models, each with its roles."""
     found: list[tuple[ModelConfig, list[str]]] = []
     for role in ROLES:
         chosen = config.models.model_for(role)
@@ -235,7 +235,7 @@ async def _agent_row(
 
 
 class _AgentProbe:
-    """A conversation of one message with an agent."""
+    """A test conversation with an agent that consists of a single message."""
 
     def __init__(self, agent: AgentConfig, http: HttpOptions | None) -> None:
         self._agent = agent
@@ -257,8 +257,8 @@ class _AgentProbe:
             await factory.aclose()
 
     async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> DoctorRow:
-        """Ask again without tools. The agent may not accept them, which is no fault if the scenarios declare
-        none."""
+        """Repeat the request without tools. An agent may reject tools, which is acceptable if the scenarios
+        do not declare any."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:

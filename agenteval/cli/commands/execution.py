@@ -1,5 +1,6 @@
-"""Carries out a prepared run: its events reach journal and screen, a signal or a deadline ends it. ``run``
-begins a run, ``resume`` continues one; the conversations of ``score`` are recorded ones."""
+"""Executes a prepared run: sends events to the journal and the screen, and stops the run on a signal or at
+its deadline. ``run`` starts a run and ``resume`` continues a run. ``score`` uses the same steps for recorded
+conversations."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
 def make_run_started(prepared: PreparedRun) -> RunStarted:
-    """Return the first event of a run: what is about to be run."""
+    """Create the first event of a run, which describes the planned run."""
     settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
@@ -70,8 +71,8 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
 
 
 def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
-    """Return the first event of a run. ``public``: the configuration without secrets; ``more``: further
-    fields of the event."""
+    """Create the first event of a run. ``public`` is the configuration without secrets, and ``more`` contains
+    additional fields of the event."""
     return RunStarted(
         run_id=run_id,
         started_at=utc_timestamp(),
@@ -84,7 +85,8 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """Return the event as the journal has it, so that it can be compared with others."""
+    """Return the event with secrets masked, as it is written to the journal. The result can be compared with
+    journal events."""
     captured: list[Event] = []
     resources = prepared.wired.resources
     redact_events(captured.append, resources.secrets, marked=resources.marked.all)(started)
@@ -96,8 +98,8 @@ def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted
 def execute(
     prepared: PreparedRun, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
 ) -> tuple[Report, Decision]:
-    """Run what is left. ``begin`` is the first event emitted; ``past`` are the events that the journal of a
-    resumed run already holds."""
+    """Execute the remaining part of the run and return its report and decision. ``begin`` is the first event
+    to emit. ``past`` contains the events that are already in the journal of a resumed run."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = RunControl()
     events = EventLog(past)
@@ -144,8 +146,8 @@ def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
 
 
 class FanOut:
-    """One sink made of many. A sink that fails is switched off and reported once: a broken display must not
-    kill a run that costs money."""
+    """Combines several sinks into one. A sink that fails is disabled, and the failure is reported once,
+    because a broken display must not abort a run that costs money."""
 
     def __init__(self, sinks: Iterable[Emit]) -> None:
         self._sinks = list(sinks)
@@ -161,12 +163,12 @@ class FanOut:
 
 
 def new_run_id() -> str:
-    """Return a new name of a run, which is unique even if other runs begin in the same second."""
+    """Return a new run id, which is unique even if several runs start in the same second."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
 
 
 def make_run_folder(root: Path, name: str) -> Path:
-    """Create the folder of the run ``name``. Raise ``AuthorError`` if that fails."""
+    """Create the folder for the run ``name``. Raise ``AuthorError`` if the folder cannot be created."""
     folder = root / ".agenteval" / "runs" / name
     try:
         runs.ensure_project_folder(root)
@@ -184,7 +186,7 @@ def utc_timestamp() -> str:
 def stamp_run_finished(
     control: RunControl, started: float, unmet: dict[str, str] | None = None
 ) -> RunFinished:
-    """Return the last event of a run. ``started``: by the monotonic clock."""
+    """Create the last event of a run. ``started`` is the start time according to the monotonic clock."""
     elapsed_s = round(time.monotonic() - started, 3)
     return RunFinished(
         finished_at=utc_timestamp(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {}
@@ -196,7 +198,7 @@ def stamp_run_finished(
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What every run has, whether its conversations are played or recorded."""
+    """The settings, plan and resources of a run. They are needed for both live and recorded conversations."""
 
     settings: Settings
     plan: Plan
@@ -205,35 +207,35 @@ class RunSetup:
 
 @dataclass(frozen=True)
 class RunSteps:
-    """What happens between the first event of a run and its last."""
+    """The steps between the first and the last event of a run."""
 
     play: Callable[[Emit, RunControl], Awaitable[None]]
-    """Plays all conversations that are left. It is called again if the recheck of goals leaves a gate
-    undecided."""
+    """Plays all remaining conversations. It is called again if a gate is undecided after the goals were
+    rechecked."""
     goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]
-    """All events so far, as a report needs them."""
+    """Returns all events so far, in the form needed for a report."""
     findings: Callable[[], Iterable[Event]]
-    """The events of samples with findings, or more if that is simpler."""
+    """Returns the events of samples with findings. Further events may be included."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     deadline_s: float | None = None
-    """The time after which the run is ended."""
+    """The time in seconds after which the run is stopped."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
-    """What is wrong with the run as a whole, once all of it was played."""
+    """Returns the failures of the run as a whole after all conversations have finished."""
 
 
 @contextmanager
 def open_emitter(
     resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableFingerprints
 ) -> Iterator[Emit]:
-    """Yield a function that sends events to all sinks, and requests to judges to a file in the ``folder`` as
-    well. No secret reaches any of them."""
+    """Yield a function that sends events to all sinks and also writes requests to judges to a file in
+    ``folder``. Secrets are removed first."""
     with JudgeRequestLog(folder / JUDGE_REQUESTS_FILE) as asked:
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
 def perform_run(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Play everything, recheck goals, and group the findings."""
+    """Play all conversations, recheck the goals, and group the findings."""
     try:
         anyio.run(_play_and_close, setup, steps, emit, control)
     except KeyboardInterrupt:
@@ -256,7 +258,8 @@ async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control:
 
 
 async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Group the findings of the run; by code alone if it was interrupted."""
+    """Group the findings of the run into issues (deduplication). The findings of an interrupted run are
+    grouped by code alone."""
     scenarios = report.build_report(steps.findings()).scenarios
     failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None

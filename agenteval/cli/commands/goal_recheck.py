@@ -1,5 +1,5 @@
-"""Second questions to the goal judge once all conversations are over, about what only all of them together
-show."""
+"""Asks the goal judge follow-up questions after all conversations are over, because the answers depend on all
+conversations together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from agenteval.verdict import report
 
 
 class GoalRecheck:
-    """A sink that notes whether a goal was ruled out or withdrawn, and asks the judge again if so."""
+    """A sink that records whether the judge excused a goal as ruled out or withdrawn. If so, the judge is
+    asked again after the run."""
 
     def __init__(self, goals: ExcusedGoalReviewer) -> None:
         self._goals = goals
@@ -26,8 +27,8 @@ class GoalRecheck:
         self._is_needed = self._is_needed or is_goal_excused(event)
 
     async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
-        """Ask again, and return whether anything was asked. A run that is stopping asks nothing more; the run
-        that resumes it asks the rest."""
+        """Ask the judge again, and return True if any question was asked. A run that is stopping does not ask
+        further questions; the remaining questions are asked when the run is resumed."""
         if control.is_stopping or not self._is_needed:
             return False
 
@@ -43,5 +44,5 @@ class GoalRecheck:
 
 
 def goal_judges(judges: Mapping[str, Sequence[Scorer]]) -> dict[str, GoalJudge]:
-    """Return the judge of goals by agent, for the agents that have one."""
+    """Return the goal judge of each agent that has a goal judge."""
     return {agent: judge for agent, own in judges.items() for judge in own if isinstance(judge, GoalJudge)}

@@ -1,4 +1,5 @@
-"""``agenteval init``: finds the agent; writes a configuration, a scenario and a CI workflow; tries them."""
+"""Implements ``agenteval init`` (project setup): finds the agent, writes a configuration, a scenario and a CI
+workflow, and tries them."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
-"""The time to wait for an answer in JSON lines while it is unknown whether the program writes any."""
+"""The timeout in seconds for an answer in JSON lines while it is unknown whether the program writes JSON
+lines."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", templates.workflow_text),
     "gitlab": ("agenteval.gitlab-ci.yml", templates.gitlab_text),
@@ -42,18 +44,18 @@ _WORKFLOWS = {
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What the command line asked for."""
+    """The options of ``agenteval init``."""
 
     folder: str = "."
     agent: str | None = None
-    """The agent as its author wrote it; if None, it is searched for."""
+    """The agent named by the author, or None to search for an agent."""
     ci: str | None = None
     assumes_yes: bool = False
     plays: bool = True
 
 
 def init(request: InitRequest) -> int:
-    """Write the files and try them. Return the exit code of the trial; 0 if there was nothing to try."""
+    """Write the files and try them. Return the exit code of the trial, or 0 if there was nothing to try."""
     _require_ci(request.ci)
     root, top, source = _find_project(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
@@ -76,23 +78,23 @@ def init(request: InitRequest) -> int:
 
 
 def _require_ci(name: str | None) -> None:
-    """Raise ``AuthorError`` if there is no workflow for a CI service."""
+    """Raise ``AuthorError`` if there is no workflow template for the CI service."""
     if name not in (None, "none", *_WORKFLOWS):
         raise AuthorError(Problem(f"--ci {name} is unknown", "write github, gitlab or none"))
 
 
 class _Project(NamedTuple):
-    """A project."""
+    """The folders and the configuration of a project."""
 
     root: Path
     top: Path
-    """The folder of its repository."""
+    """The root folder of the repository."""
     source: Path | None
-    """The existing configuration."""
+    """The existing configuration file, or None."""
 
 
 def _find_project(folder: str) -> _Project:
-    """Return the project that a folder is, or belongs to."""
+    """Return the project that contains the folder."""
     requested = _folder(folder)
     source = _existing_config(requested)
     root = source.parent if source else requested
@@ -106,13 +108,14 @@ def _print_choice(choice: AgentChoice) -> None:
 
 
 def _configured_agent(config: Config) -> AgentChoice:
-    """Return the agent of the configuration."""
+    """Return the agent that the configuration defines."""
     options = config.agent.adapter_options if config.agent else {}
     return AgentChoice({key: value for key, value in options.items() if value is not None})
 
 
 def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
-    """Check whether a workflow that was not requested may be written. An existing one is left as it is."""
+    """Check whether a workflow may be written although it was not requested. An existing workflow is never
+    changed."""
     if os.path.lexists(workflow):
         return True
     return questions.agree(f"Write a CI workflow, {_display_path(workflow)}? y or n")
@@ -124,8 +127,8 @@ def _should_play(request: InitRequest, questions: Questions) -> bool:
 
 
 def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
-    """Return the error for an agent that was named although there is a configuration. Raise ``AuthorError``
-    if there is no such agent."""
+    """Return the error for naming an agent when a configuration already exists. Raise ``AuthorError`` if the
+    named agent does not exist."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init does not overwrite a configuration, so --agent {agent} would have no effect"
@@ -135,7 +138,7 @@ def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
 
 
 def _load_existing_config(source: Path) -> Config:
-    """Load the existing configuration. Raise ``AuthorError`` if it is broken."""
+    """Load the existing configuration. Raise ``AuthorError`` if the configuration is invalid."""
     config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
     print_out(f"{_display_path(source)} exists and is unchanged")
     return config
@@ -144,12 +147,15 @@ def _load_existing_config(source: Path) -> Config:
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
     if os.path.lexists(folder) and not folder.is_dir():
-        raise AuthorError(Problem(f"{name} is not a folder", "name one; it is created if it does not exist"))
+        raise AuthorError(
+            Problem(f"{name} is not a folder", "name a folder, which is created if it does not exist")
+        )
     return folder
 
 
 def _existing_config(root: Path) -> Path | None:
-    """Return the configuration that ``run`` would use there, unless an outer repository has it."""
+    """Return the configuration that ``run`` would use in the folder, unless that configuration belongs to an
+    outer repository."""
     found = config_file.find_config(root)
     between = [each for each in (root, *root.parents) if found and each.is_relative_to(found.parent)]
     return None if any((each / ".git").exists() for each in between[:-1]) else found
@@ -165,7 +171,7 @@ def _display_path(path: Path) -> str:
 def _files_to_write(
     root: Path, top: Path, choice: AgentChoice, ci: str, config: Config | None
 ) -> Iterator[tuple[Path, str]]:
-    """Yield each file that has to exist, with its text."""
+    """Yield each required file with its content."""
     if config is None:
         yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
@@ -200,18 +206,19 @@ def _first_text(root: Path, choice: AgentChoice, tools: Sequence[str] = ()) -> s
 
 
 def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
-    """Write a file. ``w`` overwrites one that this command has written. Raise ``OSError`` if that fails."""
+    """Write a file. The mode ``w`` overwrites a file that this command has written. Raise ``OSError`` on
+    failure."""
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
 def _schema_line(kind: SchemaKind, file: Path, root: Path) -> str:
-    """Return the first line of a YAML file, by which an editor finds its schema."""
+    """Return the first line of a YAML file, which tells an editor where the schema is."""
     return f"{schema.editor_line(schema.editor_schema_path(kind, root), file)}\n"
 
 
 def _write(files: dict[Path, str], root: Path) -> set[Path]:
-    """Write the files that do not exist, and print what was done with each. Raise ``AuthorError`` if one
+    """Write the files that do not exist yet, and print a line for each file. Raise ``AuthorError`` if a file
     cannot be written."""
     written = set()
     for path, text in files.items():
@@ -235,7 +242,8 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
 
 
 def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) -> int:
-    """Play the first scenario, or only load everything. Return the exit code of ``run`` or ``validate``."""
+    """Play the first scenario, or only validate the project. Return the exit code of the command (``run`` or
+    ``validate``)."""
     root = config.parent
     if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
         _mock_tools(config, choice)
@@ -254,7 +262,8 @@ def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) 
 
 
 def _mock_tools(config: Path, choice: AgentChoice) -> None:
-    """Mock the tools of a framework's object in the first scenario; they are known once it is loaded."""
+    """Mock the tools of a framework's agent object in the first scenario. The tools are known only after the
+    object is loaded."""
     first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
@@ -269,7 +278,7 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 
 
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
-    """Write the configuration anew with the way in which the program takes a message, if trying shows it."""
+    """Find out by trial how the program accepts a message, and rewrite the configuration accordingly."""
     words = list(choice.words)
     print_err(f"trying how {choice.label} takes a message")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
@@ -288,7 +297,7 @@ def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
 
 
 def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
-    """Run agenteval in a new process, where no file of the author's can shadow a library (``-P``)."""
+    """Run agenteval in a new process in which the author's files cannot shadow a library (``-P``)."""
     command = [sys.executable, "-P", "-m", "agenteval", *arguments]
     stream = None if is_shown else subprocess.DEVNULL
     done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
@@ -298,7 +307,7 @@ def _run_agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
 def _print_next_steps(
     root: Path, choice: AgentChoice, code: int, written: set[Path], workflow: Path | None
 ) -> None:
-    """Print what to do next. ``workflow``: the file if it was written."""
+    """Print the next steps. ``workflow`` is the workflow file if it was written, and None otherwise."""
     lines = [f"check {CONFIG}: {choice.note}"] if choice.note else []
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
@@ -318,6 +327,6 @@ def _print_next_steps(
 
 
 def _line_with(text: str, path: Path) -> int:
-    """Return the number of the first line that starts with ``text``; 0 if there is none."""
+    """Return the number of the first line that starts with ``text``, or 0 if there is no such line."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(text)), 0)

@@ -1,4 +1,4 @@
-"""``agenteval --install-completion [SHELL]`` and ``--show-completion [SHELL]``."""
+"""Implements shell completion (``agenteval --install-completion [SHELL]`` and ``--show-completion``)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", 
 
 
 class _CompletionTarget(NamedTuple):
-    """The place of a script, and how a shell loads it."""
+    """The location of a completion script, and the line with which a shell loads it."""
 
     script: Path
     loads: str = ""
-    """The line that loads the script; empty if the shell finds it by itself."""
+    """The line that loads the script, or an empty string if the shell finds the script automatically."""
     loaded_in: Path = Path()
-    """The file that needs this line."""
+    """The file to which the loading line is added."""
 
 
 def complete_in_shell(arguments: Sequence[str]) -> None:
-    """Carry out either option. Raise ``AuthorError`` if the shell is unknown or the script cannot be
-    installed."""
+    """Install or print the shell completion script. Raise ``AuthorError`` if the shell is unknown or the
+    script cannot be installed."""
     option, *named = arguments
     if len(named) > 1:
-        raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))
+        raise AuthorError(Problem(f"{option} accepts one shell", f"write agenteval {option} {named[0]}"))
     shell = _require_known_shell(option, named[0]) if named else _detect_shell(option)
     if option == SHOW:
         print_out(_script(shell))

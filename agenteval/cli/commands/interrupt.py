@@ -1,5 +1,5 @@
-"""Ctrl-C: the first one lets running work finish and be reported, the second stops everything at once. And
-the deadline of a run."""
+"""Handles Ctrl-C and the deadline of a run. The first Ctrl-C lets running work finish and be reported; the
+second stops everything at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupt
 from agenteval.conversation.pipeline import RunControl
 
 GRACE_S = 5.0
-"""How long running conversations may go on after the first signal."""
+"""The time in seconds that running conversations may continue after the first signal."""
 
 
 LINE = "interrupted: finishing what is running (again to stop at once)"
@@ -23,10 +23,11 @@ LINE = "interrupted: finishing what is running (again to stop at once)"
 
 @contextmanager
 def handle_interrupts(control: RunControl) -> Iterator[None]:
-    """End the run early on SIGINT, SIGTERM and SIGHUP. The first signal lets running work finish,
-    conversations for ``GRACE_S`` at most; the second cancels it; the third ends the process at once (the
-    journal has all that was done). If all conversations were played, their judges are waited for: such a run
-    is complete. Outside the main thread nothing is changed."""
+    """Stop the run early on SIGINT (Ctrl-C), SIGTERM and SIGHUP (graceful shutdown). The first signal lets
+    running work finish, but limits conversations to ``GRACE_S`` seconds. The second signal cancels running
+    work. The third signal ends the process at once; the journal contains all completed work. If all
+    conversations have been played, the run waits for their judges and counts as complete. Outside the main
+    thread, signal handlers are not changed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -59,8 +60,8 @@ def handle_interrupts(control: RunControl) -> Iterator[None]:
 
 @contextmanager
 def finish_on_interrupt() -> Iterator[None]:
-    """Handle signals around the conversations of a run: the first lets its reports be finished, a further one
-    ends it."""
+    """Handle signals before and after the conversations of a run. After the first signal, the reports are
+    still finished; a further signal ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,7 +89,7 @@ def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 @contextmanager
 def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]:
-    """Stop everything after ``run_s`` seconds (None: never)."""
+    """Stop the run ``run_s`` seconds after its start (deadline, timeout). None disables the deadline."""
     if run_s is None:
         yield
         return

@@ -1,4 +1,5 @@
-"""``agenteval runs``: the runs in ``.agenteval/runs``, newest first, with the result of each."""
+"""Implements ``agenteval runs``: lists the runs in ``.agenteval/runs``, newest first, with the result of each
+run."""
 
 from __future__ import annotations
 
@@ -35,30 +36,30 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
-"""The number of runs that are read by default: reading one takes a moment, the first time."""
+"""The number of runs that are read by default. Reading a run for the first time takes a moment."""
 
 RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
 
 class RunEntry(NamedTuple):
-    """One run in the list."""
+    """An entry in the list of runs."""
 
     id: str
     started_at: str
     state: RunState
     kind: Literal["run", "score"] | None = None
-    """The command that made the run; None if it cannot be read."""
+    """The command that created the run, or None if the run cannot be read."""
     verdict: str | None = None
     exit_code: int | None = None
     scenarios: dict[str, int] | None = None
-    """The number of scenarios that passed, failed or were undecided, by verdict."""
+    """The number of scenarios with each verdict."""
     conversations: int | None = None
     agents: tuple[str, ...] = ()
     selection: bool = False
-    """True if the run was a selection of its suite."""
+    """True if the run covered only a selection of its suite."""
     elapsed_s: float | None = None
     cost: float | None = None
-    """US dollars; None unless all of the cost is known."""
+    """The cost in US dollars, or None if any part of it is unknown."""
     resumable: bool = False
     """True if ``run --resume`` can continue the run."""
     problem: str = ""
@@ -66,7 +67,7 @@ class RunEntry(NamedTuple):
 
 
 def list_runs(*, every: bool = False, as_json: bool = False) -> int:
-    """Print the list of runs. Return 0, also if there is no run."""
+    """Print the list of runs. Return 0 even if there are no runs."""
     root = runs_root()
     folders = runs.find_run_folders(root)[::-1]
     entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
@@ -83,8 +84,8 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 
 def _entry(folder: Path) -> RunEntry:
-    """Return the entry of a run. The entry of a complete run is cached next to its journal, because reading a
-    large journal takes seconds and the entry no longer changes."""
+    """Return the list entry for a run. The entry for a complete run is cached next to its journal, because
+    reading a large journal takes seconds and the entry no longer changes."""
     stamp = _stamp(folder)
     if (cached := _load_cached_entry(folder, stamp)) is not None:
         return cached
@@ -100,11 +101,11 @@ def _entry(folder: Path) -> RunEntry:
 
 CACHE_FILE = "listed.json"
 _CACHE_VERSION = 2
-"""The version of cached entries; raise it when the content of an entry changes."""
+"""The version of the cached entries. It must be incremented when the content of an entry changes."""
 
 
 def _stamp(folder: Path) -> list[Any]:
-    """Return what identifies the journal that was read."""
+    """Return the values that identify the journal that was read."""
     try:
         file_stat = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
@@ -144,8 +145,8 @@ def _read_entry(folder: Path) -> RunEntry:
 
 
 def _can_be_resumed(report: Report) -> bool:
-    """Check whether this version would try to resume the run. Whether anything has changed since is checked
-    by ``--resume``."""
+    """Check whether this version of agenteval can resume the run. ``--resume`` itself checks whether anything
+    has changed since."""
     return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
 
 
@@ -190,7 +191,7 @@ def _render(entries: Sequence[RunEntry], total: int, root: Path) -> Iterator[Ren
 
 
 def _when(started_at: str) -> str:
-    """Format a time in the time zone of this machine."""
+    """Format a time in the local time zone."""
     try:
         return f"{datetime.fromisoformat(started_at).astimezone():%Y-%m-%d %H:%M}"
     except ValueError:
@@ -205,7 +206,7 @@ def _verdict(entry: RunEntry) -> Text:
 
 
 def _counts(entry: RunEntry) -> str:
-    """Format the scenarios that passed: ``19 of 23``."""
+    """Format the number of scenarios that passed, such as ``19 of 23``."""
     if entry.scenarios is None or entry.verdict == REPORTED:
         return NO_VALUE
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"

@@ -1,4 +1,5 @@
-"""``agenteval list``: the scenarios that exist, or would be run. Files are read, but no code is loaded."""
+"""Implements ``agenteval list``: lists the scenarios that exist or that a run would select. Files are read,
+but code is not loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from agenteval.planning.suite import load_config, load_scenarios, with_profile
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:
-    """Print a line for each scenario, in file order. Raise ``AuthorError`` if a file is invalid."""
+    """Print one line for each scenario, in file order. Raise ``AuthorError`` if a file is invalid."""
     chosen = _chosen(request)
     if as_json:
         text = json.dumps([_entry(scenario) for scenario in chosen], ensure_ascii=False, indent=2)
@@ -50,8 +51,8 @@ def _chosen(request: Request) -> Sequence[Scenario]:
 
 
 def _entry(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as JSON. ``file`` and ``line``: its place; ``row``: the data that it was made from;
-    ``simulated``: whether a model plays its user."""
+    """Return a scenario as JSON. ``file`` and ``line`` are the location of the scenario, ``row`` is the data
+    row from which the scenario was generated, and ``simulated`` is true if a model plays the user."""
     return {
         "run": selection.full_id(scenario),
         "id": scenario.id,

@@ -1,5 +1,5 @@
-"""The destinations of reports. Reporters return text; files, streams and the terminal's size are handled
-here."""
+"""Writes reports to their destinations. Reporters only return text; this module handles files, streams and
+the terminal size."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from agenteval.verdict.report import Report
 
 
 def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
-    """Parse each ``--report NAME[=PATH]``. Raise ``AuthorError`` if no reporter is registered under a name,
-    before anything is run."""
+    """Parse each ``--report NAME[=PATH]`` option. Raise ``AuthorError`` for an unknown reporter before the
+    run starts."""
     choices = tuple(parse_reporter(text) for text in texts)
     for choice in choices:
         REPORTERS.get(choice.name)
@@ -38,15 +38,15 @@ def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
 
 
 ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
-"""A reporter and its file. None stands for the screen, or for a file of the reporter's choice in the run's
-folder."""
+"""A reporter and its output file. If the file is None, the report is written to the screen or to the
+reporter's default file in the run's folder."""
 
 
 def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
-    """Return each reporter once, with its file. Paths in the configuration are relative to its folder, those
-    of the command line to the working directory. They are resolved before the run, because an agent may
-    change directory. Raise ``AuthorError`` if no report can be written to a path, before a run is paid for.
-    """
+    """Return the distinct reporters, each with its output file. Paths in the configuration are relative to
+    the configuration's folder; paths on the command line are relative to the working directory. Paths are
+    resolved before the run, because an agent may change the working directory. Raise ``AuthorError`` if a
+    report cannot be written to its path, so that such errors are found before a run costs money."""
     choices = [(choice, Path(config.root)) for choice in config.reporters]
     choices += [(choice, Path.cwd()) for choice in requested]
     targets = [
@@ -67,7 +67,8 @@ def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tupl
 
 
 def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
-    """Yield a problem for each two reports that would overwrite each other; a device takes any number."""
+    """Yield a problem for each pair of reports that would overwrite each other. Several reports may be
+    written to the same device."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
         if path is None or (path.exists() and not path.is_file()):
@@ -79,7 +80,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
-    """Raise ``AuthorError`` if a report would overwrite a file that is ``read``."""
+    """Raise ``AuthorError`` if a report would overwrite an input file in ``read``."""
     known = {os.path.realpath(path) for path in read}
     overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
     if overwritten:
@@ -120,9 +121,9 @@ def write_reports(
     detail: Detail,
     name: str = "",
 ) -> int:
-    """Write every report; those to files first, so that the verdict is the last thing on the screen. Return
-    the exit code: if all passed but a report could not be written (which is reported on stderr), it is not
-    that of success."""
+    """Write all reports and return the exit code. The terminal report is written last, so that the verdict is
+    the last output on the screen. If a report cannot be written, the error is reported on stderr and the exit
+    code is never 0."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
@@ -154,8 +155,8 @@ def _write(
 
 
 def write_report_text(name: str, text: str, path: Path | None) -> None:
-    """Write a report to its file and name the file on stderr, or print it to stdout (``path`` is None). Raise
-    ``OSError`` if the file cannot be written."""
+    """Write a report to its file and print the file name to stderr, or print the report to stdout if ``path``
+    is None. Raise ``OSError`` if the file cannot be written."""
     form = REPORTERS.get(name).form
     if path is None:
         print_out(text, form, colors=_wants_color())
@@ -167,8 +168,8 @@ def write_report_text(name: str, text: str, path: Path | None) -> None:
 def make_report_options(
     choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
 ) -> ReportOptions:
-    """Return the properties of the terminal, or of the chosen file. ``folder``: that of the run; ``name``:
-    the name of the run in commands, unless it is the latest."""
+    """Return the report options for the terminal or the chosen file. ``folder`` is the folder of the run.
+    ``name`` is the name of the run to use in suggested commands; it is empty for the latest run."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
         verbose=detail == "verbose",
@@ -186,7 +187,7 @@ def _width() -> int:
 
 
 _LONGER = 2
-"""The columns that a line needs in addition if an ellipsis is three dots."""
+"""The number of additional columns that a line needs if an ellipsis is printed as three dots."""
 
 
 def _columns() -> int:
@@ -204,8 +205,8 @@ def _wants_color() -> bool:
 
 
 def print_paged(text: str) -> None:
-    """Print a text for a person, with a pager (``PAGER``; else ``less``, if installed) if the terminal is too
-    low for it."""
+    """Print text for a human reader. Use a pager (``PAGER``, or ``less`` if installed) if the text does not
+    fit the height of the terminal."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
@@ -223,9 +224,10 @@ def print_paged(text: str) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write to a temporary file and move it into place, so that a reader never sees half a report. Nobody
-    else may read the file (it may hold conversations), unless the file that it replaces was open to others. A
-    path that is not a regular file (a device, a pipe) is written to directly."""
+    """Write a file atomically: write to a temporary file and move it into place, so that a reader never sees
+    an incomplete report. The file may contain conversations, so other users cannot read it unless they could
+    read the file that it replaces. A path that is not a regular file, such as a device or a pipe, is written
+    to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:

@@ -1,5 +1,5 @@
-"""``agenteval plan``: predicts what a run would ask and cost, and how often its gates are wrong. It calls
-nothing."""
+"""Implements ``agenteval plan`` (cost estimate, dry run): forecasts the calls and cost of a run and the error
+rates of its gates. No model or agent is called."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEMA_VERSION = 1
 
 
 def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
-    """Print the forecast, or write it as JSON if ``reports`` asks for it."""
+    """Print the forecast, or write the forecast as JSON if ``reports`` contains a JSON report."""
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
         prepared = prepare(replace(request, recording=RecordingOptions(calls_models=False)), REGISTRIES)
@@ -54,7 +54,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
 
 
 def _json_target(text: str) -> Path | None:
-    """Return the file of ``--report json[=PATH]``; None for stdout."""
+    """Return the file named in ``--report json[=PATH]``, or None for stdout."""
     choice = parse_reporter(text)
     if choice.name != "json":
         what = f"--report {choice.name}: a plan can only be shown, or written as json"
@@ -78,7 +78,7 @@ def forecast_of(prepared: PreparedRun) -> Forecast:
 
 
 def plan_parts(made: Forecast) -> Iterator[RenderableType]:
-    """Yield the table of calls, tokens and cost, and notes on what it does not include."""
+    """Yield the table of calls, tokens and cost, followed by notes on costs that the table excludes."""
     samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
     agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
@@ -100,7 +100,7 @@ def _cells(row: ForecastRow) -> tuple[Text, ...]:
 
 
 def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:
-    """Yield how often each gate would be wrong."""
+    """Yield the error rates of each gate."""
     if chances:
         yield heading("\nHow often the gates are wrong")
     for sentence in chances:
@@ -112,7 +112,7 @@ def _counted(number: Range, noun: str) -> str:
 
 
 def _range(number: Range, about: str = "") -> str:
-    """Format a range: ``12``, ``12–20``, ``12+``. Zero is never marked as an estimate."""
+    """Format a range, such as ``12``, ``12–20`` or ``12+``. Zero is never marked as an estimate."""
     if not number.least and number.is_exact:
         return "0"
     if number.most is None:
@@ -146,8 +146,8 @@ def _asks(row: ForecastRow) -> bool:
 
 
 def as_json(made: Forecast, chances: Sequence[str]) -> dict[str, Any]:
-    """Return the forecast as JSON. ``most`` is null if there is no upper bound. Tokens and costs are
-    estimates; calls are where ``estimated`` is true."""
+    """Return the forecast as JSON. ``most`` is null if there is no upper bound. Token counts and costs are
+    always estimates; call counts are estimates if ``estimated`` is true."""
     return {
         "schema_version": SCHEMA_VERSION,
         "scenarios": made.scenarios,

@@ -1,5 +1,6 @@
-"""``agenteval report RUN --rejudge``: judges a kept run again. It is ``score`` over the run's journal, which
-has the requests to its judges and their answers, so that only what changed is asked."""
+"""Implements ``agenteval report RUN --rejudge``: judges a stored run again. ``score`` is applied to the run's
+journal. The journal contains the earlier requests to judges and their answers, so that judges are asked only
+about what has changed."""
 
 from __future__ import annotations
 
@@ -58,9 +59,9 @@ def rejudge(
     reports: Sequence[ReporterChoice] = (),
     detail: Detail = "usual",
 ) -> int:
-    """Judge a run again, as a new run in a folder of its own, and return its exit code. ``request``: the
-    other options. With ``dry`` nothing is called or written, and the requests it would send are counted.
-    Raise ``AuthorError`` if the run cannot be judged."""
+    """Judge a run again as a new run with its own folder, and return the exit code. ``request`` contains the
+    other options. If ``dry`` is True (dry run), nothing is called or written, and the requests that would be
+    sent are only counted. Raise ``AuthorError`` if the run cannot be judged."""
     if dry and reports:
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
@@ -79,7 +80,7 @@ def rejudge(
 
 
 def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
-    """Build every request of the judges, and send none."""
+    """Build all requests to judges without sending any."""
     with ExitStack() as stack:
         suite = load_score(request, REGISTRIES)
         wired = wire_score(suite)
@@ -104,7 +105,7 @@ def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, 
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
-    """Return no checks: code costs nothing, and the author's code is not called."""
+    """Return no checks: code checks cost nothing, so a forecast need not run the author's code."""
     return ()
 
 
@@ -149,7 +150,7 @@ def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[
     if tally.calls and plan.suite.corroborate:
         yield "verdicts that would fail or excuse something are checked twice, and a tenth of the clean ones"
     if classes:
-        yield f"calls of {', '.join(classes)} to a model are not counted"
+        yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
         yield f"{CRITERIA}: one call for each sentence"
-    yield "issues are grouped again if other faults are found"
+    yield "issues are grouped again if the findings differ"

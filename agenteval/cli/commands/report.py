@@ -1,4 +1,5 @@
-"""``agenteval report``: the reports of a run once more, from its journal, even if the run was cut off."""
+"""Implements ``agenteval report``: writes the reports of a run again from its journal, even if the run was
+interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from agenteval.verdict.report import Report
 
 
 class LoadedRun(NamedTuple):
-    """A run as its journal describes it."""
+    """A run loaded from its journal."""
 
     report: Report
     decision: Decision
@@ -30,9 +31,9 @@ class LoadedRun(NamedTuple):
 
 
 def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Write the reports; without ``reports``, that of the terminal. Return the exit code that the run had, or
-    would have had when it was cut off. Raise ``AuthorError`` if there is no such run or a report cannot be
-    written."""
+    """Write the reports of a run, or only the terminal report if ``reports`` is empty. Return the exit code
+    of the run; for an interrupted run, it is the exit code at the point of interruption. Raise
+    ``AuthorError`` if there is no such run or a report cannot be written."""
     kept = load_decided_run(name)
     targets = resolve_targets(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
     refuse_overwriting_inputs(targets, list_run_inputs(kept))
@@ -41,28 +42,29 @@ def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail 
 
 
 def list_run_inputs(kept: LoadedRun) -> Iterator[Path]:
-    """Yield the journal and the files that the run was made from."""
+    """Yield the journal and the input files of a run."""
     yield kept.folder / runs.JOURNAL_FILE
     yield from list_input_files(kept.report.run.config, kept.report.run.scenarios)
 
 
 def load_decided_run(name: str) -> LoadedRun:
-    """Load, fold and decide the run called ``name``. Raise ``AuthorError`` if there is none."""
+    """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
+    if there is no such run."""
     path = runs.find_run(name, runs_root())
     folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
     return LoadedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
 
 
 def runs_root() -> Path:
-    """Return the folder whose runs are used: that of the configuration, which is searched upward, or the
-    working directory."""
+    """Return the folder whose runs are used. It is the folder of the configuration, which is searched for
+    upward from the working directory, or the working directory itself if there is no configuration."""
     found = config_file.find_config(Path.cwd())
     return found.parent if found else Path.cwd()
 
 
 def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
-    """Group the findings of a run that was killed before it could. Code does that here, as it does without a
-    model."""
+    """Group the findings of a run that was killed before its findings were grouped. Code alone groups the
+    findings, as in a run without a model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if marks and isinstance(marks[-1], IssuesFound):
         return events

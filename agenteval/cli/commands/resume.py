@@ -1,4 +1,5 @@
-"""``agenteval run --resume RUN``: continues a run that was cut off, in its folder and its journal."""
+"""Implements ``agenteval run --resume RUN``: continues an interrupted run from its journal (checkpoint), in
+the same folder."""
 
 from __future__ import annotations
 
@@ -33,13 +34,13 @@ from agenteval.verdict.resumption import finished_samples, is_complete, list_cha
 
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
-"""The options that do not change what is measured."""
+"""The options that do not affect the results of a run."""
 _UNDO_OR_RESTART = "undo the change, or start a new run"
 
 
 def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Continue a run and return the exit code of the whole run. Raise ``AuthorError`` before anything is
-    called if the run would no longer measure the same."""
+    """Resume an interrupted run from its journal (checkpoint) and return the exit code of the whole run.
+    Raise ``AuthorError`` before anything is called if the resumed run would measure something different."""
     _refuse_settings(request)
     reports = [_with_absolute_path(choice) for choice in reports]
     folder = _folder(request.resume or "")
@@ -67,7 +68,8 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
 
 
 def _refuse_settings(request: Request) -> None:
-    """Raise ``AuthorError`` for options that would change the run: they were settled when it began."""
+    """Raise ``AuthorError`` for options that would change the run, because they are fixed when the run
+    starts."""
     given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
         what = f"--resume uses the options of the run, so {', '.join(given)} cannot be set"
@@ -75,7 +77,7 @@ def _refuse_settings(request: Request) -> None:
 
 
 def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
-    """Resolve a report's path now, because the run continues in its own working directory."""
+    """Make a report's path absolute now, because the run continues in its own working directory."""
     if not choice.path or choice.path == "-":
         return choice
     return choice.model_copy(update={"path": os.path.abspath(choice.path)})
@@ -105,7 +107,7 @@ def _require_resumable(events: Sequence[Event]) -> RunStarted:
 
 
 def _restore_working_directory(run: RunStarted) -> None:
-    """Change to the run's working directory, so that the agent finds its files where it found them before."""
+    """Change to the run's original working directory, so that the agent finds its files."""
     try:
         os.chdir(run.request["cwd"])
     except OSError as error:
@@ -114,7 +116,8 @@ def _restore_working_directory(run: RunStarted) -> None:
 
 
 def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
-    """Prepare the rest of the run. Raise ``AuthorError`` with what has changed since the run began."""
+    """Prepare the rest of the run. Raise ``AuthorError`` with a list of changes if anything has changed since
+    the run started."""
     _restore_working_directory(run)
     wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
@@ -131,7 +134,7 @@ def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event
 
 
 def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRun:
-    """Add what the finished part of the run has shown about how calls are seen."""
+    """Add the evidence of tool-call visibility from the finished part of the run."""
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         if isinstance(event, CallsSeen):

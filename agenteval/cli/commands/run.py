@@ -1,4 +1,5 @@
-"""``agenteval run``: runs the plan, keeps the journal, writes the reports and returns the exit code."""
+"""Implements ``agenteval run``: runs the test suite, writes the journal and the reports, and returns the exit
+code."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from agenteval.verdict.report import Report
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Run scenarios and return the exit code. What the author's code prints goes to stderr: stdout is for
-    results."""
+    """Run scenarios against the agent and return the exit code. Output printed by the author's code is
+    redirected to stderr, because stdout is reserved for results."""
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
@@ -49,8 +50,8 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
 
 
 def _with_baseline(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """Add what is known about the baseline, whose journal has no secret. Raise ``AuthorError`` if there is no
-    such run."""
+    """Add the results of the baseline run. The comparison uses the redacted event, because the baseline's
+    journal does not contain secrets. Raise ``AuthorError`` if there is no such run."""
     request = prepared.suite.request
     if request.baseline is None:
         return started

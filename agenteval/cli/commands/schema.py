@@ -1,4 +1,5 @@
-"""``agenteval schema``: writes the schemas with which editors complete and check YAML, as local files."""
+"""Implements ``agenteval schema``: writes JSON Schemas as local files. Editors use the schemas to complete
+and validate YAML files."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
 
 
 def schema(kind: str | None, out: str | None) -> int:
-    """Write the schema of a kind of file, or of each, and print how files refer to it. ``out``: another path;
-    ``-``: stdout. Raise ``AuthorError`` if there is no such kind or the file cannot be written."""
+    """Write the JSON Schema for one kind of file, or for all kinds, and print the line with which a file
+    refers to its schema. ``out`` is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if
+    the kind is unknown or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
         raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
@@ -50,8 +52,8 @@ def editor_schema_text(kind: SchemaKind) -> str:
 
 
 def write_schema(kind: SchemaKind, path: Path) -> None:
-    """Write the schema of a kind of file, over an earlier one. Raise ``AuthorError`` if anything else is
-    there, or if it cannot be written."""
+    """Write the schema for a kind of file, replacing an earlier version. Raise ``AuthorError`` if the path
+    contains any other file, or if the schema cannot be written."""
     try:
         if path.exists() and not _is_ours(read_file(path)):
             what = f"{path} exists and is not a schema written by agenteval"
@@ -72,13 +74,14 @@ def _is_ours(data: bytes) -> bool:
 
 
 def editor_line(path: Path, file: Path) -> str:
-    """Return the first line of a YAML ``file`` to which the schema at ``path`` applies."""
+    """Return the line to put at the start of a YAML ``file`` so that editors apply the schema at ``path``."""
     relative = Path(os.path.relpath(path, file.parent)).as_posix()
     return f"# yaml-language-server: $schema={relative}"
 
 
 def _config() -> Path | None:
-    """Return the configuration even if it is broken: a schema helps to mend it."""
+    """Return the path of the configuration, or None if there is no usable configuration. Errors are only
+    printed, because a schema helps to fix them."""
     try:
         return find_config(Path.cwd())
     except AuthorError as error:

@@ -1,4 +1,4 @@
-"""``agenteval score``: the scorers over recorded conversations; nothing is simulated."""
+"""Implements ``agenteval score`` (offline evaluation of recorded conversations). Nothing is simulated."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _HEARTBEAT_S = 5.0
 
 @dataclass(frozen=True)
 class Scoring:
-    """Recorded conversations about to be scored."""
+    """Everything that is needed to score recorded conversations."""
 
     suite: RecordedSuite
     plan: Plan
@@ -83,8 +83,9 @@ class Scoring:
 
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Score conversations and write the reports. Return the exit code, which has the meaning of ``run``'s.
-    Raise ``AuthorError`` if a file or the configuration is invalid."""
+    """Score recorded conversations (offline evaluation), write the reports and return the exit code. The exit
+    codes have the same meaning as those of ``run``. Raise ``AuthorError`` if a file or the configuration is
+    invalid."""
     with reduce_garbage_collection(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
             suite = load_score(request, REGISTRIES)
@@ -109,8 +110,8 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
 
 
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
-    """Choose the events to keep until the reports are written: what the reports will show, and all of it if
-    judges were paid for it."""
+    """Choose the events to keep until the reports are written. These are the events that the reports will
+    show, or all events if judges were called, because judging costs money."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
@@ -172,8 +173,8 @@ def _run(
 
 
 def _make_reviewer(scoring: Scoring) -> Reviewer | None:
-    """Return the reviewer of users, or None without judges. It reviews conversations that failed, or that
-    have a finding by which ``--max-rate`` may fail."""
+    """Return the reviewer of simulated users, or None if there are no judges. The reviewer checks
+    conversations that failed, and conversations with a finding that may exceed a ``--max-rate`` limit."""
     if not scoring.wired.judges:
         return None
     plan = scoring.plan
@@ -214,8 +215,8 @@ def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[
 
 
 def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | None:
-    """Return, for a conversation of an agenteval run, how tools without a mock were handled and the time of
-    the run; None for a log."""
+    """Return the setting for unmocked tools and the current time in the agenteval run that a conversation
+    belongs to. Return None for a conversation from a log."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
         return None
@@ -223,10 +224,10 @@ def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | 
 
 
 def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
-    """Yield a failure for each expectation that applied to nothing and each text that matched no
-    conversation: otherwise everything would stay green."""
+    """Yield a failure for each expectation that applied to no conversation, and for each search text that
+    matched no conversation. Without these failures, the run would pass although nothing was checked."""
     for text in reader.unmatched_texts:
-        what = f"-s {text}: no conversation has this text in its id — -s takes part of an id"
+        what = f"-s {text}: no conversation has this text in its id — -s accepts part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmatched:
         what = "--scenarios: no scenario has the id of a conversation, so no expectation was checked"
@@ -236,7 +237,7 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
 
 
 def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
-    """Yield what was asked, if a run was judged again."""
+    """Yield a note on the number of reused and new answers if a run was judged again."""
     if answers is None:
         return
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
@@ -263,15 +264,15 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
 
 
 def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
-    """Warn about names that matched nothing: because of a typo, what the name was to decide would stay
-    undecided."""
+    """Warn about names in ``--no-calls-in`` that matched no entry. Such a name may contain a typo, and the
+    entries that it was meant for remain undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
         yield f"--no-calls-in {name}: no entry that could not be placed has this key, role or type — {near}"
 
 
 class _Heartbeat:
-    """A sink that reports progress now and then: how long a stream is cannot be known."""
+    """A sink that prints progress periodically as a count only, because the length of a stream is unknown."""
 
     def __init__(self) -> None:
         self._scored = 0

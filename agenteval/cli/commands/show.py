@@ -1,4 +1,4 @@
-"""``agenteval show``: one conversation of a run, or all epochs of a scenario."""
+"""Implements ``agenteval show``: prints one conversation of a run, or all epochs of a scenario."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from agenteval.reporters.words.rerun_commands import command_of
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """What the command line asked for."""
+    """The arguments and options of ``agenteval show``."""
 
     words: tuple[str, ...] = ()
-    """The arguments: ``[RUN] [ID[@EPOCH]]``."""
+    """The positional arguments: ``[RUN] [ID[@EPOCH]]``."""
     agent: str | None = None
     following: bool = False
     every: bool = False
     judge: bool = False
-    """True to show the requests to judges and their answers, too."""
+    """True to also show the requests to judges and their answers."""
     metric: str = ""
-    """The metric whose judge is shown in full."""
+    """The metric whose judge requests and answers are shown in full."""
     as_json: bool = False
 
 
 class ShownConversation(NamedTuple):
-    """A conversation that was planned, and what is known about it."""
+    """A planned conversation with its report, if the conversation was played."""
 
     scenario_report: ScenarioReport
     key: SampleKey
@@ -58,7 +58,8 @@ class ShownConversation(NamedTuple):
 
 
 def show(request: ShowRequest) -> int:
-    """Show conversations; return 0. Raise ``AuthorError`` if there is no such run or conversation."""
+    """Show one or more conversations (transcripts) and return 0. Raise ``AuthorError`` if there is no such
+    run or conversation."""
     run, name, words = _parse_words(request.words)
     known = [each for each in _conversations_of(run) if request.agent in (None, each.scenario_report.agent)]
     if not known:
@@ -86,8 +87,8 @@ def show(request: ShowRequest) -> int:
 def _load_judge_exchange(
     request: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]
 ) -> JudgeExchange | None:
-    """Return the requests to judges about the conversations and their answers, or None if they are not shown.
-    Raise ``AuthorError`` if no judge was asked about a metric."""
+    """Return the judge requests and answers for the conversations, or None if they are not to be shown. Raise
+    ``AuthorError`` if no judge was asked about the requested metric."""
     if not (request.judge or request.metric):
         return None
     judging = JudgeExchange(load_judge_requests(run.folder, keys), request.metric)
@@ -108,8 +109,8 @@ def _write_pages(
     repeats: Mapping[SampleKey, str],
     following: str,
 ) -> None:
-    """Print the conversations. ``repeats``: the commands that run again what failed; ``following``: the
-    command that shows what comes next."""
+    """Print the conversations. ``repeats`` maps each failed conversation to the command that runs it again.
+    ``following`` is the command that shows the next conversation."""
     options = make_report_options(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
@@ -120,7 +121,7 @@ def _write_pages(
 
 
 def _require_metric(judging: JudgeExchange) -> None:
-    """Raise ``AuthorError`` if no judge was asked about the metric."""
+    """Raise ``AuthorError`` if no judge was asked about the requested metric."""
     known = {each.metric for each in judging.answers or ()}
     if judging.metric and judging.answers is not None and judging.metric not in known:
         what = f"no judge was asked about '{judging.metric}' here"
@@ -131,8 +132,8 @@ def _require_metric(judging: JudgeExchange) -> None:
 
 
 def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
-    """Return the run, the name of a conversation (empty if none was given), and the words that named the run.
-    One word alone names a conversation of the latest run, or else a run."""
+    """Return the run, the name of the conversation (an empty string if none was given), and the words that
+    named the run. A single word is first looked up as a conversation of the latest run, and then as a run."""
     if len(words) > 2:
         what = f"show takes a run and a conversation, not {len(words)} words"
         raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
@@ -163,8 +164,9 @@ _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
-    """Return the conversations that ``name`` means: an id, ``FILE::ID`` or a variant; with ``@EPOCH`` (from
-    1) one of its epochs. An id that looks like one of these has precedence."""
+    """Return the conversations that match ``name``, which is an id, ``FILE::ID`` or a variant. ``@EPOCH``
+    (counted from 1) selects a single epoch. An exact id takes precedence, even if the id looks like one of
+    the other forms."""
     if found := _with_id(name, known):
         return found
     of_epoch = _EPOCH.fullmatch(name)
@@ -193,7 +195,8 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
 def _choose(
     name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: LoadedRun
 ) -> ShownConversation:
-    """Return the conversation that the name means; of several, the first that did not pass, if any."""
+    """Return the conversation that matches the name. If several conversations match, prefer the first
+    conversation that did not pass."""
     found = _find_conversations(name, known) if name else known
     if not found:
         raise AuthorError(_no_conversation(name, run))
@@ -204,8 +207,9 @@ def _choose(
 def _failing(
     run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
-    """Return the conversations that did not pass; within each scenario, failed ones before undecided ones. If
-    a scenario failed by a rule over all its conversations, return its first."""
+    """Return the conversations that did not pass. Within each scenario, failed conversations come before
+    undecided conversations. If a scenario failed only because of a rule for all its conversations, its first
+    conversation is returned."""
     found: list[ShownConversation] = []
     for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
         conversations = list(group)
@@ -234,8 +238,8 @@ def _next(
 def _after(
     current: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
 ) -> ShownConversation | None:
-    """Return the next conversation that did not pass, in the order of ``failing``, or, after one that passed,
-    in the order of the run."""
+    """Return the next conversation that did not pass. After a failing conversation, the order is that of
+    ``failing``; after a passing conversation, it is the order of the run."""
     keys = [each.key for each in failing]
     if current.key in keys:
         return next(iter(failing[keys.index(current.key) + 1 :]), None)
@@ -246,7 +250,9 @@ def _after(
 def _no_agent(name: str | None, run: LoadedRun) -> Problem:
     agents = {each.scenario_report.agent for each in _conversations_of(run)}
     if not agents:
-        return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
+        return Problem(
+            f"the run {run.report.run.run_id} has no conversation", "it ended before the first conversation"
+        )
     what = f"the run {run.report.run.run_id} has no agent '{name}'"
     return Problem(what, did_you_mean(name or "", agents))
 

@@ -1,4 +1,5 @@
-"""``agenteval show-prompts``: every prompt as it is sent, with its placeholders named."""
+"""Implements ``agenteval show-prompts``: prints every prompt as it is sent to a model, with named
+placeholders."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ _RULE = "─" * 100
 
 
 def show_prompts(metric: str | None, config: str | None = None) -> int:
-    """Print the prompt of ``metric``, or all of them. Overrides of the project are included if a
-    configuration is found (or named). Raise ``AuthorError`` if no prompt has that name."""
+    """Print the prompt of ``metric``, or all prompts. The project's overrides are included if a configuration
+    is named or found. Raise ``AuthorError`` if there is no prompt with that name."""
     try:
         prompts, custom = _load_project_prompts(config)
     except AuthorError as error:
@@ -63,12 +64,12 @@ _PARTS = {
     "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
-"""The prompts that are a part of others, with their place."""
+"""The prompts that are inserted into other prompts, each with a description of its position."""
 
 
 def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
-    """Return the prompts of a configuration and its custom rubrics. Custom classes have no prompt and are not
-    imported."""
+    """Return the prompts and custom rubrics of a configuration. Custom metrics that are Python classes have
+    no prompt and are not imported."""
     from agenteval.files import config_file
     from agenteval.planning import judge_setup
 
@@ -88,7 +89,7 @@ def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ..
 def render_prompts(
     metric: str | None, prompts: Prompts = SHIPPED_PROMPTS, custom: Iterable[Rubric] = ()
 ) -> str:
-    """Render the prompt of ``metric``, or all of them. ``custom``: the author's own rubrics."""
+    """Render the prompt of ``metric``, or all prompts. ``custom`` contains the author's own rubrics."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
     shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
     shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
@@ -103,8 +104,8 @@ def render_prompts(
 
 
 def template_of(rubric: Rubric) -> ModelRequest:
-    """Return a judge's request, with ``${transcript}`` (and the placeholders of ``criteria``) for the parts
-    that a conversation fills in."""
+    """Return a judge's request as a template. ``${transcript}`` (and the placeholders of ``criteria``) mark
+    the parts that are filled in from a conversation."""
     named = {name: _placeholder(name) for name in find_placeholders(rubric.text)}
     return build_judge_request(
         rubric,
@@ -158,7 +159,8 @@ def _part_page(name: str, prompts: Prompts) -> Callable[[], str]:
 
 
 def _overridden_entry(overridden: Mapping[str, str]) -> dict[str, str]:
-    """Return a header with the parts that the project overrides; empty if there are none."""
+    """Return a header entry with the parts that the project overrides, or an empty dictionary if there are
+    none."""
     return (
         {"overridden": ", ".join(f"{path} ({file})" for path, file in overridden.items())}
         if overridden

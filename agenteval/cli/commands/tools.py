@@ -1,4 +1,5 @@
-"""``agenteval tools``: a scenario's tool world as an MCP server, and the tools of a real one as YAML."""
+"""Implements ``agenteval tools``: serves the mocked tools of a scenario as an MCP server, and prints the
+tools of a real MCP server as YAML."""
 
 from __future__ import annotations
 
@@ -33,9 +34,10 @@ _SHOWN = 8
 
 
 def serve(request: Request, *, http: str | None) -> int:
-    """Serve the tools of the one selected scenario until the input ends, or Ctrl-C. ``http``: ``PORT`` or
-    ``HOST:PORT``; None: standard input and output. Raise ``AuthorError`` if not exactly one scenario is
-    selected, or if it cannot be served."""
+    """Serve the mocked tools of the selected scenario as an MCP server until the input ends or Ctrl-C is
+    pressed. ``http`` is ``PORT`` or ``HOST:PORT`` (Streamable HTTP), or None for standard input and output.
+    Raise ``AuthorError`` if the number of selected scenarios is not exactly one, or if the scenario cannot be
+    served."""
     require_sdk("agenteval tools serve")
     with redirect_stdout(
         sys.stderr
@@ -83,7 +85,8 @@ def _parse_host(written: str) -> McpHost:
 
 
 class _ServedWorld:
-    """The world of one sample. A mistake in an author's mock is printed, and is an error to the caller."""
+    """The simulated tool world of one sample. An error in an author's mock is printed and is also returned to
+    the caller as an error."""
 
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
@@ -102,8 +105,9 @@ class _ServedWorld:
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:
-    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or the
-    command that starts it. Raise ``AuthorError`` if it does not list its tools."""
+    """Print the tools of a real MCP server (``tools/list``) in the format of a scenario's ``tools``.
+    ``command`` is the server's URL or the command that starts the server. Raise ``AuthorError`` if the server
+    does not list its tools."""
     require_sdk("agenteval tools schemas")
     tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)

@@ -1,4 +1,4 @@
-"""``agenteval validate``: loads and checks everything, and calls nothing."""
+"""Implements ``agenteval validate``: loads and checks everything without calling any model or agent."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def validate(request: Request) -> int:
 
 
 def _lists_tools(tools: Sequence[AgentTool] | None) -> bool:
-    """Check whether an agent is known to have these tools and no others."""
+    """Check whether the complete list of an agent's tools is known."""
     return tools is not None and all(tool.name for tool in tools)
 
 
 def _make_unused_agents(prepared: PreparedRun) -> Iterator[AgentFactory]:
-    """Make the configured agents that no sample uses, to check that they can be made. Raise ``AuthorError``
-    if one cannot."""
+    """Create the configured agents that no sample uses, to check that they can be created. Raise
+    ``AuthorError`` if an agent cannot be created."""
     problems: list[Problem] = []
     for agent in prepared.suite.settings.config.all_agents:
         if agent.name in prepared.wired.runtime.agents:
@@ -79,6 +79,6 @@ def _make_unused_agents(prepared: PreparedRun) -> Iterator[AgentFactory]:
 
 
 async def close_agents(started: Iterable[AgentFactory]) -> None:
-    """Close agents that were made only to check that they can be."""
+    """Close agents that were created only for validation."""
     for agents in started:
         await agents.aclose()

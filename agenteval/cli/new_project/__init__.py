@@ -1,1 +1,1 @@
-"""What ``agenteval init`` finds in a project, and the files that it writes there."""
+"""Detection of agents in a project, and the files that ``agenteval init`` writes."""

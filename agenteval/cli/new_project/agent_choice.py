@@ -1,4 +1,4 @@
-"""The agent of a new configuration."""
+"""The agent of a new configuration, as chosen by ``agenteval init``."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from typing import Any, NamedTuple
 
 
 class AgentChoice(NamedTuple):
-    """An agent that may be written to the configuration: named by its author, or found."""
+    """An agent that may be written to the configuration. The agent was named by its author or found in the
+    project."""
 
     keys: dict[str, Any]
     """The agent's keys in the configuration."""
     label: str = ""
     note: str = ""
-    """What its author has to check."""
+    """A note on settings that the author must check."""
     words: tuple[str, ...] = ()
-    """The command of a program if it is unknown how it takes a message."""
+    """The command that runs the program, if it is unknown how the program accepts a message."""
     others: tuple[str, ...] = ()
-    """The labels of other agents that were found."""
+    """The labels of the other agents that were found."""
     is_starter: bool = False
     is_object: bool = False
-    """True if the agent is an object of a framework."""
+    """True if the agent is an object of an agent framework."""
     is_open: bool = False
-    """True if nothing says which keys request and reply have."""
+    """True if the keys of the request and the reply are unknown."""
 
     def __str__(self) -> str:
         return self.label
 
     @property
     def shows_calls(self) -> bool:
-        """True if this configuration shows the agent's calls (docs/agents.md, "Which calls are seen")."""
+        """True if the agent's tool calls are visible with this configuration (docs/agents.md, "Which calls
+        are seen")."""
         is_known = "endpoint" in self.keys and "messages" in self.keys.get("reply", ("messages",))
         return self.is_object or is_known or isinstance(self.keys.get("command"), list)

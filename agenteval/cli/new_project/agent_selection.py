@@ -1,4 +1,5 @@
-"""Chooses the agent of a new configuration: the one that its author names, else one that is found."""
+"""Selects the agent for a new configuration: the agent named by the author, or otherwise an agent found in
+the project."""
 
 from __future__ import annotations
 
@@ -42,14 +43,15 @@ T = TypeVar("T")
 
 
 class Questions:
-    """Questions on a terminal, repeated after an invalid answer. Under ``--yes``, or if nobody can answer,
-    the default is used."""
+    """Asks questions on a terminal, and repeats a question after an invalid answer. With ``--yes``, or if
+    there is no terminal, the default answer is used."""
 
     def __init__(self, *, assumes_yes: bool) -> None:
         self.are_asked = not assumes_yes and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str, default: str, read: Callable[[str], T]) -> T:
-        """Return what ``read`` makes of the answer. Raise its ``AuthorError`` after several invalid ones."""
+        """Ask a question and return the answer as parsed by ``read``. After several invalid answers, raise
+        the ``AuthorError`` from ``read``."""
         for _ in range(_TRIES - 1 if self.are_asked else 0):
             try:
                 return read(self._answer(question, default))
@@ -71,7 +73,7 @@ class Questions:
         return answer.strip() or default
 
     def choose(self, question: str, options: Sequence[T], read: Callable[[str], T], default: str = "1") -> T:
-        """Return the option whose number is the answer, or what ``read`` makes of any other answer."""
+        """Ask the user to choose an option by number. Any other answer is parsed by ``read``."""
         for number, option in enumerate(options, 1):
             if self.are_asked:
                 print_err(f"  {number}  {option}")
@@ -99,9 +101,9 @@ def _yes_or_no(answer: str) -> bool:
 
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
-    """Return the agent that its author named. Otherwise return what is found: if the project is a service,
-    what answers; else what its files show; else a new one to begin with. Raise ``AuthorError`` if the named
-    agent does not exist, or if a service does not answer."""
+    """Return the agent named by the author, or otherwise an agent found in the project. If the project is a
+    service, its answering endpoints come before the agents in its files. If no agent is found, a new agent is
+    offered. Raise ``AuthorError`` if the named agent does not exist or the service does not answer."""
 
     def parse(answer: str) -> AgentChoice:
         return _parse_agent(answer, root, top)
@@ -145,7 +147,7 @@ def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentCho
 
 
 def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
-    """Parse what the author wrote. Raise ``AuthorError`` if there is no such agent."""
+    """Parse the author's description of the agent. Raise ``AuthorError`` if there is no such agent."""
     if _HOST_AND_PORT.fullmatch(agent):
         agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
@@ -174,8 +176,8 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
 
 
 def _check_target(target: str, root: Path) -> None:
-    """Raise ``AuthorError`` if a file, or the name in it, does not exist. A module may be anywhere and is not
-    checked."""
+    """Raise ``AuthorError`` if the file, or the name in the file, does not exist. Module names are not
+    checked, because a module may be located anywhere."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         return
@@ -187,8 +189,8 @@ def _check_target(target: str, root: Path) -> None:
 
 
 def _python_choice(agent: PythonAgentCandidate, root: Path, top: Path, missing: Sequence[str]) -> AgentChoice:
-    """Return the choice of a Python agent, with the project's own environment if agenteval's lacks what the
-    agent needs."""
+    """Return the choice for a Python agent. If agenteval's environment lacks packages that the agent needs,
+    the project's own environment is used."""
     keys = {"target": agent.target}
     if (agent.is_object or missing) and (interpreter := find_project_interpreter(root, top)):
         keys["interpreter"] = interpreter
@@ -201,7 +203,7 @@ def _command_choice(words: list[str]) -> AgentChoice:
 
 
 def _complete_choice(choice: AgentChoice, questions: Questions) -> AgentChoice:
-    """Ask the author for what cannot be found out."""
+    """Ask the author for settings that cannot be detected."""
     if not questions.are_asked:
         return choice
     return _with_form(choice, questions) if choice.words else _with_paths(choice, questions)

@@ -1,4 +1,5 @@
-"""A service as the agent: what its description says (``GET /openapi.json``). No message is sent to it."""
+"""Detects HTTP services as agents from their API description (OpenAPI, ``GET /openapi.json``). No message is
+sent to a service."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.files.regular_files import read_file
 
 _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
-"""The ports on which services listen during development if their projects name none."""
+"""Ports that development servers commonly use. These ports are tried if the project's files do not name a
+port."""
 _OLLAMA = 11434
-"""The port of a model server: a project may name it, but it is no agent."""
+"""The port of a model server, which is not an agent even if a project names the port."""
 _FILES = (
     *("*.sh", "Procfile", "Makefile", "Dockerfile", "docker-compose*.y*ml", "README*", "*.py"),
     "package.json",
@@ -33,20 +35,20 @@ _PORT = re.compile(
 _TIMEOUT_S, _MAX_BYTES = 1.5, 5_000_000
 _KNOWN_APIS = ("/chat/completions", "/v1/responses", "/v1/messages")
 _TOPS = ("/v1", "/docs", "/openapi.json")
-"""Addresses of a service that are not its agent's: the agent is searched for at their host."""
+"""Paths that are not the URL of an agent. The agent is searched for on the same host instead."""
 _ANSWERS = ("answer", "reply", "response", "output", "text", "message", "content", "result")
 _MESSAGES = TEXT_NAMES | {"content", "msg", "prompt_text"}
 _SESSIONS = SESSION_NAMES | {"session", "thread", "conversation"}
 _SOME = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
 _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 _NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
-"""The replies of a chat completions route to a GET. (200 is a page, 401 and 403 may be returned for any
-address.)"""
+"""The status codes with which a chat completions route responds to a GET request. (200 indicates a web page;
+401 and 403 may be returned for any URL.)"""
 
 
 def local_ports(root: Path) -> list[int]:
-    """Return the ports that the project's top-level files name; if they name none, the usual ones, where
-    something else may answer."""
+    """Return the ports named in the project's top-level files. If none is named, return the commonly used
+    ports, on which an unrelated service may be listening."""
     ports: dict[int, None] = {}
     for path in (each for pattern in _FILES for each in sorted(root.glob(pattern))):
         try:
@@ -58,7 +60,8 @@ def local_ports(root: Path) -> list[int]:
 
 
 def local_endpoints(ports: Iterable[int]) -> Iterator[AgentChoice]:
-    """Yield the services on this machine whose description fits an agent, or that have chat completions."""
+    """Yield the services on this machine that have a chat completions route or whose API description matches
+    an agent."""
     for port in ports:
         yield from _agents_at(f"http://localhost:{port}")
 
@@ -80,8 +83,8 @@ def _has_models(url: str) -> bool:
 
 
 def probe_endpoint(url: str) -> AgentChoice:
-    """Return the agent at an address: as its description says, if there is one; else with the plainest
-    request and reply. Raise ``AuthorError`` if the address cannot be an agent's."""
+    """Return the agent at a URL. The request and reply follow the API description of the service or, if there
+    is none, the simplest format. Raise ``AuthorError`` if the URL cannot be the URL of an agent."""
     try:
         parts = urlsplit(url)
         has_host = "${" in parts.netloc or (bool(parts.hostname) and parts.port != 0)
@@ -113,7 +116,7 @@ def probe_endpoint(url: str) -> AgentChoice:
 
 
 def _described_routes(base: str) -> Iterator[AgentChoice]:
-    """Yield the routes of a description that take a message, completely described ones first."""
+    """Yield the routes in an API description that accept a message, with fully described routes first."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
         return
@@ -156,8 +159,8 @@ def _parse_route(
 def _request_template(
     schema: Mapping[str, Any], document: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the request, and its keys whose purpose only the author knows. The request is empty if nothing
-    takes a message."""
+    """Return the request template, and the keys whose purpose only the author knows. The template is empty if
+    no field accepts a message."""
     fields = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
     required = schema.get("required", [])
     request = _message_field(fields, required)
@@ -179,8 +182,9 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
-    """Return the field that takes the user's message, by its name; else that for the whole conversation; else
-    the one required text. Empty if none fits."""
+    """Return the template entry for the user's message. The field is identified by its name; otherwise, a
+    field for the whole conversation is used or, failing that, the only required string field. Return an empty
+    dictionary if no field matches."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):
         return {named: "${message}"}
@@ -192,13 +196,14 @@ def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[s
 
 
 def _example(field: Mapping[str, Any]) -> Any:
-    """Return a value that fits a field, for the author to correct."""
+    """Return an example value for a field, to be corrected by the author."""
     named = (*field.get("enum", ()), *field.get("examples", ()))
     return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
 
 def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
-    """Return the path to the answer in a reply; empty if its description does not say."""
+    """Return the path to the answer in a reply, or an empty string if the API description does not determine
+    it."""
     if schema.get("type") == "string":
         return "."
     properties = {name: _resolve(each, document) for name, each in schema.get("properties", {}).items()}
@@ -213,7 +218,7 @@ def _find_answer_path(schema: Mapping[str, Any], document: Mapping[str, Any], de
 
 
 def _is_call_list(schema: Any, document: Mapping[str, Any]) -> bool:
-    """Check whether a schema is a list of calls with their results."""
+    """Check whether a schema describes a list of tool calls with their results."""
     items = _resolve(_resolve(schema, document).get("items") or {}, document).get("properties", {})
     return "name" in items and not {"result", "output"}.isdisjoint(items)
 
@@ -224,8 +229,8 @@ def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of the description with its reference followed. Of alternatives, return the first that is
-    not null."""
+    """Return a part of the API description with its ``$ref`` resolved. If there are alternatives, return the
+    first that is not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             schema = next((each for each in alternatives if each.get("type") != "null"), {})
@@ -242,8 +247,8 @@ def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    """Return status and body; status 0 if nobody answers. Redirects are not followed and proxies are not
-    used."""
+    """Return the HTTP status and the body. The status is 0 if there is no response. Redirects are not
+    followed and proxies are not used."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:

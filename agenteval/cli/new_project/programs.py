@@ -1,4 +1,5 @@
-"""A program as the agent: the one that a ``package.json`` names, and how a program takes a message."""
+"""Detects programs as agents: finds the program of a project in ``package.json``, and determines how a
+program accepts a message."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ PROGRAM_FORMS = {
     "argument": "it takes the message as an argument and prints its answer",
     "input": "it reads the message from standard input and prints its answer",
 }
-"""The ways in which a program takes a message. Which one applies cannot be seen from outside."""
+"""The ways in which a program can accept a message. The right way cannot be determined without running the
+program."""
 
 _MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
 _SERVICES = frozenset(
@@ -29,8 +31,9 @@ _SCRIPTS = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php"
 
 
 def program_of(words: list[str], root: Path) -> list[str]:
-    """Return the words that start an existing program. npm is run with ``-s``, because its own lines are no
-    answer. Raise ``AuthorError`` if there is no such program, or no such script as its first argument."""
+    """Return the command that starts an existing program. npm is run with ``-s``, because npm's own output is
+    not part of an answer. Raise ``AuthorError`` if the program does not exist, or if its first argument is a
+    script that does not exist."""
     program, *rest = words
     if find_program(program, str(root), os.environ) is None:
         if program.endswith(".py") and not (root / program).exists():
@@ -55,15 +58,15 @@ def missing_file_error(path: Path, root: Path) -> AuthorError:
 
 
 def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
-    """Return the agent's keys in the configuration."""
+    """Return the agent's configuration keys for a program."""
     if form == "json":
         return {"command": words}
     return {"command": {"run": [*words, "${message}"] if form == "argument" else words}}
 
 
 def detect_form(words: list[str], root: Path) -> str:
-    """Return how a program that prints its answer takes the message, by whether its output depends on it;
-    empty if it does not."""
+    """Detect how a program that prints its answer accepts the message: the output must depend on the message.
+    Return an empty string if the output does not depend on the message."""
     without = _output_of(words, "", root)
     if _output_of([*words, _MESSAGE], "", root) != without:
         return "argument"
@@ -79,15 +82,15 @@ def _output_of(words: list[str], typed: str, root: Path) -> bytes:
 
 
 def node_server(root: Path) -> str:
-    """Describe why a Node project is a service; empty if it is none."""
+    """Return the reason why a Node.js project is a service, or an empty string if it is not a service."""
     known = json_object(root / "package.json").get("dependencies")
     found = sorted(_SERVICES.intersection(known if isinstance(known, dict) else ()))
     return f"package.json depends on {found[0]}" if found else ""
 
 
 def node_program(root: Path) -> list[str]:
-    """Return the words that start the program of a Node project; empty if there is no such project, or if it
-    is a web service."""
+    """Return the command that starts the program of a Node.js project. Return an empty list if there is no
+    such project or if the project is a web service."""
     package = json_object(root / "package.json")
     if node_server(root):
         return []
@@ -103,7 +106,7 @@ def node_program(root: Path) -> list[str]:
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; empty if there is none."""
+    """Return the JSON object in a file, or an empty dictionary if there is none."""
     try:
         found = json.loads(read_file(path))
     except (OSError, ValueError):

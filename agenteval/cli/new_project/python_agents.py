@@ -1,4 +1,4 @@
-"""Finds agents in a project's Python files, by their syntax alone: nothing is imported or run."""
+"""Finds agents in a project's Python files by static analysis (AST). Nothing is imported or executed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WEB_SERVERS = (
 )
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
 _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
-"""Parameters that hold the user's message, whatever the function is called."""
+"""Parameter names that identify the user's message, whatever the name of the function."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
 _METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
@@ -57,29 +57,30 @@ _NAMES_OF_AGENTS = frozenset((*_METHODS, "agent", "bot", "assistant", "graph", "
 
 
 class PythonAgentCandidate(NamedTuple):
-    """A possible agent."""
+    """A Python object, function or class that may be an agent."""
 
     target: str
-    """The agent as the configuration names it."""
+    """The name of the agent in the form used in the configuration."""
     kind: str = ""
     is_object: bool = False
     rank: tuple[bool | int | str, ...] = ()
-    """The candidate with the lowest rank is the likeliest."""
+    """The sort key: the candidate with the lowest rank is the most likely."""
 
 
 class PythonFiles(NamedTuple):
-    """What a project's Python files show."""
+    """The result of analyzing a project's Python files."""
 
     agents: tuple[PythonAgentCandidate, ...]
-    """The candidates, the likeliest first."""
+    """The candidates, most likely first."""
     missing: tuple[str, ...]
-    """The packages that the project imports and that agenteval's own environment does not have."""
+    """The packages that the project imports but that are not installed in agenteval's own environment."""
     server: str
-    """Why the project is a service (``app.py imports fastapi``); empty if it is none."""
+    """The reason why the project is a service (such as ``app.py imports fastapi``), or an empty string if it
+    is not a service."""
 
 
 def find_python_agents(root: Path) -> PythonFiles:
-    """Find agents in the Python files of a folder."""
+    """Find candidate agents in the Python files of a folder."""
     paths = sorted(_python_files(root), key=lambda path: (len(path.parts), path))
     project_names = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
     modules = [each for path in paths if (each := _parse_module(path, root, project_names)) is not None]
@@ -92,8 +93,8 @@ def find_python_agents(root: Path) -> PythonFiles:
 
 
 def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple[str, ...]:
-    """Return the packages that modules import and that agenteval's environment does not have.
-    ``project_names``: the names of the project's files and folders."""
+    """Return the packages that the modules import but that are not installed in agenteval's environment.
+    ``project_names`` contains the names of the project's files and folders."""
     packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
     return tuple(
         sorted(each for each in packages - project_names - sys.stdlib_module_names if not _is_installed(each))
@@ -101,14 +102,16 @@ def _missing(modules: Iterable[_ParsedModule], project_names: set[str]) -> tuple
 
 
 def _server(modules: Iterable[_ParsedModule], project_names: set[str]) -> str:
-    """Describe why the project is a service (``app.py imports fastapi``); empty if it is none."""
+    """Return the reason why the project is a service (such as ``app.py imports fastapi``), or an empty string
+    if it is not a service."""
     servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in project_names]
     serving = (f"{each.path} imports {server}" for each in modules for server in servers if each.uses(server))
     return next(serving, "")
 
 
 def top_level_names(path: Path) -> set[str] | None:
-    """Return the names that the top level of a file binds, by its syntax; None if syntax cannot tell."""
+    """Return the names that a file binds at its top level, or None if the syntax does not determine the
+    names."""
     tree = _parse_file(path)
     names: set[str] = set()
     todo: list[ast.AST] = [tree] if tree else []
@@ -127,7 +130,7 @@ def top_level_names(path: Path) -> set[str] | None:
 
 
 def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
-    """Yield the graphs that a project declares for LangGraph's own tools, in ``langgraph.json``."""
+    """Yield the graphs that a project declares in ``langgraph.json`` for LangGraph's own tools."""
     graphs = json_object(root / "langgraph.json").get("graphs")
     for entry in graphs.values() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
@@ -137,8 +140,8 @@ def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
 
 
 def find_project_interpreter(root: Path, top: Path) -> str:
-    """Return the interpreter of the project's environment, relative to ``root``; empty if there is none, or
-    if agenteval runs in it."""
+    """Return the Python interpreter of the project's virtual environment, relative to ``root``. Return an
+    empty string if there is none or if agenteval runs in that environment."""
     for folder in (root, *root.parents):
         for environment in (folder / ".venv", folder / "venv"):
             for program in ("bin/python", "Scripts/python.exe"):
@@ -179,16 +182,16 @@ def _should_search(folder: Path) -> bool:
 
 
 class _ParsedModule(NamedTuple):
-    """A parsed file."""
+    """A parsed Python file."""
 
     path: str
     tree: ast.Module
     names: dict[str, str]
-    """What each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
+    """The dotted path that each name refers to, such as ``langgraph.graph.StateGraph.compile``."""
     imports: frozenset[str]
 
     def uses(self, package: str) -> bool:
-        """Check whether the module imports the package or a part of it."""
+        """Check whether the module imports the package or any part of it."""
         return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
 
 
@@ -226,8 +229,8 @@ def _parse_module(path: Path, root: Path, project_names: set[str]) -> _ParsedMod
 def _module_candidates(
     module: _ParsedModule, imported_from: Container[tuple[str, ...]]
 ) -> Iterator[PythonAgentCandidate]:
-    """Yield the candidates in a module. ``imported_from``: pairs of a module's own name and a name that
-    others import from it."""
+    """Yield the candidates in a module. ``imported_from`` contains pairs of a module's short name and a name
+    that other modules import from that module."""
     found = [
         (name, kind, node)
         for node in module.tree.body
@@ -251,8 +254,8 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 def _statement_candidates(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the names that a statement of a module gives to what looks like an agent, each with its kind.
-    What the names stand for is added to ``names``."""
+    """Yield each name that a module-level statement binds to a possible agent, with the kind of agent. The
+    dotted paths of the bound names are added to ``names``."""
     match node:
         case ast.Assign(targets=targets, value=value):
             return _assignment_candidates(targets, value, names)
@@ -278,7 +281,7 @@ def _assignment_candidates(
 def _function_candidates(
     node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield a function that makes an agent of a framework, or that answers itself."""
+    """Yield the function if it creates an agent of a framework or answers messages itself."""
     made = _returned_agent_path(node, names)
     if made:
         names[node.name] = made
@@ -291,8 +294,8 @@ def _function_candidates(
 
 
 def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield a class that answers itself. A subclass of a framework's class is an agent once it is
-    instantiated."""
+    """Yield the class if it answers messages itself. A subclass of a framework's class is not yielded,
+    because only instances of such a class are agents."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
     if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
@@ -300,8 +303,8 @@ def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tup
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Return what an expression was made from, as a dotted path through calls and methods; empty for other
-    expressions."""
+    """Return the dotted path from which an expression was created, following calls and methods. Return an
+    empty string for other expressions."""
     parts: list[str] = []
     while True:
         match node:
@@ -327,7 +330,8 @@ def _framework_of(path: str) -> str:
 
 
 def _returned_agent_path(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
-    """Return the path of the framework's agent that a function returns; empty if it returns none."""
+    """Return the dotted path of the framework's agent that a function returns, or an empty string if the
+    function does not return an agent."""
     inside = dict(names)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -347,8 +351,9 @@ def _required_parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
-    """Return the parameter for the user's message if the function returns something and all its other
-    required parameters are known (docs/agents.md, "What it gets"); else empty."""
+    """Return the name of the parameter for the user's message, or an empty string if the function is not
+    suitable. A suitable function returns a value, and all its other required parameters are known
+    (docs/agents.md, "What it gets")."""
     if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
         return ""
     places = [*function.args.posonlyargs, *function.args.args][skipped:]
@@ -365,8 +370,8 @@ def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped
 
 
 def _talking_method(owner: ast.ClassDef) -> str:
-    """Return the one method that takes the user's message, of a class that is made without arguments; else
-    empty."""
+    """Return the only method that accepts the user's message, or an empty string if there is none. The class
+    must be instantiable without arguments."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if owner.name.startswith("_") or (
         "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]

@@ -1,4 +1,4 @@
-"""The files that ``agenteval init`` writes."""
+"""Templates for the files that ``agenteval init`` writes."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ _VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
 
 
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
-    """Return the configuration. ``words``: the command of a program that may take messages in another way;
-    comments show the alternatives."""
+    """Return the text of the configuration. ``words`` is the command of a program that may accept messages in
+    a different way; comments in the text show the alternatives."""
     others = [(form, make_command_keys(list(words), form)) for form in PROGRAM_FORMS] if words else []
     notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow_yaml(each)}" for form, each in others if each != agent]
     body = yaml.safe_dump(
@@ -127,12 +127,13 @@ def _flow_yaml(value: Any) -> str:
 
 
 def agent_line(agent: Mapping[str, Any]) -> str:
-    """Return the agent as one line of the configuration."""
+    """Return the agent's keys as a single line of the configuration."""
     return _flow_yaml({"agent": dict(agent)})
 
 
 def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
-    """Return the first scenario of the author's agent, which has these tools."""
+    """Return the text of the first scenario for the author's agent. ``tools`` are the agent's tools, which
+    the scenario mocks."""
     lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
     head = "    tools:   # mocks of the agent's own tools: write what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
@@ -140,7 +141,7 @@ def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bo
 
 
 def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """Return a GitHub workflow. ``top``: the folder of the repository."""
+    """Return a GitHub Actions workflow. ``top`` is the root folder of the repository."""
     where = Path(os.path.relpath(root, top)).as_posix()
     folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow_yaml([where])}}}}}\n"
     steps = [*_install_steps(root, agent), f"{_run_prefix(root, agent)}agenteval run --report github"]
@@ -155,7 +156,7 @@ def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 
 
 def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
-    """Return a file for GitLab to include."""
+    """Return a GitLab CI file that a project can include."""
     where = Path(os.path.relpath(root, top)).as_posix()
     change = [] if where == "." else [f"cd {shlex.quote(where)}"]
     run = f"{_run_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
@@ -172,7 +173,7 @@ def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 
 
 def _branch(top: Path) -> str:
-    """Return the branch that is checked out; in a worktree, its own."""
+    """Return the name of the current branch. Git worktrees are supported."""
     git = top / ".git"
     if git.is_file():
         git = top / _read_or_empty(git).removeprefix("gitdir:").strip()
@@ -181,7 +182,8 @@ def _branch(top: Path) -> str:
 
 
 def _python_version(root: Path, top: Path) -> str:
-    """Return the Python version that the project declares, or that its environment has."""
+    """Return the Python version that the project declares or, if it declares none, the version in the
+    project's environment."""
     for folder in (root, top):
         if found := re.match(r"3\.\d+", _read_or_empty(folder / ".python-version")):
             return found[0]
@@ -203,7 +205,8 @@ def _run_prefix(root: Path, agent: Mapping[str, Any]) -> str:
 
 
 def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the commands that install what the agent needs, by the files that exist; then agenteval."""
+    """Yield the commands that install the agent's dependencies, depending on the files that exist, followed
+    by agenteval."""
     if (root / "uv.lock").exists():
         yield "pip install uv && uv sync"
         pip = "pip" if agent.get("interpreter") else "uv pip"
@@ -219,8 +222,8 @@ def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pip_install_steps(root: Path, interpreter: str | None) -> Iterator[str]:
-    """Yield commands that install into the environment of the ``interpreter``, which is created first; else
-    into that of the workflow."""
+    """Yield the commands that create and install into the environment of the ``interpreter``. If it is None,
+    the commands install into the environment of the workflow."""
     pip = "pip"
     if interpreter:
         environment = Path(interpreter).parent.parent.as_posix()
