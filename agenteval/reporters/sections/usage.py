@@ -1,4 +1,4 @@
-"""Show what each role used and what it cost."""
+"""Show the token usage and cost of each role."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 
 
 def usage(facts: Facts) -> Iterator[Section]:
-    """Yield a table with a row for each role that used anything."""
+    """Yield a table with a row for each role that used any tokens or calls."""
     report = facts.report
     used = {role: spent for role, spent in report.usage.items() if spent.is_spent or spent.cached_calls}
     if not used:
