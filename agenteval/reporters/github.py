@@ -217,8 +217,8 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
 
 
 def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Yield one annotation for each cause of missing scores, except causes that a violation already reports.
-    """
+    """Yield one annotation for each cause of missing scores. Causes that a violation already reports are
+    omitted."""
     reported_details = " ".join(
         violation.detail
         for decided in decision.samples.values()

@@ -48,7 +48,7 @@ def _plain(text: str | StyledText) -> str:
 
 
 def _emphasized(span: str | StyledText) -> str:
-    """Format text in bold if its tone requires emphasis, with leading and trailing spaces outside the markup.
+    """Format text in bold if its tone requires emphasis. Leading and trailing spaces are outside the markup.
     """
     is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""

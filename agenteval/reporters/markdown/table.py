@@ -21,8 +21,8 @@ def verdict_sign(decision: Decision) -> str:
 
 
 class ReportExtent(NamedTuple):
-    """The limits on how much of a report is shown. If rows or failures are omitted, their number is stated.
-    """
+    """The limits on how much of a report is shown. If rows or failures are omitted, the report states their
+    number."""
 
     rows: int
     """The maximum number of rows in a table."""

@@ -65,8 +65,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def readable(text: str) -> str:
-    """Escape the characters in a JSON string that a terminal would interpret or hide, and append a newline.
-    """
+    """Escape the characters in JSON text that a terminal would interpret or hide, and append a newline."""
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -14,8 +14,8 @@ NO_FIGURE = "–"
 
 
 def gates(facts: Facts) -> Iterator[Section]:
-    """Yield the section on gates (thresholds and other pass/fail rules). Gates that did not pass come first.
-    """
+    """Yield the section on gates (thresholds and other pass/fail rules). Gates that did not pass are listed
+    first."""
     decision = facts.decision
     rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
     notes = [] if rows else ["No gate applied"]

@@ -150,7 +150,8 @@ def _advised_error_rates(facts: Facts) -> Iterator[str]:
 
 
 def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
-    """If a verdict that depends on every sample is often wrong, yield its error rate, and advice."""
+    """Yield the error rate of a verdict that depends on every sample, with advice, if such verdicts are often
+    wrong."""
     report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

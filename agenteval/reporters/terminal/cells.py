@@ -182,8 +182,8 @@ def yes_no(rate: Aggregate | None) -> str:
 
 
 def tools_called(names: Iterable[str]) -> Text:
-    """List the called tools in order. Consecutive calls of the same tool are shown once, with their number.
-    """
+    """List the called tools in order. Consecutive calls of the same tool are shown as one entry with their
+    number."""
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     parts = [
         f"{one_line(name, 40)} ×{times}" if times > 1 else one_line(name, 40)

@@ -350,8 +350,8 @@ class _TurnAnnotations:
     # ── --judge ──────────────────────────────────────────────────────────────────────────────────
 
     def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
-        """Yield the question to each judge, the judge's answer, and the results of verifying its references.
-        """
+        """Yield the question to each judge, the judge's answer, and the result of verifying the answer's
+        references."""
         judging = self._page.judge_transcript
         assert judging is not None
         answers = judging.answers_at(self._page.key, turn)
@@ -368,8 +368,7 @@ class _TurnAnnotations:
                 yield ("" if score.metric in answered else "judge"), line
 
     def _question(self, asked: ModelAsked, *, whole: bool) -> str:
-        """Return the question without the transcript of the conversation, which is already shown on the page.
-        """
+        """Return the question without the transcript of the conversation, which the page already shows."""
         if whole:
             return f"{asked.system}\n\n{asked.prompt}".strip()
         rules = asked.prompt[asked.record :]
@@ -379,7 +378,7 @@ class _TurnAnnotations:
         return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
 
     def _answer(self, asked: ModelAsked) -> Text:
-        """Format the judge's answer key by key, with the full text of each value. Empty values are omitted.
+        """Format the judge's answer key by key, with the full text of each value. Empty values are not shown.
         """
         if asked.answer is None:
             return Text(self._table.safe(asked.error or "nothing"), style="red")

@@ -235,8 +235,8 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """Format a transcript in two columns, speaker and text. Turns are numbered from 1 if there are several.
-    """
+    """Format a transcript in two columns, speaker and text. If there are several turns, they are numbered
+    from 1."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

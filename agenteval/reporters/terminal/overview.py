@@ -248,8 +248,7 @@ def _tokens(row: _DimensionRow) -> str:
 
 
 def _p95_latency(row: _DimensionRow) -> str:
-    """Return the 95th percentile (p95) of the latency. If there are few conversations, this is the maximum.
-    """
+    """Return the 95th percentile (p95) of the latency. For only a few conversations, this is the maximum."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
     return f"max {text}" if spread and p95_is_highest(spread.n) else text
@@ -339,7 +338,7 @@ def _name(row: _DimensionRow, *, several: bool) -> str:
 
 
 def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """For a run that passed, yield the mean scores and the gate that passed by the smallest margin."""
+    """Yield the mean scores of a run that passed, and the gate that passed by the smallest margin."""
     decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return

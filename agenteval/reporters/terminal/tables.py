@@ -237,8 +237,7 @@ def _tokens(row: ScenarioRow, side: str) -> str:
 
 
 def _note(row: ScenarioRow) -> Text:
-    """Return the reason why the scenario did not pass, or the beginning of the answer if the scenario passed.
-    """
+    """Return the reason why the scenario did not pass. If it passed, return the beginning of the answer."""
     sample = row.deciding_sample()
     if sample is None:
         return Text("did not run", style="dim")
