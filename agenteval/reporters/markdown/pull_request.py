@@ -84,8 +84,8 @@ def _parts(facts: Facts) -> Iterator[str]:
 
 
 _SIGNIFICANCE_NOTE = (
-    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be chance:"
-    " more epochs would show."
+    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Any other difference"
+    " may be due to chance; more epochs would tell."
 )
 
 

@@ -48,8 +48,7 @@ def _plain(text: str | StyledText) -> str:
 
 
 def _emphasized(span: str | StyledText) -> str:
-    """Format text in bold if its tone requires emphasis. Leading and trailing spaces are outside the markup.
-    """
+    """Format text in bold if its tone requires emphasis, keeping leading and trailing spaces outside."""
     is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""
     before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""

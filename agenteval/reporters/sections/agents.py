@@ -24,7 +24,7 @@ _LESS_IS = {
     "cost per success": ("costs less for each success", "costs more for each success"),
     "cost": ("is cheaper", "is more expensive"),
     "latency_ms": ("is faster", "is slower"),
-    "tokens": ("takes fewer tokens", "takes more tokens"),
+    "tokens": ("uses fewer tokens", "uses more tokens"),
     "steps": ("takes fewer steps", "takes more steps"),
     "tool_calls": ("makes fewer tool calls", "makes more tool calls"),
 }

@@ -116,7 +116,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     if scenario.change is not Change.UNDECIDED:
         return ""
     if not scenario.before.decided or not scenario.after.decided:
-        return "epochs that do not error"
+        return "epochs without errors"
     if scenario.epochs_to_decide is None:
         return "no number of epochs at these rates"
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
@@ -237,7 +237,7 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
     margin = comparison.margin * 100
     if comparison.verdict is Verdict.PASSED:
         below = f"{prefix}the drop is significantly below {margin:g} points"
-        return f"{below}, and no scenario significantly dropped"
+        return f"{below}, and no scenario dropped significantly"
     if comparison.verdict is Verdict.FAILED and worst.dropped:
         return f"{prefix}significantly dropped: {_list_scenario_names(worst.dropped)}"
     if comparison.verdict is Verdict.FAILED:

@@ -20,10 +20,13 @@ def usage(facts: Facts) -> Iterator[Section]:
         return
     replies = replies_by_role(report)
     is_estimated = any(spent.estimated for spent in used.values())
-    notes = ("≈: estimated, because the provider did not report it" if is_estimated else "", sum_text(report))
+    notes = (
+        "≈: estimated, because the provider did not report the usage" if is_estimated else "",
+        sum_text(report),
+    )
     yield Section(
         "Usage",
-        columns=("role", "calls", "input tokens", "of these cached", "output tokens", "cost"),
+        columns=("role", "calls", "input tokens", "of which cached", "output tokens", "cost"),
         rows=tuple(_cells(role, spent, replies.get(role, ReplyCounts())) for role, spent in used.items()),
         notes=tuple(filter(None, (*notes, *unknown_texts(report)))),
     )

@@ -378,8 +378,7 @@ class _TurnAnnotations:
         return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
 
     def _answer(self, asked: ModelAsked) -> Text:
-        """Format the judge's answer key by key, with the full text of each value. Empty values are not shown.
-        """
+        """Format the judge's answer key by key, with the full text of each value, omitting empty values."""
         if asked.answer is None:
             return Text(self._table.safe(asked.error or "nothing"), style="red")
         width = max(30, self._options.width - _WHO - _MARGIN)

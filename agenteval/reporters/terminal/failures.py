@@ -52,7 +52,7 @@ _FAULTS = {
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge failed",
-    "undecided": "not decided: it depends on something that is not known",
+    "undecided": "not decided: the result depends on something that is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",

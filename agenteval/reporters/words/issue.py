@@ -89,7 +89,7 @@ def _issue_text(
         issue=issue,
         severity=severity,
         fails=not failing.isdisjoint(places),
-        title=one_line(issue.title, _TITLE_LIMIT) or "(without a title)",
+        title=one_line(issue.title, _TITLE_LIMIT) or "(untitled)",
         extent=f"{extent_text(issue.findings, issue.samples, issue.scenarios)}{agent}",
         explanation=one_line(issue.explanation, _EXPLANATION_LIMIT),
         remarks=tuple(_remarks(issue, severity)),

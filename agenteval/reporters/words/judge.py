@@ -74,7 +74,7 @@ class MissingScore(StrEnum):
 
 _REMARKS = {
     MissingScore.JUDGE: "no score, and not the agent's fault",
-    MissingScore.UNCLEAR: "no score: the record does not decide it",
+    MissingScore.UNCLEAR: "no score: the record does not contain enough to decide",
     MissingScore.DETECTOR: "a defect in agenteval, not the agent's fault",
 }
 
