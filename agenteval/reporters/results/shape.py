@@ -1,10 +1,11 @@
-"""The shape of ``results.json``, which is a public format. The file and its JSON Schema are both made from
-it.
+"""Define the JSON format of ``results.json``, which is public. Both the file and its JSON Schema are
+generated from these models.
 
-A field is read from the attribute of the same name of the value that it shows, or from the one that its alias
-names; ``Shape.from_value`` takes the values found elsewhere. A new field needs no new ``schema_version``; a
-removed, renamed or redefined one does. Fields with a default are left out of the file if they do not apply.
-Measured numbers may be null, because an agent may report NaN or infinity, which JSON cannot represent."""
+By default, a field is read from the attribute with the same name on the object that it represents. If the
+field has a validation alias, it is read from the attribute named by the alias instead. Values from elsewhere
+are passed to ``Shape.from_value``. Adding a field does not change ``schema_version``; removing, renaming or
+redefining a field does. Fields with a default are omitted from the file if they do not apply. Measured
+numbers may be null, because an agent may report NaN or infinity, which JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -21,18 +22,20 @@ RESULTS_VERSION = 4
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
 RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
-"""``reported``: of a log without scenarios; nothing was to pass."""
+"""The verdict of a run. ``reported`` is the verdict for a log without scenarios, in which nothing was
+expected to pass."""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
 T = TypeVar("T")
 IfKnown: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""A field that is left out if it is null."""
+"""A field that is omitted if its value is null."""
 IfAny: TypeAlias = Annotated[T | None, Field(exclude_if=not_)]
-"""A field that is left out if it is null, empty or false."""
+"""A field that is omitted if its value is null, empty or false."""
 
 
 class Shape(BaseModel):
-    """An object of the file. Writing an unknown field is an error, but readers must accept new ones."""
+    """A JSON object in the file. Writing an unknown field is an error, but readers must accept unknown
+    fields."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -44,8 +47,8 @@ class Shape(BaseModel):
 
     @classmethod
     def from_value(cls, value: object, **more: Any) -> Self:
-        """Read each field from ``value``. ``more`` holds the fields that it lacks or that are shown
-        differently."""
+        """Read each field from ``value``. ``more`` contains the fields that ``value`` does not have or that
+        are represented differently."""
         names = cls.model_fields.keys() - more.keys()
         return cls.model_validate(
             {name: getattr(value, name) for name in names if hasattr(value, name)} | more
@@ -53,21 +56,22 @@ class Shape(BaseModel):
 
 
 class UsageShape(Shape):
-    """Model calls and tokens."""
+    """The number of model calls and tokens, and their cost."""
 
     calls: int
-    """The number of model calls, without those answered from the cache."""
+    """The number of model calls, excluding calls answered from the cache."""
     cached_calls: int = 0
     """The number of calls answered from the cache."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     estimated: bool
-    """True if any part was not reported by a provider."""
+    """True if any part of the usage was not reported by a provider."""
     cost: float | None
-    """The cost in US dollars; null if a price is not known."""
+    """The cost in US dollars; null if a price is unknown."""
     unsplit: bool = False
-    """True if only the sum was reported for some tokens; these are in ``output_tokens``."""
+    """True if some tokens were reported only as the sum of input and output tokens. These tokens are included
+    in ``output_tokens``."""
 
 
 def _those_given(references: CheckedReferences) -> dict[str, Any]:
@@ -78,83 +82,87 @@ References: TypeAlias = Annotated[dict[str, int | str], BeforeValidator(_those_g
 
 
 class VoteShape(Shape):
-    """One of several answers of a judge to one question."""
+    """One of several answers that a judge gave to the same question."""
 
     verdict: float | str | None
-    """A number or a label; null for none."""
+    """A number or a label; null if the answer contains neither."""
     against: bool
-    """True if the answer would have failed something."""
+    """True if the answer would have caused a failure."""
     reason: str
     evidence: str
     references: References
-    """The same as in a score."""
+    """The references of the answer, in the same format as in a score."""
 
 
 class SecondOpinionsShape(Shape):
-    """Statistics of judges that were asked again."""
+    """Statistics about judges that were asked a second time."""
 
     corroborate: bool
-    """True if judges are asked again at all."""
+    """True if asking judges a second time is enabled."""
     doubted: int
-    """The number of verdicts that would have failed something, and of goals that were ruled out or withdrawn.
-    """
+    """The number of verdicts on which a judge was asked a second time because the verdict would have caused a
+    failure, or would have ruled out or withdrawn a goal."""
     upheld: int
-    """The number of these that counted in the end."""
+    """The number of doubted verdicts that were upheld."""
     sampled: int
-    """The number of clean verdicts drawn at random to be asked again."""
+    """The number of clean verdicts that were drawn at random for a second answer."""
     differed: int
-    """The number of these whose second answer would have failed something."""
+    """The number of sampled verdicts for which the second answer would have caused a failure."""
     usage: UsageShape
-    """The usage of the calls beyond the first ones."""
+    """The token usage of all calls after the first call for each question."""
     share: float
-    """The share of these calls in the judges' tokens."""
+    """The share of these additional calls in the total tokens used by judges."""
 
 
 class CheckShape(Shape):
-    """A rule of the scenario."""
+    """The result of a rule in the scenario."""
 
     name: str
     passed: bool | None
-    """Null if the rule could not be decided."""
+    """True if the rule is satisfied; null if the rule could not be decided."""
     detail: str
     where: str
     by: IfAny[str] = None
-    """The judge's model, for a rule that a judge decides (``criteria``)."""
+    """The judge's model, for a rule that is decided by a judge (``criteria``)."""
     scripted: IfKnown[bool] = None
-    """True if no language model judged; only for a rule that a judge decides."""
+    """True if no language model judged. Present only for a rule that is decided by a judge."""
     calibrated: IfKnown[bool] = None
-    """True if the judge was compared with people's judgement; only for a rule that a judge decides."""
+    """True if the judge was compared with human judgement. Present only for a rule that is decided by a
+    judge."""
     arose: IfKnown[bool] = None
-    """False if the rule passed because its condition never arose; otherwise absent."""
+    """False if the rule passed because its condition never arose; otherwise omitted."""
     votes: IfAny[list[VoteShape]] = None
-    """All answers, if the judge was asked more than once."""
+    """All answers of the judge, if the judge was asked more than once."""
     fingerprints: IfAny[list[str]] = None
-    """The failures that identify a broken rule in the next run."""
+    """The fingerprints of the failures that break the rule. A fingerprint identifies the same failure in
+    later runs."""
     covers: IfAny[list[str]] = None
-    """What each of the fingerprints covers."""
+    """The description of the failure for each fingerprint."""
 
 
 class ScoreShape(Shape):
-    """A judgement: a number or a label; for a goal both."""
+    """A judge's score: a number or a label, or both for a goal."""
 
     value: float | None
-    """The number; null for a label, and for a goal whose outcome counts neither way."""
+    """The number; null for a label, and for a goal whose outcome counts neither as a success nor as a
+    failure."""
     label: str | None
     ok: bool | None
-    """True if the label is not a failure; null for a number, a goal, and a label that decides nothing."""
+    """True if the label is not a failure; null for a number, for a goal, and for a label that decides
+    nothing."""
     reason: str
     evidence: str
     by: str
     """The judge's model."""
     scripted: bool
-    """True if the judge was not a language model."""
+    """True if the answer did not come from a language model."""
     calibrated: bool
-    """True if the judge was compared with people's judgement."""
+    """True if the judge was compared with human judgement."""
     references: IfAny[References] = None
-    """What the judgement refers to in addition to its evidence (call, other_call, parameter, tool, source,
-    rule, fact, difference), verified by code."""
+    """The references that the judgement gives in addition to its evidence (call, other_call, parameter, tool,
+    source, rule, fact, difference). They were verified by code."""
     votes: IfAny[list[VoteShape]] = None
-    """All answers, if the judge was asked more than once."""
+    """All answers of the judge, if the judge was asked more than once."""
 
 
 def _by_metric(scores: Iterable[Score]) -> dict[str, Score]:
@@ -165,65 +173,67 @@ Scores: TypeAlias = Annotated[dict[str, ScoreShape], BeforeValidator(_by_metric)
 
 
 class ScoreFailureShape(Shape):
-    """A judge that failed. There is no score, and this is not the agent's fault."""
+    """A judge that failed. There is no score, and the agent is not at fault."""
 
     metric: str
     message: str
     raw: str
     """The judge's reply."""
     not_asked: bool = Field(validation_alias="refused")
-    """True if the judge was not asked because the budget was used up or every earlier call had failed."""
+    """True if the judge was not asked because the budget was used up or because every earlier call had
+    failed."""
 
 
 class FindingShape(Shape):
-    """A failing label."""
+    """A label that reports a failure."""
 
     detector: str
-    """The name of the check in code, or ``judge``."""
+    """The name of the detector that found the failure in code, or ``judge``."""
     metric: str
     label: str
     severity: SeverityText
     turn: int | None
     """The turn, counted from 0; null for the whole conversation."""
     call: int | None
-    """The tool call, counted from 0 within the conversation; null for none."""
+    """The tool call, counted from 0 within the conversation; null if the finding is not about a call."""
     evidence: str
     explanation: str
     issue: str | None
-    """The id of the issue that contains the finding; null if findings were not grouped."""
+    """The id of the issue that contains the finding; null if the findings were not grouped."""
     fingerprint: str
-    """The identity of the failure, the same in every run."""
+    """The fingerprint that identifies the failure. The same failure has the same fingerprint in every run."""
     covers: str
-    """What the fingerprint covers, which is all that an entry of the accept list would accept."""
+    """The description of the failure that the fingerprint covers. An entry in the accept list accepts only
+    this failure."""
     scripted: bool
-    """True if no language model found it."""
+    """True if the finding did not come from a language model."""
     kind: IfKnown[Literal["permission", "disclosure", "style"]] = None
-    """The kind of the policy rule that was broken."""
+    """The kind of policy rule that was broken."""
     criterion: IfAny[str] = None
-    """The sentence that did not hold, if a criterion was judged."""
+    """The criterion that was not satisfied, if the finding comes from a judged criterion."""
     span: IfKnown[tuple[int, int]] = None
-    """The start and end of ``evidence`` in the answer of the turn, if it is quoted from there."""
+    """The start and end of ``evidence`` in the turn's answer, if the evidence is quoted from the answer."""
     also: IfAny[list[str]] = None
-    """The others that found the same, with their explanations."""
+    """The other detectors or judges that found the same failure, with their explanations."""
     references: IfAny[References] = None
 
 
 class IssueExampleShape(Shape):
-    """A finding of an issue, as an example."""
+    """An example of a finding that belongs to the issue."""
 
     scenario: str
     agent: str
     epoch: int
     variant: str
     turn: int | None
-    """The same as in a finding."""
+    """The turn, counted from 0; null for the whole conversation."""
     call: int | None
-    """The same as in a finding."""
+    """The tool call, counted from 0 within the conversation; null if the finding is not about a call."""
     evidence: str
 
 
 class IssueShape(Shape):
-    """A root cause: findings of one agent that belong together. Each finding of a run is in exactly one
+    """A root cause: a group of related findings for one agent. Each finding in a run belongs to exactly one
     issue."""
 
     id: str
@@ -231,27 +241,28 @@ class IssueShape(Shape):
     title: str
     explanation: str
     severity: SeverityText
-    """The severity that counts."""
+    """The effective severity."""
     proposed_severity: SeverityText | None
-    """The severity that a model proposed, as an opinion."""
+    """The severity proposed by a model, which is only an opinion."""
     not_the_agents_fault: str
-    """The model's reason why nothing about the agent needs to change, as an opinion; empty if there is none.
-    """
+    """The reason, given by a model as an opinion, why nothing about the agent needs to change; empty if there
+    is no such reason."""
     labels: list[str]
     metrics: list[str]
     tools: list[str]
     findings: int
-    """The number of findings in the whole run."""
+    """The number of findings in the issue, counted over the whole run."""
     samples: int
-    """The number of samples with such a finding."""
+    """The number of samples with a finding in the issue."""
     scenarios: int
-    """The number of scenarios with such a finding."""
+    """The number of scenarios with a finding in the issue."""
     fingerprints: list[str]
     examples: list[IssueExampleShape]
     by: str
-    """The model that grouped the findings; empty if code did."""
+    """The model that grouped the findings; empty if code grouped them."""
     scripted: bool
-    """True if that model, or a judge behind a finding, was not a language model."""
+    """True if the answer that grouped the findings, or a judge's answer behind any finding, did not come from
+    a language model."""
 
 
 class ToolCallShape(Shape):
@@ -264,18 +275,18 @@ class ToolCallShape(Shape):
     observed: bool
     """True if the agent ran the tool itself."""
     raw_args: str | None = None
-    """The arguments as they were sent, if they could not be parsed."""
+    """The arguments as the model sent them, if they could not be parsed."""
     error: IfKnown[str] = None
-    """The tool's error, or a note that the agent did not wait for the result."""
+    """The error returned by the tool, or a note that the agent did not wait for the result."""
     agent: IfAny[str] = None
-    """The agent of a multi-agent system that made the call, if it is known."""
+    """The agent in a multi-agent system that made the call, if known."""
     attempted: IfAny[bool] = None
-    """True for a call that was denied before any tool ran, or that waits for an approval; otherwise absent.
+    """True for a call that was denied before any tool ran or that is waiting for approval; otherwise omitted.
     """
 
 
 class TurnShape(Shape):
-    """A user message and everything that the agent did until its answer."""
+    """A user message and everything that the agent did up to its answer."""
 
     user: str
     agent: str
@@ -292,19 +303,21 @@ class TurnShape(Shape):
     user_model: IfKnown[str] = None
     """The model that wrote the user's message, if the user was simulated."""
     user_usage: IfKnown[UsageShape] = None
-    """The usage of that model, if the user was simulated."""
+    """The token usage of the model that wrote the user's message, if the user was simulated."""
     user_fault: IfKnown[str] = None
-    """What was wrong with the first attempt at the message, if the user was simulated; empty for nothing."""
+    """The fault in the first attempt to write the message, if the user was simulated; empty if there was no
+    fault."""
     agents: IfAny[list[str | None]] = None
-    """The agents of a multi-agent system that spoke, in order, if any is known; null for an unknown one."""
+    """The agents in a multi-agent system that spoke, in order. An unknown agent is null; the field is omitted
+    if no agent is known."""
     unplaced: IfAny[list[str]] = None
-    """The parts of the turn's record that no reader could place, so that calls in them may be unseen. Absent
-    if there are none."""
+    """The parts of the turn's record that no parser understood, so calls in them may have been missed.
+    Omitted if there are no such parts."""
 
 
 class UserReviewsShape(Shape):
-    """Statistics of reviewed conversations with a simulated user: those that failed, and a tenth of the
-    others, drawn at random."""
+    """Statistics about the review of simulated users. All failed conversations are reviewed, and a random
+    tenth of the other conversations."""
 
     reviewed: int
     at_fault: int
@@ -312,75 +325,78 @@ class UserReviewsShape(Shape):
     rate: float
     """The share of conversations in which the user was at fault."""
     low: float
-    """The lower end of the 95 % Wilson interval of the rate."""
+    """The lower bound of the 95 % Wilson interval for the rate."""
     high: float
-    """The upper end of the 95 % Wilson interval of the rate."""
+    """The upper bound of the 95 % Wilson interval for the rate."""
     failed: int
     failed_at_fault: int
     passed: int
     passed_at_fault: int
     not_in_scenario: int
-    """The number of conversations in which the facts known about the user do not decide whether it was at
-    fault."""
+    """The number of conversations in which the known facts about the user do not determine whether the user
+    was at fault."""
 
 
 class SimulatorShape(Shape):
-    """The figures of the simulated user."""
+    """Statistics about the simulated user."""
 
     messages: int
-    """The number of messages."""
+    """The number of messages from the simulated user."""
     refused: int
-    """The number of messages that were refused as not a user's, whether or not a second attempt succeeded."""
+    """The number of messages that were rejected because they did not read as a user's message, whether or not
+    a second attempt succeeded."""
     errored: int
-    """The number of samples that ended because the model did not act as a user."""
+    """The number of samples that ended because the model did not behave as a user."""
     models: list[str]
-    """The models that played the user."""
+    """The models that simulated the user."""
     usage: UsageShape
     reviews: IfKnown[UserReviewsShape] = None
-    """The statistics of judges' reviews, if there are any."""
+    """Statistics about the judges' reviews of the user; omitted if there are no reviews."""
 
 
 class UserReviewShape(Shape):
-    """A judge's review of the user in one conversation."""
+    """A judge's review of the user in a conversation."""
 
     label: str
-    """One of ``as it should``, ``hindered``, ``helped``, ``the scenario did not say`` and ``not clear``."""
+    """The judge's label: ``as it should``, ``hindered``, ``helped``, ``the scenario did not say`` or ``not
+    clear``."""
     explains: bool
-    """True if the conversation would have ended differently without the fault."""
+    """True if the conversation would have ended differently without the user's fault."""
     turn: int | None
-    """The turn of the fault, counted from 0."""
+    """The turn in which the fault occurred, counted from 0."""
     failed: bool
-    """True if the conversation was reviewed because it failed; otherwise it was drawn at random."""
+    """True if the conversation was reviewed because it failed; false if the conversation was drawn at random.
+    """
     reason: str
     evidence: str
     source: str
-    """The text that the evidence contradicts."""
+    """The source text that the evidence contradicts."""
     by: str
     scripted: bool
     recorded: IfAny[bool] = None
-    """True for a conversation from a log, whose user may have been a person; otherwise absent."""
+    """True for a conversation from a log, whose user may have been a person; otherwise omitted."""
 
 
 class ViolationShape(Shape):
-    """A rule that is broken or undecided."""
+    """A rule that is broken or could not be decided."""
 
     name: str
     detail: str
     where: str
-    """The place where the rule is written."""
+    """The location where the rule is written."""
     verdict: VerdictText
     epoch: int | None
-    """The epoch; null for a rule over all samples of the scenario."""
+    """The epoch; null for a rule that applies to all samples of the scenario."""
     turn: int | None
-    """The turn, counted from 0; null for a rule over a whole conversation."""
+    """The turn, counted from 0; null for a rule that applies to the whole conversation."""
     fingerprints: list[str]
-    """The failures of the sample that the violation reports."""
+    """The fingerprints of the sample's failures that the violation reports."""
     covers: list[str]
-    """What each of the fingerprints covers."""
+    """The description of the failure for each fingerprint."""
 
 
 class SampleShape(Shape):
-    """One conversation."""
+    """One conversation of a scenario with an agent."""
 
     epoch: int
     variant: str
@@ -394,45 +410,47 @@ class SampleShape(Shape):
     latency_ms: float | None
     usage: UsageShape
     checks: list[CheckShape]
-    """The checks of the whole conversation."""
+    """The checks that apply to the whole conversation."""
     scores: Scores
-    """The scores of the whole conversation."""
+    """The scores for the whole conversation."""
     score_failures: list[ScoreFailureShape]
-    """The judges that failed on the whole conversation."""
+    """The judges that failed to score the whole conversation."""
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
-    """True if the part of a model in the conversation was scripted."""
+    """True if a reply in the conversation or in its evaluation was scripted instead of coming from a model.
+    """
     accepted: IfAny[list[ViolationShape]] = None
-    """The broken rules that do not count because the accept list contains their failures."""
+    """The broken rules that are ignored because their failures are in the accept list."""
     simulator: IfKnown[SimulatorShape] = None
-    """The figures of the simulated user, if a model played the user."""
+    """Statistics about the simulated user, if a model simulated the user."""
     user_review: IfKnown[UserReviewShape] = None
-    """The review of the user, if a judge made one."""
+    """A judge's review of the user, if the user was reviewed."""
     tool_accuracy: float | None = None
-    """Only for test cases."""
+    """The share of the expected tools that were called. Present only for test cases."""
     output_correct: bool | None = None
-    """Only for test cases."""
+    """True if the final answer contains all expected keywords. Present only for test cases."""
     robustness_pass: bool | None = None
-    """Only for test cases."""
+    """True if all checks passed in a robustness test. Present only for test cases."""
 
 
 class AggregateShape(Shape):
-    """A mean or a rate over several values."""
+    """A mean or a rate calculated from several values."""
 
     value: float | None
     n: int
     """The number of values."""
     missing: int
-    """The number of values that are missing."""
+    """The number of missing values."""
     of_samples: float | None
-    """The mean of the means of each conversation."""
+    """The mean of the per-conversation means."""
     undecided: IfAny[dict[str, int]] = None
-    """The number of judgements that count neither way, by label, if there are any."""
+    """The number of judgements with each label that counts neither as a success nor as a failure; omitted if
+    there are no such judgements."""
 
 
 class SpreadShape(Shape):
-    """Mean, median and 95th percentile (nearest rank) over ``n`` conversations."""
+    """The mean, the median and the 95th percentile (nearest-rank method) of ``n`` conversations."""
 
     mean: float | None
     p50: float | None
@@ -441,22 +459,22 @@ class SpreadShape(Shape):
 
 
 class RepeatsShape(Shape):
-    """The statistics of a scenario's epochs."""
+    """Statistics about the repeated runs (epochs) of a scenario."""
 
     successes: int
     decided: int
-    """The number of the planned epochs that were decided."""
+    """The number of planned epochs that were decided."""
     planned: int
     rate: float | None
     low: float
-    """The lower end of the 95 % score interval of the rate."""
+    """The lower bound of the 95 % score interval for the rate."""
     high: float
-    """The upper end of the 95 % score interval of the rate."""
+    """The upper bound of the 95 % score interval for the rate."""
     stability: str
 
 
 class ScenarioShape(Shape):
-    """One scenario with one agent."""
+    """The results of one scenario with one agent."""
 
     id: str
     name: str
@@ -464,9 +482,10 @@ class ScenarioShape(Shape):
     category: str
     tags: list[str]
     where: str
-    """The place where the scenario is written, as ``file:line``."""
+    """The location of the scenario, as ``file:line``."""
     row: str = ""
-    """The place of the data row that the scenario was made from; empty for none."""
+    """The location of the data row that the scenario was generated from; empty if the scenario has no data
+    row."""
     verdict: VerdictText
     violations: list[ViolationShape]
     aggregates: dict[str, AggregateShape]
@@ -477,7 +496,7 @@ class ScenarioShape(Shape):
 
 
 class AskedShape(Shape):
-    """A question to a judge."""
+    """A question to a judge, with its answer."""
 
     epoch: int
     variant: str
@@ -490,9 +509,9 @@ class AskedShape(Shape):
     model: str
     scripted: bool
     answer: dict[str, Any] | None
-    """The judge's answer; null if there was no usable one."""
+    """The judge's answer; null if there was no valid answer."""
     error: str
-    """The reason why there is no usable answer."""
+    """The reason why there is no valid answer."""
 
 
 class ConversationShape(Shape):
@@ -502,11 +521,11 @@ class ConversationShape(Shape):
     """The id of the run."""
     scenario: ScenarioShape
     asked: IfKnown[list[AskedShape]] = None
-    """The questions to judges, with ``--judge``."""
+    """The questions to judges; present with ``--judge``."""
 
 
 class GateShape(Shape):
-    """A rule that gated the run."""
+    """A gate: a rule that determines whether the run passes."""
 
     name: str
     value: float | str | None
@@ -519,9 +538,9 @@ class GateShape(Shape):
     agent: str
     """The agent; empty for a gate over the whole run."""
     metric: str
-    """The metric of a threshold; empty for another gate."""
+    """The metric that a threshold applies to; empty for any other gate."""
     resolution: str
-    """The change that would decide an undecided gate."""
+    """The change to the settings that would decide an undecided gate."""
 
 
 class DimensionShape(Shape):
@@ -532,14 +551,14 @@ class DimensionShape(Shape):
 
 
 class AcceptedShape(Shape):
-    """An entry of the accept list."""
+    """An entry in the accept list."""
 
     fingerprint: str
     state: Literal["accepted", "expired", "not met"]
-    """accepted: the failure was met and fails no sample; expired: it counts again; not met: it did not occur
-    in this run."""
+    """The state of the entry. ``accepted``: the failure occurred and does not make a sample fail.
+    ``expired``: the failure makes samples fail again. ``not met``: the failure did not occur in this run."""
     samples: int
-    """The number of samples with the failure."""
+    """The number of samples in which the failure occurred."""
     owner: str
     reason: str
     expires: str
@@ -549,11 +568,11 @@ class AcceptedShape(Shape):
 
 
 class CaveatShape(Shape):
-    """A fact that did not gate, as the last line reports it."""
+    """A fact that did not affect the verdict but is reported in the last line."""
 
     kind: str
-    """One of ``findings_high``, ``goals_missed``, ``goals_not_refused``, ``judges_failed``,
-    ``samples_errored``, ``accepted``, ``replay``, ``not_judged`` and so on."""
+    """The kind of fact, such as ``findings_high``, ``goals_missed``, ``goals_not_refused``,
+    ``judges_failed``, ``samples_errored``, ``accepted``, ``replay`` or ``not_judged``."""
     count: int
     """The number of occurrences."""
     text: str
@@ -565,11 +584,11 @@ class NoticeShape(Shape):
     level: Literal["info", "warning", "error"]
     text: str
     sample: str | None
-    """The conversation that the message is about, if there is one."""
+    """The conversation that the message is about; null if the message is not about a single conversation."""
 
 
 class LedgerLineShape(Shape):
-    """The usage of one model in one role."""
+    """The token usage and cost of one model in one role."""
 
     role: str
     name: str
@@ -578,21 +597,22 @@ class LedgerLineShape(Shape):
 
 
 class ComparedNumberShape(Shape):
-    """A measurement per conversation of an agent, compared with the reference."""
+    """A per-conversation measurement of an agent, compared with the reference agent."""
 
     name: str
     value: float
     reference: float
     ratio: float | None
-    """The value divided by that of the reference."""
+    """The agent's value divided by the reference agent's value."""
     low: float | None
     high: float | None
     reference_verdict: Literal["more", "less", "indistinguishable"]
-    """Whether the value is more or less than that of the reference, or indistinguishable from it."""
+    """The result of the comparison: the agent's value is ``more`` or ``less`` than the reference agent's
+    value, or ``indistinguishable`` from that value."""
 
 
 class ComparedAgentShape(Shape):
-    """An agent compared with the reference."""
+    """An agent compared with the reference agent."""
 
     agent: str
     scenarios: int
@@ -600,9 +620,9 @@ class ComparedAgentShape(Shape):
     success: float | None
     """The mean success rate over scenarios."""
     reference: float | None
-    """The mean success rate of the reference."""
+    """The mean success rate of the reference agent."""
     change: float | None
-    """The success rate minus that of the reference."""
+    """The agent's success rate minus the reference agent's success rate."""
     low: float
     high: float
     better_in: list[str]
@@ -610,25 +630,26 @@ class ComparedAgentShape(Shape):
     epochs_to_decide: int | None
     numbers: list[ComparedNumberShape]
     reference_verdict: Literal["more", "less", "indistinguishable"]
-    """Whether the agent succeeds more often than the reference, less often, or indistinguishably often."""
+    """The result of the comparison: the agent succeeds ``more`` or ``less`` often than the reference agent,
+    or the two success rates are ``indistinguishable``."""
 
 
 class ReferenceComparisonShape(Shape):
-    """The agents of the run compared with the first one."""
+    """The comparison of the run's agents with the first agent, which is the reference."""
 
     reference: str
     comparisons: int
     confidence: float
-    """The confidence with which all intervals hold together."""
+    """The confidence level at which all intervals hold simultaneously."""
     agents: list[ComparedAgentShape]
 
 
 class QuotationShape(Shape):
-    """A quotation with the place where it was found."""
+    """A quotation and the place where it was found."""
 
     scenario: str = Field(validation_alias=AliasPath("key", "scenario"))
     where: str
-    """The file and line of the log."""
+    """The file and line in the log."""
     turn: int | None
     """The turn, counted from 0; null for the whole conversation."""
     evidence: str
@@ -636,118 +657,121 @@ class QuotationShape(Shape):
 
 
 class FailureRateShape(Shape):
-    """The frequency of a label, for one finder."""
+    """The frequency of a label that was reported by one detector, judge or check."""
 
     label: str
     found_by: str
-    """A detector, ``judge of METRIC`` or ``check NAME``."""
+    """The source of the label: the name of a detector, ``judge of METRIC`` or ``check NAME``."""
     metric: str
     severity: SeverityText | None
-    """The worst severity; null for a check that does not hold."""
+    """The worst severity; null for a check, which has no severity."""
     severities: dict[str, int]
-    """The number of conversations by the worst severity of each; empty for a check that does not hold."""
+    """The number of conversations for each severity. Each conversation counts once, with its worst severity.
+    Empty for a check."""
     conversations: int
     """The number of conversations with the label."""
     of: int
-    """The number of conversations for which the answer is known."""
+    """The number of conversations for which it is known whether the label applies."""
     unknown: int
-    """The number of further conversations for which it is not known."""
+    """The number of additional conversations for which it is not known whether the label applies."""
     rate: float
     low: float = Field(validation_alias=AliasPath("interval", "low"))
-    """The lower end of the 95 % Wilson interval of the rate."""
+    """The lower bound of the 95 % Wilson interval for the rate."""
     high: float = Field(validation_alias=AliasPath("interval", "high"))
-    """The upper end of the 95 % Wilson interval of the rate."""
+    """The upper bound of the 95 % Wilson interval for the rate."""
     quotations: list[QuotationShape]
-    """Quotations from the first three conversations."""
+    """Quotations from the first three conversations with the label."""
 
 
 class FailureRatesShape(Shape):
-    """What goes wrong in a log without scenarios."""
+    """The failure rates in a log without scenarios."""
 
     records: int
     unreadable: list[str]
-    """The places of the records that could not be read."""
+    """The locations of the records that could not be read."""
     conversations: int
     """The number of records that could be read."""
     undecided: int
-    """The number of conversations that were not decided."""
+    """The number of conversations that could not be decided."""
     not_fully_seen: int = Field(validation_alias="unplaced")
-    """The number of conversations with parts that no reader could place."""
+    """The number of conversations with parts that no parser understood."""
     by_severity: dict[str, int]
-    """The number of conversations by their worst finding."""
+    """The number of conversations for each severity. Each conversation counts once, with its worst finding.
+    """
     rows: list[FailureRateShape]
 
 
 class SummaryShape(Shape):
-    """The verdict and its basis."""
+    """The verdict and the evidence for it."""
 
     verdict: RunVerdictText
     exit_code: int
     scripted: bool
-    """True if any reply was fixed rather than a model's."""
+    """True if any reply was scripted instead of coming from a model."""
     gates: list[GateShape]
     dimensions: dict[str, list[DimensionShape]]
-    """The three dimensions, by agent."""
+    """The results in the three dimensions for each agent."""
     agents_compared: ReferenceComparisonShape | None
-    """The comparison of agents; null if there is only one."""
+    """The comparison of the agents; null if the run has only one agent."""
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
-    """The usage by role."""
+    """The token usage and cost for each role."""
     ledger: list[LedgerLineShape]
-    """The usage by role and model."""
+    """The token usage and cost for each role and model."""
     second_opinions: SecondOpinionsShape | None
-    """The statistics of judges that were asked again; null if no language model judged."""
+    """Statistics about judges that were asked a second time; null if no language model judged."""
     issues: list[IssueShape]
     """All issues of the run, worst first."""
     issue_failures: list[ScoreFailureShape]
-    """The failures of the model that groups issues."""
+    """The failures of the model that groups findings into issues."""
     simulator: SimulatorShape | None
-    """The figures of the simulated user; null if no user was simulated."""
+    """Statistics about the simulated user; null if no user was simulated."""
     caveats: list[CaveatShape]
-    """The facts that did not gate and that a reader needs to know."""
+    """The facts that did not affect the verdict but that a reader needs to know."""
     failure_rates: FailureRatesShape | None
-    """The failure rates of a log without scenarios; otherwise null."""
+    """The failure rates in a log without scenarios; null if there are scenarios."""
     ungated: list[str]
-    """The names of what was judged or measured and gates nothing."""
+    """The names of judged or measured metrics that no gate uses."""
     author_errors: list[str]
     accepted: list[AcceptedShape]
-    """The entries of the accept list with their state."""
+    """The entries in the accept list and the state of each entry."""
     notices: list[NoticeShape]
 
 
 class RunShape(Shape):
-    """The facts about the run."""
+    """Facts about the run."""
 
     id: str
     started_at: str
     commit: str
-    """The commit of the repository; empty if it is not known."""
+    """The commit of the repository; empty if unknown."""
     dirty: bool
-    """True if files had changed since the commit."""
+    """True if files had been changed since the commit."""
     elapsed_s: float | None
-    """The duration in seconds; null if the run was cut off."""
+    """The duration in seconds; null if the run ended abruptly."""
     complete: bool
-    """True if everything planned was run."""
+    """True if everything that was planned has run."""
     outcome: str | None
-    """How the run ended; null if it was cut off."""
+    """The way in which the run ended; null if the run ended abruptly."""
     seed: int
     versions: dict[str, str]
     config: dict[str, Any]
     prompts: dict[str, str]
-    """The hash of the content of each prompt, by name."""
+    """The hash of each prompt's content, keyed by the name of the prompt."""
     prompts_overridden: dict[str, str]
-    """The project's own file that replaced a shipped prompt, by the path of that prompt."""
+    """The project's replacement file for each built-in prompt that was overridden, keyed by the path of the
+    built-in prompt."""
     judged: list[str]
-    """The metrics that were requested."""
+    """The requested metrics."""
     no_judge: bool
     """True if the run was started with all judges disabled."""
     command: list[str]
     calls_seen: dict[str, str]
-    """How much of an agent's tool calls was seen (all, partly, unseen), by agent."""
+    """The visibility of each agent's tool calls (all, partly, unseen), keyed by the name of the agent."""
 
 
 class Results(Shape):
-    """The results of a run of agenteval."""
+    """The results of an agenteval run."""
 
     schema_version: Literal[4]
     run: RunShape

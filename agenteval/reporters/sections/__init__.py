@@ -1,1 +1,2 @@
-"""The sections of a report, built once from report and decision. Each format prints them in its own way."""
+"""The sections of a report, built once from the report and its decision. Each format renders the sections in
+its own way."""

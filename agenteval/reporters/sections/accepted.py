@@ -1,4 +1,5 @@
-"""List accepted failures, so that nobody overlooks them, and the entries that would accept new ones."""
+"""List accepted failures, so that they are not overlooked, and the accept-list entries that would accept new
+failures."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _STATE_ORDER = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNU
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Yield the section on accepted failures, or nothing if the accept list is empty."""
+    """Yield the section on accepted failures (the accept list), or nothing if the accept list is empty."""
     if lines := accepted_lines(facts.decision):
         count = sum(use.state is AcceptedState.IN_FORCE for use in facts.decision.accepted)
         title = plural(count, "accepted failure")
@@ -26,7 +27,8 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
-    """Return a line for each entry of the accept list, ordered: expired, in force, unused."""
+    """Return a line for each entry in the accept list. Expired entries come first, then entries in force,
+    then unused entries."""
     uses = sorted(decision.accepted, key=lambda use: _STATE_ORDER.index(use.state))
     return tuple(map(accepted_line, uses))
 
@@ -57,8 +59,8 @@ def _describe_use(use: AcceptedUse) -> str:
 
 
 def accept_list_entries(report: Report, decision: Decision) -> str:
-    """Return the accept-list entries for all failures that failed a sample, or an empty text if there are
-    none."""
+    """Return accept-list entries for all failures that made a sample fail, or an empty string if there are no
+    such failures."""
     found: dict[str, tuple[str, str]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:

@@ -1,4 +1,4 @@
-"""Compare the agents of one run with each other."""
+"""Compare the agents of a run with each other."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LESS_IS = {
     "cost per success": ("costs less for each success", "costs more for each success"),
     "cost": ("is cheaper", "is more expensive"),
     "latency_ms": ("is faster", "is slower"),
-    "tokens": ("takes fewer tokens", "takes more tokens"),
+    "tokens": ("uses fewer tokens", "uses more tokens"),
     "steps": ("takes fewer steps", "takes more steps"),
     "tool_calls": ("makes fewer tool calls", "makes more tool calls"),
 }
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Yield the comparison, or nothing if the run has one agent."""
+    """Yield the comparison of the agents, or nothing if the run has only one agent."""
     comparison = compare_with_reference(facts.report, facts.decision)
     if comparison:
         yield Section(
@@ -44,7 +44,8 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def _rows(comparison: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the table. Each begins with the mark of its verdict."""
+    """Yield the rows of the table. Each row begins with a mark that shows whether the agent is better or
+    worse."""
     for agent in comparison.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
@@ -86,7 +87,7 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
 
 
 def _sentences(comparison: ReferenceComparison) -> Iterator[str]:
-    """Yield which agent is better and in what, and how confident the comparison is."""
+    """Yield sentences that state which agent is better, in which respects, and at which confidence level."""
     for agent in comparison.agents:
         yield from _agent_sentences(agent, comparison)
     over = plural(comparison.agents[0].scenarios, "scenario")

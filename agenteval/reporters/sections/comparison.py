@@ -1,4 +1,4 @@
-"""Show two runs compared: the sections and the sentences around them."""
+"""Show the comparison of two runs (``diff``): its sections and the sentences around them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MOST_NAMED = 5
 
 
 def sections(comparison: RunComparison) -> Iterator[Section]:
-    """Yield a section on what is compared, the sections of each agent, and the scenarios that could not be
-    compared. Empty sections are left out."""
+    """Yield a section on the compared runs, the sections for each agent, and the scenarios that could not be
+    compared. Empty sections are omitted."""
     yield Section(
         f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}",
         notes=tuple(_caveats(comparison)),
@@ -84,7 +84,8 @@ def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
 
 
 def points(value: float) -> str:
-    """Format a difference of rates in percentage points, without a sign if it rounds to zero."""
+    """Format a difference between rates in percentage points. The sign is omitted if the difference rounds to
+    zero."""
     text = f"{value * 100:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
@@ -105,7 +106,8 @@ def _scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
 
 
 def _epochs(counts: Tally) -> str:
-    """Return ``9/10``, with the number of missing epochs if there are any."""
+    """Format the number of successful and decided epochs, such as ``9/10``, followed by the number of missing
+    epochs if there are any."""
     missing = counts.planned - counts.decided
     return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
 
@@ -114,7 +116,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     if scenario.change is not Change.UNDECIDED:
         return ""
     if not scenario.before.decided or not scenario.after.decided:
-        return "epochs that do not error"
+        return "epochs without errors"
     if scenario.epochs_to_decide is None:
         return "no number of epochs at these rates"
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
@@ -150,8 +152,8 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
 
 
 def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
-    """Return the scenarios that get a row each. A scenario that was not selected is no difference between the
-    runs."""
+    """Return the uncompared scenarios that are listed in a row each. Scenarios that were not selected are
+    excluded, because selection is not a difference between the runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
@@ -172,14 +174,15 @@ def _verdict(verdict: Verdict | None) -> str:
 
 
 def _apart_counts(comparison: RunComparison) -> str:
-    """Return ``1 changed, 2 new``, or an empty text if all scenarios are compared."""
+    """Format the number of uncompared scenarios, such as ``1 changed, 2 new``. Return an empty string if all
+    scenarios are compared."""
     found = Counter(each.state for each in _listed_apart(comparison))
     return ", ".join(f"{found[state]:,} {state}" for state in ScenarioState if found[state])
 
 
 def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
-    """Return a line for each agent that only one run has, and one for all scenarios that a run did not
-    select."""
+    """Return a line for each agent that occurs in only one run, and a line for each run that lists the
+    scenarios that were not selected in that run."""
     lines = list(comparison.left_out)
     for run, other in ((comparison.before, "after"), (comparison.after, "before")):
         names = dict.fromkeys(
@@ -196,13 +199,13 @@ def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _counts(agent: AgentComparison) -> str:
-    """Return ``1 regressed, 2 not decided``."""
+    """Format the number of scenarios for each kind of change, such as ``1 regressed, 2 not decided``."""
     counts = Counter(scenario.change for scenario in agent.scenarios)
     return ", ".join(f"{counts[change]:,} {change}" for change in _MARKS if counts[change])
 
 
 def _mean_line(agent: AgentComparison, margin: float) -> str:
-    """Describe the change of the mean success rate and the allowed drop."""
+    """Describe the change in the mean success rate and the largest allowed drop."""
     bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
         sentence = f"the mean success rate is unknown in at least one run (bounds {bounds})"
@@ -212,7 +215,8 @@ def _mean_line(agent: AgentComparison, margin: float) -> str:
 
 
 def verdict_line(comparison: RunComparison) -> str:
-    """Return the text after the verdict: the reason in one line, and what was not compared."""
+    """Return the text that follows the verdict: the reason, the exit code, and the number of scenarios that
+    were not compared."""
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]
@@ -233,7 +237,7 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
     margin = comparison.margin * 100
     if comparison.verdict is Verdict.PASSED:
         below = f"{prefix}the drop is significantly below {margin:g} points"
-        return f"{below}, and no scenario significantly dropped"
+        return f"{below}, and no scenario dropped significantly"
     if comparison.verdict is Verdict.FAILED and worst.dropped:
         return f"{prefix}significantly dropped: {_list_scenario_names(worst.dropped)}"
     if comparison.verdict is Verdict.FAILED:

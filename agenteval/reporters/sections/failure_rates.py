@@ -1,4 +1,4 @@
-"""List what goes wrong in a log without scenarios, how often, and with quotations."""
+"""List the failures in a log without scenarios, with their rates and quotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agenteval.verdict.failure_rates import FailureRate
 
 
 def sections(facts: Facts) -> Iterator[Section]:
-    """Yield the failure rates, or nothing if the run has scenarios."""
+    """Yield the section on failure rates, or nothing if the run has scenarios."""
     rates = facts.rates
     if rates:
         nothing = f"No known kind of failure was found in {plural(rates.conversations, 'conversation')}"

@@ -1,4 +1,4 @@
-"""List the gates of a run, and the measurements that gate nothing."""
+"""List the gates of a run, and the measurements that no gate uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NO_FIGURE = "–"
 
 
 def gates(facts: Facts) -> Iterator[Section]:
-    """Yield the gates, those that did not pass first."""
+    """Yield the section on gates (thresholds and other pass/fail rules). Gates that did not pass are listed
+    first."""
     decision = facts.decision
     rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
     notes = [] if rows else ["No gate applied"]
@@ -44,7 +45,7 @@ def _cells(row: GateRow) -> tuple[Cell, ...]:
 
 
 def format_figures(row: GateRow) -> tuple[str, str]:
-    """Format value and bound with enough digits to tell them apart."""
+    """Format the value and the bound of a gate with enough digits to distinguish them."""
     return format_value(row.value, row.bound), format_value(row.bound, row.value)
 
 

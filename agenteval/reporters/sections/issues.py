@@ -1,4 +1,5 @@
-"""List issues, and failures that are not the agent's fault: judges, detectors and the simulated user."""
+"""List issues, and failures for which the agent is not at fault: failures of judges, detectors and the
+simulated user."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ TONES = {
 
 
 def issues(facts: Facts) -> Iterator[Section]:
-    """Yield the root causes behind all findings, worst first, including those that fail nothing."""
+    """Yield the section on issues: the root causes of all findings, worst first, including issues that fail
+    nothing."""
     report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
@@ -68,7 +70,7 @@ def _severity(severity: Severity) -> StyledText:
 
 
 def _ungrouped(report: Report) -> Iterator[Item]:
-    """Yield the labels of findings from a run that was cut off before its findings were grouped."""
+    """Yield the labels of all findings, for a run that was interrupted before its findings were grouped."""
     samples: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for scenario in report.scenarios:
         for sample in scenario.samples:
@@ -81,8 +83,8 @@ def _ungrouped(report: Report) -> Iterator[Item]:
 
 
 def failures_outside_agent(facts: Facts) -> Iterator[Section]:
-    """Yield judges and detectors that failed, questions that were not clear, and faults of the simulated
-    user."""
+    """Yield sections on judges and detectors that failed, questions that were not clear to a judge, and
+    faults of the simulated user."""
     report = facts.report
     judges = failed_judges(report)
     for kind in MissingScore:

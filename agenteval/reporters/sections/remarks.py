@@ -1,6 +1,6 @@
-"""List remarks that change the meaning of a verdict, and what a run used, each as a label and a text.
+"""List remarks that qualify the verdict, and the resources that the run used, each as a label and a text.
 
-Tables define which remarks each place shows. An empty text is not shown."""
+Tables define which remarks are shown in which place. A remark with an empty text is omitted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from agenteval.verdict.run_gates.error_rates import UNINFORMATIVE_ABOVE
 from agenteval.verdict.statistics import Stability
 
 MOST = 5
-"""The number of texts shown for one label unless all are requested."""
+"""The maximum number of remarks shown for each label, unless all remarks are requested."""
 
 
 class Remark(NamedTuple):
@@ -50,13 +50,13 @@ _Table: TypeAlias = tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...]
 
 
 def caveats(facts: Facts) -> Iterator[Remark]:
-    """Yield the remarks that every format shows with the verdict."""
+    """Yield the caveats that every format shows together with the verdict."""
     return _table_remarks(_CAVEATS, facts)
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
-    """Yield the first few remarks of each label that a reader of the verdict must know: warnings, accepted
-    failures, judges that failed, scripted replies and others."""
+    """Yield the remarks that a reader of the verdict must know, limited to the first few for each label:
+    warnings, accepted failures, judges that failed, scripted replies and others."""
     for label, texts_of in _REMARKS:
         texts = list(filter(None, texts_of(facts)))
         yield from (Remark(label, text) for text in texts[:MOST])
@@ -65,7 +65,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 
 def notes(facts: Facts) -> Iterator[Remark]:
-    """Yield the author's mistakes, all notices, and the usage by role."""
+    """Yield author errors, all notices, and the usage by role."""
     return _table_remarks(_NOTES, facts)
 
 
@@ -81,7 +81,7 @@ def _table_remarks(table: _Table, facts: Facts) -> Iterator[Remark]:
 
 
 def _notices(level: str, facts: Facts) -> Iterator[str]:
-    """Yield each notice of the level once, with the number of times it occurred."""
+    """Yield each notice of the given level once, with the number of times it occurred."""
     found = Counter((n.text, n.key) for n in facts.report.notices if n.level == level)
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
@@ -89,7 +89,8 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
 
 
 def _undecided(facts: Facts) -> Iterator[str]:
-    """Yield the tolerated conversations that were not decided, because the list of failures omits them."""
+    """Yield the tolerated conversations that were not decided, because the list of failures omits these
+    conversations."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
         names = selectors(facts.report)
         for failure in facts.failures:
@@ -116,8 +117,8 @@ def _scripted(facts: Facts) -> Iterator[str]:
 
 
 def _repeats(facts: Facts) -> Iterator[str]:
-    """Yield ``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``, or nothing if nothing was
-    repeated."""
+    """Yield the pass^k rates and the flaky scenarios, such as ``pass^1 75.0 %, pass^2 50.0 %; flaky:
+    book-morning (1 of 2)``. Yield nothing if no scenario was repeated."""
     repeats = facts.repeats
     if any(entry.tally.planned > 1 for entry in repeats.scenarios.values()):
         rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(repeats.pass_hat_k.items())[:4])
@@ -127,8 +128,8 @@ def _repeats(facts: Facts) -> Iterator[str]:
 
 
 def _flaky(facts: Facts) -> str:
-    """Return the scenarios whose conversations ended differently, such as ``book-morning (1 of 2)``, or an
-    empty text."""
+    """Return the flaky scenarios, whose conversations ended differently, such as ``book-morning (1 of 2)``.
+    Return an empty string if there are no flaky scenarios."""
     several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
@@ -149,7 +150,8 @@ def _advised_error_rates(facts: Facts) -> Iterator[str]:
 
 
 def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield how often a verdict that depends on every sample is wrong, with advice, if that is often."""
+    """Yield the error rate of a verdict that depends on every sample, with advice, if such verdicts are often
+    wrong."""
     report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

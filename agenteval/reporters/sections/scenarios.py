@@ -1,4 +1,4 @@
-"""Show how each scenario ended, its scores, and the three dimensions."""
+"""Show the outcome of each scenario, its scores, and the three dimensions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MOST_AGGREGATES = 12
 
 
 def scenarios(facts: Facts) -> Iterator[Section]:
-    """Yield a table with a row for each scenario, or nothing for a log without expectations, in which no
-    conversation passes."""
+    """Yield a table with a row for each scenario, or nothing for a log without expectations, because its
+    conversations cannot pass."""
     if facts.decision.is_reported or not facts.report.scenarios:
         return
     report, decision = fold_rows(facts.report, facts.decision)
@@ -68,8 +68,8 @@ def _aggregate(value: Aggregate) -> str:
 
 
 def scores(facts: Facts) -> Iterator[Section]:
-    """Yield a table with a column for each judged metric, scenarios that did not pass first. A log without
-    expectations gets none if nothing was judged."""
+    """Yield a table with a column for each judged metric. Scenarios that did not pass come first. Yield
+    nothing for a log without expectations if nothing was judged."""
     report, decision = facts.report, facts.decision
     if decision.is_reported and not any(any(sample.all_scores) for sample in report.samples):
         return
@@ -92,7 +92,7 @@ def scores(facts: Facts) -> Iterator[Section]:
 
 
 class _ScoreRow(NamedTuple):
-    """The row of a scenario: its verdict and name, and a cell for each judged metric."""
+    """The row for a scenario: its verdict and name, and a cell for each judged metric."""
 
     head: tuple[Cell, ...]
     cells: tuple[score_cells.ScoreCell, ...]
@@ -142,7 +142,8 @@ _SPREADS = {
 
 
 def dimensions(facts: Facts) -> Iterator[Section]:
-    """Yield the measurements of each dimension, with the agents of a run below each other."""
+    """Yield a summary table of the measurements in each dimension. If the run has several agents, their rows
+    are placed below each other."""
     report, several = facts.report, facts.report.has_several_agents
     agents = ["Agent"] if several else []
     numbers = ("Value", "Median", "p95", "n")
@@ -165,7 +166,7 @@ def dimensions(facts: Facts) -> Iterator[Section]:
 
 
 def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, tuple[str, str, str, str]]]:
-    """Yield category, measure and agent with the figures of each."""
+    """Yield the category, the name, the agent and the formatted values of each measurement."""
     for dimension in report.dimensions[agent]:
         for name, metric in _RATES.items():
             if name in dimension.rates and (
@@ -188,7 +189,8 @@ def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, 
 
 
 def estimates_of(report: Report, category: Category, agent: str) -> str:
-    """Return ``≈`` if any tokens of the agent in the category are estimated, else an empty text."""
+    """Return ``≈`` if any of the agent's token counts in the category are estimated; otherwise, return an
+    empty string."""
     is_estimated = any(
         sample.trajectory.usage.estimated
         for scenario in report.scenarios

@@ -1,4 +1,5 @@
-"""The parts of a section that every format shows: a title, a table and notes, without markup or layout."""
+"""The elements of a section, which are the same in every format: a title, a table and notes, without markup
+or layout."""
 
 from __future__ import annotations
 
@@ -10,35 +11,35 @@ from agenteval.core.score import Verdict
 
 
 class Tone(StrEnum):
-    """The meaning of a text beyond its words, for formats that can show it."""
+    """The significance of a text, for formats that can express it by style."""
 
     STRONG = "strong"
     QUIET = "quiet"
     OPEN = "open"
-    """Not decided, or worth a look."""
+    """Not decided, or worth looking at."""
     BAD = "bad"
     WORST = "worst"
 
 
 class StyledText(NamedTuple):
-    """A text with a tone."""
+    """A text with an optional tone."""
 
     text: str
     tone: Tone | None = None
 
 
 class LocationCell(NamedTuple):
-    """The place where something is written: ``file:line``, or words if there is no file."""
+    """The location where something is written, as ``file:line``, or a description if there is no file."""
 
     where: str
 
 
 Cell: TypeAlias = str | StyledText | Verdict | LocationCell
-"""A cell of a table; a verdict is shown as its mark."""
+"""A cell of a table. A verdict is shown as a mark."""
 
 
 class Item(NamedTuple):
-    """A line with further lines below it. Empty lines are not shown."""
+    """A line with further lines below. Empty lines are omitted."""
 
     head: tuple[str | StyledText, ...]
     below: tuple[str | StyledText, ...] = ()
@@ -46,22 +47,22 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report. Notes follow the table."""
+    """A section of a report. The notes are shown after the table."""
 
     title: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     notes: tuple[str | StyledText | Item, ...] = ()
     numbers: tuple[str, ...] = ()
-    """The columns that are aligned to the right."""
+    """The titles of the right-aligned columns."""
     noun: str = "row"
-    """The noun for a row."""
+    """The noun that describes a row."""
     named_by: int = 1
-    """The number of columns that name a row."""
+    """The number of leading columns that identify a row."""
     level: int = 2
-    """The depth of the heading, 2 at the top and more for a section within another."""
+    """The heading level: 2 for a top-level section, and more for a section within another section."""
     can_be_short: bool = False
-    """True if each row begins with its verdict and a short report may leave out the rows that passed."""
+    """True if each row begins with its verdict and a short report may omit rows that passed."""
 
 
 def has_text(span: str | StyledText) -> bool:

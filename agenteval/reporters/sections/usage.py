@@ -1,4 +1,4 @@
-"""Show what each role used and what it cost."""
+"""Show the token usage and cost of each role."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 
 
 def usage(facts: Facts) -> Iterator[Section]:
-    """Yield a table with a row for each role that used anything."""
+    """Yield a table with a row for each role that used any tokens or calls."""
     report = facts.report
     used = {role: spent for role, spent in report.usage.items() if spent.is_spent or spent.cached_calls}
     if not used:
         return
     replies = replies_by_role(report)
     is_estimated = any(spent.estimated for spent in used.values())
-    notes = ("≈: estimated, because the provider did not report it" if is_estimated else "", sum_text(report))
+    notes = (
+        "≈: estimated, because the provider did not report the usage" if is_estimated else "",
+        sum_text(report),
+    )
     yield Section(
         "Usage",
-        columns=("role", "calls", "input tokens", "of these cached", "output tokens", "cost"),
+        columns=("role", "calls", "input tokens", "of which cached", "output tokens", "cost"),
         rows=tuple(_cells(role, spent, replies.get(role, ReplyCounts())) for role, spent in used.items()),
         notes=tuple(filter(None, (*notes, *unknown_texts(report)))),
     )

@@ -1,1 +1,1 @@
-"""The report at a terminal."""
+"""The report for a terminal."""

@@ -1,4 +1,4 @@
-"""Format numbers, verdicts, lists of tools and text from outside for the terminal."""
+"""Format numbers, verdicts, lists of tools and untrusted text for the terminal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from agenteval.core.sample_report import Aggregate
 from agenteval.core.score import Verdict
 
 NO_VALUE = "–"
-"""The text shown if there is no value, because it was not measured or does not apply."""
+"""The text shown for a missing value, which was not measured or does not apply."""
 
 NARROW = 60
-"""The number of columns below which a table keeps only what it needs."""
+"""The terminal width in columns below which a table shows only the essentials."""
 
 UNDECIDED_STYLE = "magenta"
-"""The style of what is undecided. Yellow and cyan vanish on a light background and blue on a dark one, so few
-colours are left. Colour is never the only sign."""
+"""The style of undecided results. Yellow and cyan are hard to see on a light background, and blue on a dark
+background, so few colors remain. Color is never the only indication."""
 
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
@@ -48,7 +48,7 @@ def heading(words: str) -> Text:
 
 
 def clean_text(text: str, style: str = "") -> Text:
-    """Make a text from outside that rich shows as it is and never reads as markup."""
+    """Convert untrusted text to a ``Text`` that rich displays literally and never interprets as markup."""
     return Text(clean(text), style=style)
 
 
@@ -57,14 +57,14 @@ def clean_line(text: str, limit: int, style: str = "") -> Text:
 
 
 def truncate(text: str, width: int, style: str = "") -> Text:
-    """Shorten text from outside to one line of at most ``width`` columns."""
+    """Truncate untrusted text to one line of at most ``width`` columns."""
     line = Text(one_line(text, 4 * max(1, width)), style=style, no_wrap=True)
     line.truncate(max(1, width), overflow="ellipsis")
     return line
 
 
 def wrap_lines(text: str, width: int, most: int) -> list[Text]:
-    """Wrap text from outside into at most ``most`` lines. The last one ends in ``…`` if text is left out."""
+    """Wrap untrusted text to at most ``most`` lines. The last line ends with ``…`` if text is omitted."""
     width = max(8, width)
     lines: list[Text] = []
     rest = one_line(text, 2 * width * most)
@@ -76,9 +76,9 @@ def wrap_lines(text: str, width: int, most: int) -> list[Text]:
 
 
 def wrap_fully(text: str, width: int, style: str = "") -> list[Text]:
-    """Wrap text into as many lines as it needs. Lines break only at blanks, so that a command or a path can
-    be copied even if it is wider than the screen. Scripts without blanks break at the width. Indentation of
-    YAML is kept."""
+    """Wrap text to as many lines as it needs. Lines break only at spaces, so that a command or a path can be
+    copied even if it is wider than the screen. Text in scripts that are written without spaces breaks at the
+    width. Indentation is preserved, as YAML requires."""
     lines: list[str] = []
     for line in clean(text).split("\n"):
         lines.append(line[: len(line) - len(line.lstrip())])
@@ -98,7 +98,7 @@ def _parts(word: str, width: int) -> list[str]:
 
 
 def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[Text]:
-    """Wrap a message into at most ``most`` lines, followed by its complete remedy."""
+    """Wrap a message to at most ``most`` lines, followed by its complete remedy."""
     if not remedy:
         return wrap_lines(message, width, most)
     advice = f"— {remedy}"
@@ -107,7 +107,8 @@ def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[T
 
 
 def first_line(text: str, width: int) -> str:
-    """Return as much of the text as fits, up to the end of a word unless that word is too long."""
+    """Return the beginning of the text that fits on a line. The text is cut at the end of a word, unless this
+    would leave the line mostly empty."""
     if cell_len(text) <= width:
         return text
     fitting = chop_cells(text, width)[0]
@@ -121,13 +122,15 @@ LABEL = 13
 
 
 def labelled(label: str, text: Text, style: str | Style = "", width: int = LABEL) -> Text:
-    """Return ``error rates: an agent that …``, or a continuation line below it if there is no label."""
+    """Return a line with a label, such as ``error rates: an agent that …``, or an indented continuation line
+    if the label is empty."""
     head = f"{label + ':' if label else '':<{width}}"
     return unbroken(head, style).append(text.plain, style="not dim not bold default")
 
 
 def right_aligned(left: Text, right: Text, width: int) -> Text:
-    """Put both texts on one line, as far apart as the width allows. ``left`` is cut if there is no room."""
+    """Place both texts on one line, as far apart as the width allows. ``left`` is truncated if there is not
+    enough room."""
     least = 2
     left.truncate(max(12, width - right.cell_len - least), overflow="ellipsis")
     blanks = max(least, min(width, _READABLE) - left.cell_len - right.cell_len)
@@ -136,16 +139,18 @@ def right_aligned(left: Text, right: Text, width: int) -> Text:
 
 
 _READABLE = 100
-"""The width up to which a line is filled. In wider terminals, text at the right edge is too far away."""
+"""The maximum width to which a line is padded. In wider terminals, text at the right edge would be too far
+away."""
 
 
 def unbroken(text: str, style: str | Style = "") -> Text:
-    """Return a line that can be copied: the terminal may wrap it, rich does not. ``text`` must be clean."""
+    """Return a line that can be copied as a whole: rich does not wrap it, but the terminal may. ``text`` must
+    already be clean."""
     return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
 def percent(value: float | None, *, digits: int = 1) -> str:
-    """Format a share as a percentage. Only an exact 1 is shown as 100 %, and only an exact 0 as 0 %."""
+    """Format a fraction as a percentage. Only exactly 1 is shown as 100 %, and only exactly 0 as 0 %."""
     if value is None:
         return NO_VALUE
     least = 10**-digits
@@ -156,7 +161,8 @@ def percent(value: float | None, *, digits: int = 1) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return ``2.3``, ``51``, ``3,833``: one decimal below a hundred, and none if it is zero."""
+    """Format a number such as ``2.3``, ``51`` or ``3,833``. Numbers below a hundred have one decimal place,
+    which is omitted if it is zero."""
     if value is None:
         return NO_VALUE
     if value >= 100 or value == int(value):
@@ -165,7 +171,8 @@ def number(value: float | None) -> str:
 
 
 def yes_no(rate: Aggregate | None) -> str:
-    """Return ``yes`` or ``no`` for one sample, ``2/3`` for several."""
+    """Format a rate as ``yes`` or ``no`` for a single sample, or as a share such as ``2/3`` for several
+    samples."""
     if rate is None or rate.value is None:
         return NO_VALUE
     successes = round(rate.value * rate.n)
@@ -175,7 +182,8 @@ def yes_no(rate: Aggregate | None) -> str:
 
 
 def tools_called(names: Iterable[str]) -> Text:
-    """List the tools in the order of their calls, with a count for repeated neighbours."""
+    """List the called tools in order. Consecutive calls of the same tool are shown as one entry with their
+    number."""
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     parts = [
         f"{one_line(name, 40)} ×{times}" if times > 1 else one_line(name, 40)
@@ -187,12 +195,12 @@ def tools_called(names: Iterable[str]) -> Text:
 
 
 def plain_table(*, show_header: bool = True) -> Table:
-    """Create a table of columns and white space, without lines."""
+    """Create a table of columns separated by white space, without ruled lines."""
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=show_header)
 
 
 def not_shown(titles: Sequence[str]) -> Text:
-    """Name the columns for which the terminal has no room."""
+    """Return a note that lists the columns omitted because the terminal is too narrow."""
     return Text(f"too narrow for: {', '.join(titles)}", style="dim")
 
 

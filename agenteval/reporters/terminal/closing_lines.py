@@ -1,5 +1,5 @@
-"""Show the last lines of the screen: short lines about what did not pass, to be copied; the next commands;
-and, as the very last line, the verdict."""
+"""Show the last lines of the screen: one short line for each failure, which can be copied, then the next
+commands, and finally the verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 
 MOST = 1000
-"""The number of lines shown at most, far more than anybody reads."""
+"""The maximum number of lines, which is far more than anybody reads."""
 _LEAST_REASON = 30
 _DETAILS = "Details"
 _NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
@@ -45,8 +45,9 @@ _INDENT = 7
 
 
 def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a line for each decisive scenario, failed ones first, and for each gate over the whole run. A
-    scenario is named as ``run`` accepts it. Rows that ended alike are represented by the first."""
+    """Yield a line for each decisive scenario and for each gate over the whole run. Failed scenarios come
+    before undecided scenarios. A scenario is named by the argument that selects it in ``run``. The first of
+    several data rows that ended alike represents all of them."""
     decision = facts.decision
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
@@ -72,13 +73,13 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
 
 
 class _ListEntry(NamedTuple):
-    """A line of the list."""
+    """An entry in the list of failures."""
 
     verdict: Verdict
     name: str
     """The name of the rule, or the argument that selects the scenario in ``run``."""
     what: str
-    """The description of what is wrong."""
+    """The description of the failure."""
     remedy: str = ""
 
 
@@ -92,7 +93,8 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
 
 
 def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListEntry:
-    """Build the line of a group. ``names`` maps scenario ids to what ``run`` accepts."""
+    """Build the list entry for a group of rows. ``names`` maps each scenario id to the argument that selects
+    the scenario in ``run``."""
     failed = group.rows[0]
     first = _most_informative(failed, facts.report)
     name = names[first.scenario]
@@ -108,16 +110,16 @@ def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListE
 
 
 def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
-    """Return ``2 of 3 conversations: `` for those that ended like the one shown, or an empty text if there is
-    only one."""
+    """Return the number of conversations with the same verdict as the displayed conversation, such as ``2 of
+    3 conversations: ``. Return an empty string if only one conversation was planned."""
     planned = len(shown.scenario_report.samples) + len(shown.scenario_report.missing)
     many = sum(each.key is not None and each.verdict is shown.verdict for each in group)
     return f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
 
 
 def _most_informative(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
-    """Return the failure to show: the gate's own row for a gate over repeated runs, otherwise the first
-    conversation with the group's verdict."""
+    """Return the failure to display. For a gate over repeated runs, this is the failure of the gate itself;
+    otherwise, it is the first conversation with the group's verdict."""
     if replaces_every_sample(report.plan.suite.gates):
         return group[0]
     conversations = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
@@ -125,8 +127,8 @@ def _most_informative(group: Sequence[ReportedFailure], report: Report) -> Repor
 
 
 def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
-    """Yield the reason next to the name, or below it if there is no room. A remedy that does not fit is shown
-    in full below, unless the list already contains it."""
+    """Yield the reason next to the name, or below the name if there is not enough room. A remedy that does
+    not fit is shown in full on further lines, unless the list already contains the remedy."""
     verdict, name, what, remedy = entry
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
@@ -146,7 +148,7 @@ def _below(lines: Iterable[Text]) -> Iterator[Text]:
 
 
 def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the next commands and the verdict."""
+    """Yield the suggested next commands and the verdict."""
     commands = [] if options.quiet else list(next_commands(facts, options.run))
     if options.verbose:
         commands = [(label, command) for label, command in commands if label != _DETAILS]
@@ -159,7 +161,8 @@ def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def last_line(facts: Facts) -> Text:
-    """Return the verdict, the number of scenarios by outcome, the exit code and the caveats."""
+    """Return the last line: the verdict, the number of scenarios for each outcome, the exit code and the
+    caveats."""
     word, rest = verdict_line(facts)
     style = _WORD_STYLES.get(word) or style_of(facts.decision.verdict)
     line = Text(f"{word}: ", style=f"bold {style}")
@@ -172,13 +175,14 @@ _WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red",
 
 
 def _can_go_on(report: Report) -> bool:
-    """Check whether the run was cut off and can be resumed, so that nothing has to run twice."""
+    """Check whether the run was interrupted and can be resumed without running anything twice."""
     is_cut_off = report.finished is None or report.finished.outcome in ("interrupted", "budget", "deadline")
     return is_cut_off and bool(report.run.request)
 
 
 def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (label, command) pairs to run next. ``run`` is the name of the run, or empty for the latest."""
+    """Yield the suggested next commands as (label, command) pairs. ``run`` is the name of the run, or empty
+    for the latest run."""
     report, groups = facts.report, facts.decisive
     if facts.decision.verdict is Verdict.PASSED or not groups:
         if report.samples:

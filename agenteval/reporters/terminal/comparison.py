@@ -1,4 +1,4 @@
-"""Show two runs compared at a terminal."""
+"""Show the comparison of two runs in a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.verdict.comparison import RunComparison
 
 
 def render(comparison: RunComparison, options: ReportOptions) -> str:
-    """Render the comparison as text that ends in a newline. Colours are used only if ``options.color`` is
+    """Render the comparison as text that ends with a newline. Colors are used only if ``options.color`` is
     true."""
     return render_parts(_parts(comparison, options), options)
 

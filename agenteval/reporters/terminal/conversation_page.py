@@ -1,4 +1,4 @@
-"""Show one conversation (``agenteval show``) with the judgements on each turn."""
+"""Show a single conversation (``agenteval show``) with the judgements on each turn."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7
-"""The width of the speaker column. Another ``_MARGIN`` columns hold the turn number and blanks."""
+"""The width of the speaker column. The turn number and spaces take up another ``_MARGIN`` columns."""
 _MARGIN = 4
 _STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
 _LONGEST = 20_000
-"""The number of characters shown of one message. The JSON output has the rest."""
+"""The number of characters shown for each message. The JSON output contains the full message."""
 
 
 NOT_RECORDED = (
@@ -63,12 +63,13 @@ NOT_RECORDED = (
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """The questions to the judges and their answers, to be shown with ``--judge``."""
+    """The questions to the judges and their answers, which are shown with ``--judge``."""
 
     answers: tuple[ModelAsked, ...] | None
-    """The recorded questions and answers; ``None`` if the run did not record them."""
+    """The recorded questions and answers; ``None`` if the run did not record any."""
     metric: str = ""
-    """The only metric to show, with every word of the question; empty to show all metrics in short."""
+    """The only metric to show, with the full text of the question. If empty, all metrics are shown in a short
+    form."""
 
     @property
     def selected_answers(self) -> tuple[ModelAsked, ...]:
@@ -80,7 +81,7 @@ class JudgeExchange:
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """One conversation of a run, with everything its page shows."""
+    """A conversation of a run, with everything that is shown on its page."""
 
     report: Report
     decision: Decision
@@ -91,11 +92,12 @@ class ConversationPage:
     running: bool = False
     """True if the run is still in progress."""
     rerun_command: str = ""
-    """The command that runs the conversation again; empty if there is none."""
+    """The command that runs the conversation again; empty if there is no such command."""
     next_command: str = ""
-    """The command that shows the next conversation that did not pass; empty if there is none."""
+    """The command that shows the next conversation that did not pass; empty if there is no such conversation.
+    """
     judge_transcript: JudgeExchange | None = None
-    """The exchange with the judges; ``None`` to leave it out."""
+    """The questions to the judges and their answers; ``None`` to omit them."""
 
     @property
     def verdict(self) -> Verdict:
@@ -103,7 +105,7 @@ class ConversationPage:
 
 
 def render_page(page: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the page, from the name of the conversation to the commands to run next."""
+    """Yield the page, from the name of the conversation to the suggested next commands."""
     yield _head(page)
     yield Text(_place(page, options), style="dim")
     if page.judge_transcript and page.judge_transcript.answers is None:
@@ -117,7 +119,7 @@ def render_page(page: ConversationPage, options: ReportOptions) -> Iterator[Rend
 
 
 def sample_name(key: SampleKey) -> str:
-    """Return ``refund@2``, as ``show`` accepts it. Epochs count from 1."""
+    """Return the name that ``show`` accepts for a sample, such as ``refund@2``. Epochs are counted from 1."""
     variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
     return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
 
@@ -153,7 +155,7 @@ def _figures(trajectory: Trajectory) -> Iterator[str]:
 
 
 def duration(ms: float) -> str:
-    """Return ``26 ms`` or ``3.4 s``."""
+    """Format a duration as ``26 ms`` or ``3.4 s``."""
     return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
 
 
@@ -190,7 +192,8 @@ def _variant(key: SampleKey) -> str:
 
 
 class _TurnTable:
-    """A table with rows of turn, speaker and text. A turn is numbered on its first row."""
+    """A table with columns for turn, speaker and text. The turn number is shown in the first row of each
+    turn."""
 
     def __init__(self, sample: SampleReport) -> None:
         self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -209,7 +212,7 @@ class _TurnTable:
         self._turn = ""
 
     def safe(self, text: str) -> str:
-        """Remove what a terminal would interpret, and mask secrets that the agent disclosed."""
+        """Remove characters that a terminal would interpret, and mask secrets that the agent disclosed."""
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
         return mask_secrets(clean(text), self._hidden)
@@ -256,7 +259,7 @@ def _add_call(table: _TurnTable, call: ToolCall, step: Step | None, width: int, 
 
 
 def _call(call: ToolCall, width: int) -> str:
-    """Format a call on one line if it fits, otherwise with its arguments as a tree below its name."""
+    """Format a call on one line if it fits; otherwise, format the arguments as a tree below the name."""
     line = call_text(call)
     if call.args is None or (len(line) <= width and not line.endswith("…)")):
         return line
@@ -268,8 +271,9 @@ def _call(call: ToolCall, width: int) -> str:
 
 
 class _TurnAnnotations:
-    """The checks, scores and findings of a conversation, added to the page at their turn. Those of the whole
-    conversation follow at the end, with any reasons not shown yet."""
+    """The checks, scores and findings of a conversation, each added to the page at its turn. Annotations of
+    the whole conversation follow at the end, along with any reasons for the verdict that have not been shown
+    yet."""
 
     def __init__(
         self, page: ConversationPage, sample: SampleReport, table: _TurnTable, options: ReportOptions
@@ -310,7 +314,7 @@ class _TurnAnnotations:
         return self._page.decision.samples.get(self._page.key, NEVER_RAN)
 
     def _unreported(self, end: str) -> list[Violation]:
-        """Return the reasons why the sample did not pass that are not shown at a turn."""
+        """Return the reasons why the sample did not pass, excluding reasons that are shown at a turn."""
         shown = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
         violations = sample_violations(
             self._sample, self._decided, self._page.scenario_report.scenario.where()
@@ -346,7 +350,8 @@ class _TurnAnnotations:
     # ── --judge ──────────────────────────────────────────────────────────────────────────────────
 
     def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
-        """Yield the question to each judge, its answer, and what code found for its references."""
+        """Yield the question to each judge, the judge's answer, and the result of verifying the answer's
+        references."""
         judging = self._page.judge_transcript
         assert judging is not None
         answers = judging.answers_at(self._page.key, turn)
@@ -363,7 +368,7 @@ class _TurnAnnotations:
                 yield ("" if score.metric in answered else "judge"), line
 
     def _question(self, asked: ModelAsked, *, whole: bool) -> str:
-        """Return the question without the record of the conversation, which the page shows above."""
+        """Return the question without the transcript of the conversation, which the page already shows."""
         if whole:
             return f"{asked.system}\n\n{asked.prompt}".strip()
         rules = asked.prompt[asked.record :]
@@ -373,7 +378,7 @@ class _TurnAnnotations:
         return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
 
     def _answer(self, asked: ModelAsked) -> Text:
-        """Format the answer key by key, with each text in full. Empty values are left out."""
+        """Format the judge's answer key by key, with the full text of each value, omitting empty values."""
         if asked.answer is None:
             return Text(self._table.safe(asked.error or "nothing"), style="red")
         width = max(30, self._options.width - _WHO - _MARGIN)
@@ -397,7 +402,8 @@ class _TurnAnnotations:
         return line.append(self._table.safe(" · ".join(parts)))
 
     def _references(self, references: References) -> Iterator[str]:
-        """Yield the references of a score. Code has verified each; a wrong one makes an answer void."""
+        """Yield the references of a score. They were verified by code: an answer with a wrong reference is
+        discarded."""
         calls = self._sample.trajectory.tool_calls
         for name, at in (("call", references.call), ("repeats call", references.other_call)):
             if at is not None:
@@ -476,7 +482,8 @@ def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
 
 
 def _line_of(where: str, near: str, options: ReportOptions) -> str:
-    """Return ``  line 94`` for the scenario's own file, otherwise the place; empty if there is none."""
+    """Return ``  line 94`` if the rule is in the scenario's own file; otherwise, return the full location.
+    Return an empty string if there is no location."""
     path, line = split_place(where)
     if not path or where == near:
         return ""

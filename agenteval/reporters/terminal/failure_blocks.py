@@ -1,5 +1,5 @@
-"""Show each failure in at most twelve lines: the turn, the broken rule with expected and actual values, its
-place, and the command that shows the whole conversation."""
+"""Show each failure in at most twelve lines: the turn, the broken rule with expected and actual values, the
+location of the rule, and the command that shows the whole conversation."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _WIDEST = 100
 MOST_LINES = 12
 _MOST_RULE_LINES, _MOST_LINES_PER_RULE = 7, 3
 _MOST_RULES = 4
-"""The number of rules shown for one failure. The others are counted."""
+"""The maximum number of rules shown for each failure. If there are more, their number is stated."""
 _UNDECIDED_LINES = 3
 _MOST_NAMED = 5
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _LABEL = 11
-"""The width of the columns before a message, for the turn number and the speaker."""
+"""The width of the columns in front of a message, which contain the turn number and the speaker."""
 
 
 class _FailureBlock(NamedTuple):
@@ -55,14 +55,15 @@ class _FailureBlock(NamedTuple):
 
     group: tuple[ReportedFailure, ...]
     shown: ReportedFailure
-    """The first conversation with the worst verdict, or the scenario's own rules if there is none."""
+    """The first conversation with the worst verdict, or the failure of the scenario's own rules if there is
+    no such conversation."""
     rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
-    """Other scenarios that are undecided for the same reason."""
+    """The names of other scenarios that are undecided for the same reason."""
     rows: tuple[str, ...] = ()
-    """Other rows of the scenario that ended alike."""
+    """The names of other data rows of the scenario that ended in the same way."""
     how_many: str = ""
-    """The share of such rows among all, in words."""
+    """The share of the scenario's data rows that ended in this way, in words."""
 
     @property
     def is_failed(self) -> bool:
@@ -70,7 +71,7 @@ class _FailureBlock(NamedTuple):
 
 
 def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the first few failures. The list at the end of the screen has all of them."""
+    """Yield the first few failures. The list at the end of the screen contains all failures."""
     blocks = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
     for block in blocks[:MOST_BLOCKS]:
@@ -137,8 +138,8 @@ def _indented(text: str, width: int) -> Iterator[Text]:
 
 
 def _head(block: _FailureBlock, options: ReportOptions) -> Iterator[Text]:
-    """Yield ``── two-wishes ─────── conversations.yaml:78``, with the place on a line below if there is no
-    room."""
+    """Yield a heading such as ``── two-wishes ─────── conversations.yaml:78``. The location is placed on the
+    next line if there is not enough room."""
     shown = block.shown
     extent = [block.how_many, *_extent(block)]
     left = truncate(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
@@ -158,7 +159,8 @@ def _title(failure: ReportedFailure) -> str:
 
 
 def _extent(block: _FailureBlock) -> list[str]:
-    """Return ``2 of 3 conversations`` and which one is shown, or nothing if there is only one."""
+    """Return the number of conversations that failed, such as ``2 of 3 conversations``, and the epoch that is
+    shown. Return an empty list if only one conversation was planned."""
     scenario = block.shown.scenario_report
     planned = len(scenario.samples) + len(scenario.missing)
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
@@ -172,7 +174,7 @@ def _extent(block: _FailureBlock) -> list[str]:
 
 
 def _turn_of(block: _FailureBlock) -> int | None:
-    """Return the turn to show: the first that broke a rule, otherwise the last."""
+    """Return the turn to show: the first turn that broke a rule, or the last turn if no turn broke a rule."""
     sample = block.shown.sample
     if sample is None or not sample.turns:
         return None
@@ -186,7 +188,7 @@ def _turn_of(block: _FailureBlock) -> int | None:
 def _conversation_lines(
     sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
 ) -> Iterator[Text]:
-    """Yield the user's message, the calls that fit, and the answer."""
+    """Yield the user's message, as many calls as fit, and the answer."""
     unreported = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
     lines = [line for line in unreported if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
@@ -219,12 +221,12 @@ def _plain(text: Text) -> Text:
 
 
 class _RuleText(NamedTuple):
-    """A broken rule with its name, its message and the place where it is written."""
+    """A broken rule with its name, its message and its location."""
 
     verdict: Verdict
     name: str
     details: tuple[tuple[str, str], ...]
-    """The lines of the message, each with its remedy, which is never cut."""
+    """The lines of the message, each with its remedy. Remedies are never truncated."""
     place: str
 
 
@@ -242,8 +244,8 @@ def _rules(block: _FailureBlock, turn: int | None, options: ReportOptions) -> It
 
 
 def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
-    """Yield the rules without repeats of a judge's failure, because a judge that fails at every turn fails
-    for one reason."""
+    """Yield the rules, omitting repeated failures of a judge. A judge that fails in every turn is shown only
+    once, with its reason."""
     seen: set[str] = set()
     for rule in rules:
         if rule.violation.name == "judge":
@@ -255,11 +257,13 @@ def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRu
 
 
 _FAULT_PREFIXES = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
-"""The beginning of an expectation, and the beginning of the line that repeats it if it does not hold."""
+"""The prefix of a line with an expectation, mapped to the prefix of the line that reports that the
+expectation was not met."""
 
 
 def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the lines of a rule without the expected call if a line about the fault names it again."""
+    """Return the lines of a rule. The expected call is omitted if another line, which describes the fault,
+    names the same call."""
     first, *rest = [what for what, _ in lines] or [""]
     begins = next((fault for asked, fault in _FAULT_PREFIXES.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
@@ -269,7 +273,7 @@ def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _score_evidence(block: _FailureBlock) -> Iterator[str]:
-    """Yield the lowest scores of those that pulled a mean down."""
+    """Yield the lowest scores, which pulled down a mean below its threshold."""
     for failure in block.group:
         if failure.key is None:
             yield from failure.evidence
@@ -290,7 +294,7 @@ def _place(violation: Violation, block: _FailureBlock, options: ReportOptions) -
 
 
 def _rule_lines(rules: Sequence[_RuleText], room: int, width: int) -> list[Text]:
-    """Format each rule on one line, or on more if there is room."""
+    """Format each rule on one line, or on several lines if there is enough room."""
     most = min(_MOST_RULES, room)
     shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
     spare = room - len(shown) - (len(rules) > len(shown))
@@ -305,7 +309,8 @@ def _rule_lines(rules: Sequence[_RuleText], room: int, width: int) -> list[Text]
 
 
 def _format_rule(rule: _RuleText, most: int, width: int) -> list[Text]:
-    """Format ``✗ output.matches  no match for …   line 94``. What does not fit goes on lines below."""
+    """Format a rule such as ``✗ output.matches  no match for …   line 94``. Text that does not fit is placed
+    on the lines below."""
     name = truncate(rule.name, width // 2, "bold")
     line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
     details = list(rule.details)
@@ -325,8 +330,9 @@ def _format_rule(rule: _RuleText, most: int, width: int) -> list[Text]:
 def _split_to_fit(
     details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
 ) -> tuple[str, list[tuple[str, str]]]:
-    """Split the details into the text next to the name of the rule and the rest: the rest of that sentence
-    unless only one line is available, a remedy that does not fit in full, and the other lines."""
+    """Split the details into the text that fits next to the rule's name and the remaining lines. The
+    remaining lines begin with the rest of the split sentence, unless only one line is available, or with a
+    remedy that does not fit in full."""
     (what, remedy), *rest = details or [("", "")]
     line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
     if "\n" in remedy or (remedy and cell_len(line) > room):
@@ -339,7 +345,8 @@ def _split_to_fit(
 
 
 def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> list[Text]:
-    """Format the details on at most ``most`` lines. Remedies are never left out."""
+    """Format the details on at most ``most`` lines. Remedies are never omitted, even if they exceed this
+    limit."""
     below: list[Text] = []
     rest = list(details)
     while rest and (spare := most - len(below)):
@@ -351,13 +358,14 @@ def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> l
 
 
 _LONGEST = 4000
-"""The number of characters of a message next to a rule, before it is cut to the width."""
+"""The maximum number of characters in a message next to a rule, before the message is truncated to the width.
+"""
 _LEAST_ROOM = 24
 
 
 def _foot(block: _FailureBlock, options: ReportOptions) -> Text:
-    """Return the command that shows the conversation, followed by the fingerprint for the accept list and
-    what it covers, as far as there is room."""
+    """Return the command that shows the conversation, followed by the fingerprint for the accept list and a
+    description of the failure that it covers, if there is enough room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
     violations = (rule.violation for rule in block.rules)
     known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))

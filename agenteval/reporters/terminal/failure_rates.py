@@ -1,4 +1,4 @@
-"""Show what goes wrong in a log without scenarios and how often, with quotations and their places."""
+"""Show the failures in a log without scenarios and their rates, with quotations and their locations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _STYLES = {Severity.CRITICAL: "red", Severity.HIGH: "red", None: "red"}
 
 
 def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a row for each label and finder with its quotations, or nothing if the run has scenarios."""
+    """Yield the failure rates: a row for each label and finder, with quotations. Yield nothing if the run has
+    scenarios."""
     rates = facts.rates
     if rates is None:
         return
@@ -76,7 +77,7 @@ _LEAST_ROOM = 60
 
 
 def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
-    """Return the width of each column, or ``None`` if there is no room for a table."""
+    """Return the width of each column, or ``None`` if there is not enough room for a table."""
     texts = [COLUMNS, *map(rate_cells, rows)]
     widths = [max(cell_len(text) for text in column) for column in zip(*texts, strict=True)]
     if width < NARROW or sum(widths) + _GAP * len(widths) > width:
@@ -85,7 +86,8 @@ def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
 
 
 def _line(row: FailureRate, widths: Sequence[int], *, is_first: bool) -> Table:
-    """Return a table of one row, because its quotations below are as wide as the screen."""
+    """Return a table with a single row. A separate table is needed because the quotations below the row span
+    the full width of the screen."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", show_header=is_first)
     for title, width in zip(COLUMNS, widths, strict=True):
         table.add_column(title, width=width, no_wrap=True, justify="right" if title in _NUMBERS else "left")

@@ -1,4 +1,4 @@
-"""Show what failed, why, where, the conversation, and how to reproduce it."""
+"""Show each failure with its reason, its location, the conversation, and the command to reproduce it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from agenteval.reporters.words.transcript_lines import TranscriptLine, has_sever
 
 _INDENT = 4
 IN_FULL = 10
-"""The number of failures shown in full. The others get one line each, and their conversation further below.
-"""
+"""The number of failures shown in full. The remaining failures are shown on one line each, and their
+conversations further below."""
 
 MOST_LINES = 12
-"""The number of lines shown of one reason."""
+"""The maximum number of lines shown for each reason."""
 MOST_FINGERPRINTS = 3
-"""The number of fingerprints shown for the accept list."""
+"""The maximum number of fingerprints shown for the accept list."""
 MOST_TURNS = 3
-"""The number of turns shown of one transcript."""
+"""The maximum number of turns shown from each transcript."""
 
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
@@ -52,7 +52,7 @@ _FAULTS = {
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge failed",
-    "undecided": "not decided: it depends on something that is not known",
+    "undecided": "not decided: the result depends on something that is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",
@@ -61,14 +61,15 @@ _FAULTS = {
 
 
 class _EpochGroup(NamedTuple):
-    """Epochs of one scenario that failed for exactly the same reasons. Only the first is shown."""
+    """Epochs of a scenario that failed for exactly the same reasons. Only the first epoch is shown."""
 
     first: ReportedFailure
     others: tuple[ReportedFailure, ...] = ()
 
 
 def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
-    """Group equal failures, decisive ones before tolerated ones and failed ones before inconclusive ones."""
+    """Group failures with identical reasons. Decisive failures come before tolerated failures, and failed
+    samples before inconclusive samples."""
     grouped: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
@@ -80,7 +81,8 @@ def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
 
 
 def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield everything that did not pass, the first few in full and the others on one line each."""
+    """Yield everything that did not pass. The first few failures are shown in full, the remaining failures on
+    one line each."""
     every_group = _groups(facts.failures)
     groups = [group for group in every_group if not group.first.never_ran]
     if not every_group:
@@ -98,7 +100,8 @@ def failure_section(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _urgency(failure: ReportedFailure) -> tuple[bool, bool]:
-    """Return a key that sorts decisive failures before tolerated ones and failed before inconclusive ones."""
+    """Return a sort key that puts decisive failures before tolerated failures, and failed samples before
+    inconclusive samples."""
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
@@ -119,7 +122,7 @@ def _full_failure(group: _EpochGroup, facts: Facts, options: ReportOptions) -> I
 
 
 def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]:
-    """Yield each broken rule with its place."""
+    """Yield each broken rule with its location."""
     for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
         left = lines[MOST_LINES:]
@@ -169,7 +172,7 @@ def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
 
 
 def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
-    """Format each failure on one line of at most the width: mark, name, number of epochs and first reason."""
+    """Format each failure on one line that fits the width: mark, name, number of epochs and first reason."""
     lines = []
     for failure, others in rest:
         again = f" (and {len(others)} more epochs)" if others else ""
@@ -180,7 +183,8 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
 
 
 def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
-    """Return the turns that broke a rule, or the whole conversation if the rule is about all of it."""
+    """Return the transcript of the turns that broke a rule, or of the whole conversation if a rule applies to
+    the whole conversation."""
     sample = failure.sample
     if sample is None:
         return ()
@@ -195,7 +199,7 @@ def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
 
 
 def _relevant_turns(failure: ReportedFailure) -> list[int] | None:
-    """Return the turns that a failure is about, or ``None`` for the whole conversation."""
+    """Return the turns that a failure is about, or ``None`` if it is about the whole conversation."""
     turns = {violation.turn for violation in failure.violations}
     turn_count = len(failure.sample.turns) if failure.sample else 0
     relevant = sorted(turn for turn in turns if turn is not None and turn < turn_count)
@@ -205,7 +209,8 @@ def _relevant_turns(failure: ReportedFailure) -> list[int] | None:
 def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
-    """Return the lines without repeats of ``reasons``. An error refers to its reason instead."""
+    """Return the lines, omitting text that repeats ``reasons``. An error that repeats a reason is replaced by
+    a reference to the reason."""
     reported = " ".join(one_line(reason, 4000) for reason in reasons)
     remaining: list[TranscriptLine] = []
     for line in lines:
@@ -220,7 +225,8 @@ def unreported_lines(
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
-    """Yield the lines of one turn, even if a long transcript omits them. The end is with the last turn."""
+    """Yield the transcript lines of a turn, including lines that a long transcript would omit. The note on
+    how the conversation ended is included with the last turn."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
@@ -229,7 +235,8 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """Format a transcript as two columns, speaker and text. Several turns are numbered from 1."""
+    """Format a transcript in two columns, speaker and text. If there are several turns, they are numbered
+    from 1."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -245,7 +252,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
 
 
 def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the conversations that are not shown in full among the failures."""
+    """Yield the conversations that are not already shown in full among the failures."""
     groups = _groups(facts.failures)[:IN_FULL]
     shown = {group.first.sample.key for group in groups if group.first.sample}
     rest = [

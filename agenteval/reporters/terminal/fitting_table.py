@@ -1,4 +1,5 @@
-"""A table that breaks no word: if the columns do not fit next to each other, each row takes several lines."""
+"""A table that never breaks a word. If the columns do not fit side by side, each row is shown on several
+lines."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ _GAP = 2
 
 
 class FittingTable:
-    """A table of titles and rows. A column is never narrower than its longest word. If the columns do not
-    fit, the rows follow each other as blocks with all of their cells. ``head`` is the number of columns that
-    name a row, ``numbers`` the titles of columns that are aligned to the right."""
+    """A table with column titles and rows. A column is never narrower than its longest word. If the columns
+    do not fit, each row is shown as a block that contains all of its cells. ``head`` is the number of columns
+    that identify a row; ``numbers`` are the titles of right-aligned columns."""
 
     def __init__(
         self,
@@ -47,8 +48,8 @@ class FittingTable:
         yield table
 
     def _widths(self, room: int) -> list[int] | None:
-        """Return the width of each column, narrowing the widest first, or ``None`` if words would have to be
-        broken."""
+        """Return the width of each column, shrinking the widest columns first, or ``None`` if words would
+        have to be broken."""
         columns = list(zip(*self._rows, strict=True)) or [()] * len(self._titles)
         texts = [
             [title, *(cell.plain for cell in cells)]
@@ -67,7 +68,8 @@ class FittingTable:
         return widths
 
     def _below_each_other(self, row: Sequence[Text]) -> RenderResult:
-        """Yield the name of the row, then its other cells with their titles, without empty ones."""
+        """Yield the name of the row, followed by its remaining cells with their column titles. Empty cells
+        are omitted."""
         yield Text(" ").join(cell for cell in row[: self._head] if cell)
         parts = [
             Text(f"{title} ", style="dim").append_text(_plain_style(cell)) if title else cell
@@ -78,5 +80,5 @@ class FittingTable:
 
 
 def _plain_style(cell: Text) -> Text:
-    """Return the cell without the style of the text before it."""
+    """Return the cell with a style that does not inherit from the text before it."""
     return Text(cell.plain, style=cell.style or "not dim")

@@ -1,4 +1,4 @@
-"""Show the gates of a run in the width of the terminal."""
+"""Show the gates of a run, fitted to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agenteval.reporters.terminal.sections import render_section
 from agenteval.reporters.words.facts import Facts
 
 WIDE = 70
-"""The number of columns below which a gate takes several lines instead of a row."""
+"""The terminal width below which each gate is shown on several lines instead of in a table row."""
 VERY_WIDE = 110
-"""The number of columns from which everything about a gate fits into one row."""
+"""The terminal width from which all information about a gate fits into one row."""
 _FIGURE_LIMIT = 16
 
 
@@ -30,8 +30,8 @@ def gates(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def _rows(section: Section, rows: Sequence[Sequence[Text]], options: ReportOptions) -> RenderableType:
-    """Format the gates as a table. In a very wide terminal, the basis and the place of a rule get columns of
-    their own."""
+    """Format the gates as a table. In a very wide terminal, the basis and the location of each rule are shown
+    in separate columns."""
     wide = options.width >= VERY_WIDE
     table = plain_table()
     table.add_column("", width=1)
@@ -56,7 +56,7 @@ def _verdicts(section: Section) -> list[Verdict]:
 
 
 def _stacked(rule: Text, details: Sequence[Text]) -> Text:
-    """Return the rule, with its basis and place on a line below."""
+    """Return the rule, with its basis and location on a line below."""
     below = Text("; ").join(filter(None, details))
     below.stylize("dim")
     return Text("\n").join([rule, below]) if below else rule

@@ -1,4 +1,4 @@
-"""Show issues at a terminal, one per line."""
+"""Show issues in a terminal, one issue per line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, issues_text
 
 FEW_ISSUES = 5
-"""The number of issues shown, one line each."""
+"""The maximum number of issues shown, on one line each."""
 
 
 def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a line for each root cause, worst first: severity, title, first place and frequency."""
+    """Yield a line for each issue (root cause), worst first: its severity, title, first occurrence and
+    frequency."""
     decision, texts = facts.decision, issues_text(facts.report, facts.decision)
     if decision.is_reported and not any(text.issue.by for text in texts):
         return  # the table of failure rates shows what code grouped
@@ -40,7 +41,7 @@ def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
 
 
 def _most_shown(texts: Sequence[IssueText], decision: Decision) -> int:
-    """Return the number of issues to show. If the run passed, only severe ones are shown."""
+    """Return the number of issues to show. If the run passed, only severe issues are shown."""
     if decision.verdict is not Verdict.PASSED:
         return FEW_ISSUES
     return min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))

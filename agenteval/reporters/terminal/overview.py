@@ -1,4 +1,5 @@
-"""Show the first lines of the screen: what ran, how each file ended, and a table of the dimensions."""
+"""Show the first lines of the screen: the size of the run, the outcome of each file, and a table of the
+dimensions."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ _MOST_AGENTS = 4
 
 
 def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield version, agents, size, duration and cost of the run, then its id and the judges."""
+    """Yield the version, the agents, the size, the duration and the cost of the run, followed by the run id
+    and the judges."""
     report, decision = facts.report, facts.decision
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
@@ -67,7 +69,7 @@ def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
-    """Wrap the parts onto as many lines as they need. All lines but the first are indented."""
+    """Wrap the parts to as many lines as needed. All lines except the first are indented."""
     lines = [""]
     for part in filter(None, parts):
         longer = f"{lines[-1]} · {part}" if lines[-1].strip() else lines[-1] + part
@@ -96,7 +98,7 @@ def _counts(report: Report, decision: Decision) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Return ``5.1 s`` or ``3:05 min``."""
+    """Format a duration as ``5.1 s`` or ``3:05 min``."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -105,7 +107,8 @@ def _time(seconds: float) -> str:
 
 
 def _judges(report: Report) -> str:
-    """Return ``judged by openai/gpt-5-mini, uncalibrated``, or an empty text if nothing was judged."""
+    """Return a phrase such as ``judged by openai/gpt-5-mini, uncalibrated``, or an empty string if nothing
+    was judged."""
     names = dict.fromkeys(score.by for sample in report.samples for score in sample.all_scores if score.by)
     names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
     if not names:
@@ -122,7 +125,7 @@ class _FileOutcomes(NamedTuple):
 
     path: str
     ends: Counter[str]
-    """The number of scenarios by outcome, in the words of the verdict."""
+    """The number of scenarios for each outcome."""
 
     @property
     def verdict(self) -> Verdict:
@@ -131,7 +134,7 @@ class _FileOutcomes(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The outcomes in short: ``2 of 6 failed, 1 undecided``; ``23 passed``."""
+        """The outcomes in short form, such as ``2 of 6 failed, 1 undecided`` or ``23 passed``."""
         total = self.ends.total()
         found = [(self.ends[end], word) for end, word in _WORDS.items() if self.ends[end]]
         if not found:
@@ -149,7 +152,8 @@ _WORDS = {
 
 
 def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a line for each file in which something did not pass, worst first, and a count of the others."""
+    """Yield a line for each scenario file in which something did not pass, worst first, and a line with the
+    number of remaining files."""
     if facts.decision.is_reported:
         return  # no scenario was expected to pass
     all_files = [
@@ -198,20 +202,20 @@ def _file_line(file: _FileOutcomes, name: str, options: ReportOptions) -> Text:
 
 
 class _DimensionRow(NamedTuple):
-    """A dimension of an agent."""
+    """The results of an agent in a dimension."""
 
     agent: str
     dimension: Dimension
     ends: Counter[str]
     about: str
-    """The sign of an estimate, if token counts were not reported."""
+    """The sign that marks estimated token counts; empty if all token counts were reported."""
 
 
 class _DimensionColumn(NamedTuple):
-    """A column of the table. Later columns are dropped first if there is no room."""
+    """A column of the table. If there is not enough room, the last columns are dropped first."""
 
     wide: str
-    """The title, if there is room."""
+    """The title in a wide terminal."""
     short: str
     """The title in a narrow terminal."""
     cell: Callable[[_DimensionRow], str]
@@ -244,7 +248,7 @@ def _tokens(row: _DimensionRow) -> str:
 
 
 def _p95_latency(row: _DimensionRow) -> str:
-    """Return the 95th percentile of latency, which for few conversations is the slowest of them."""
+    """Return the 95th percentile (p95) of the latency. For only a few conversations, this is the maximum."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
     return f"max {text}" if spread and p95_is_highest(spread.n) else text
@@ -261,11 +265,12 @@ _COLUMNS = (
     _DimensionColumn("Avg calls", "Calls", _spread("tool_calls", "mean")),
 )
 _PADDING = 3
-"""The width of a column's padding and border."""
+"""The combined width of a column's padding and border."""
 
 
 def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a row for each dimension and agent with what passed and its cost."""
+    """Yield a table with a row for each dimension and agent: the pass rate, latency, steps, tokens and tool
+    calls."""
     decision = facts.decision
     rows = [] if decision.is_reported else list(_rows(facts))
     if not rows:
@@ -278,7 +283,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
 
 
 def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
-    """Yield a table with a row for each name, without columns whose cells are all empty."""
+    """Yield a table with a row for each name. Columns in which every cell is empty are omitted."""
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NO_VALUE for line in cells)]
     room = width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
     shown, is_wide = _fitting(used, cells, room)
@@ -295,7 +300,7 @@ def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
-    """Return the columns that have room, and whether they keep their full titles."""
+    """Return the columns that fit, and true if they keep their full titles."""
 
     def width(columns: Sequence[int], *, wide: bool) -> int:
         titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
@@ -333,7 +338,7 @@ def _name(row: _DimensionRow, *, several: bool) -> str:
 
 
 def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield, for a run that passed, the mean scores and the gate that passed by the smallest margin."""
+    """Yield the mean scores of a run that passed, and the gate that passed by the smallest margin."""
     decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
@@ -344,7 +349,7 @@ def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _means(facts: Facts) -> Iterator[str]:
-    """Yield the mean of each metric over all scenarios: ``help 4.6``, ``goal 7/8``."""
+    """Yield the mean of each metric over all scenarios, such as ``help 4.6`` or ``goal 7/8``."""
     scenarios = facts.report.scenarios
     for column in facts.columns:
         aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
@@ -357,8 +362,8 @@ def _means(facts: Facts) -> Iterator[str]:
 
 
 def _distance(row: GateRow) -> float | None:
-    """Return the distance of the value from its bound as a share of the bound, or ``None`` if the gate only
-    counts samples."""
+    """Return the distance between the value and its bound, as a fraction of the bound. Return ``None`` for a
+    gate that only counts samples."""
     if (
         row.name in SAMPLE_GATES
         or not isinstance(row.value, float | int)
@@ -369,7 +374,8 @@ def _distance(row: GateRow) -> float | None:
 
 
 def _gates(decision: Decision) -> str:
-    """Return ``10 rules passed; closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
+    """Return the number of passed rules and the rule closest to its bound, such as ``10 rules passed;
+    closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
     near = sorted((distance, n) for n, row in enumerate(rows) if (distance := _distance(row)) is not None)
     if not near:

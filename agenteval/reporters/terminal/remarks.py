@@ -1,4 +1,4 @@
-"""Show remarks at a terminal, each with a label, so that nobody reads a passing verdict without them."""
+"""Show remarks in a terminal, each with a label, so that a passing verdict is never read without them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
 _QUOTING = ("errored", "no score")
-"""The labels whose texts quote others and may be cut if only a few are shown. All other texts are agenteval's
-own."""
+"""The labels of remarks that quote text from outside agenteval. These remarks may be truncated if only a few
+remarks are shown. All other remarks are worded by agenteval."""
 _STYLES = {
     "error": "red",
     "warning": UNDECIDED_STYLE,
@@ -38,7 +38,7 @@ _STYLES = {
 
 
 def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the other remarks that a reader of the verdict must know, in short."""
+    """Yield the remarks that a reader of the verdict must know, in short form."""
     lines = list(_lines(sections.remarks(facts), options.width, LABEL))
     yield from lines
     if lines:
@@ -46,7 +46,7 @@ def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield all notices and the usage, then the path of the journal."""
+    """Yield all notices and the usage, followed by the path of the journal."""
     entries = list(sections.notes(facts))
     indent = max((len(remark.label) for remark in entries), default=0) + 3
     yield from _lines(entries, options.width, indent)
@@ -55,7 +55,7 @@ def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the author's mistakes in full, because nothing else is known until they are corrected."""
+    """Yield the author errors in full, because nothing else can be determined until they are corrected."""
     errors = facts.decision.author_errors
     yield from _lines((Remark("error", error) for error in errors), options.width, LABEL)
     if errors:
@@ -76,7 +76,7 @@ def _lines(entries: Iterable[Remark], width: int, indent: int) -> Iterator[Text]
 
 
 def accept_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the accept-list entries that would accept the failures of this run."""
+    """Yield the accept-list entries that would accept the failures in this run."""
     entries = accept_list_entries(facts.report, facts.decision)
     if entries:
         yield heading("To accept a failure for a while, add its entry to the accept list")

@@ -1,4 +1,4 @@
-"""Show scores: a table of all scenarios, and the scores of one conversation turn by turn."""
+"""Show scores: a table of all scenarios, and the scores of a single conversation turn by turn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARK = 3
 _LEAST_NAME = 12
 _COMFORTABLE_NAME = 24
 _LONGEST = 2000
-"""The number of characters shown of a reason, and of its evidence."""
+"""The maximum number of characters shown for each reason, and for its evidence."""
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,8 +57,8 @@ class _ScoreLine(NamedTuple):
 
 
 def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a table with a row for each scenario and agent and a column for each judged metric. Columns that
-    do not fit follow below, with the names repeated."""
+    """Yield a table with a row for each scenario and agent, and a column for each judged metric. Columns that
+    do not fit are shown in a further table below, in which the names are repeated."""
     report, decision = fold_rows(facts.report, facts.decision)
     columns = facts.columns
     lines = _lines(all_rows(report, decision), columns, report, decision)
@@ -104,8 +104,8 @@ def _legend(table: _ScoreTable, report: Report) -> Iterator[str]:
 
 
 class _ScoreTable:
-    """Lines in columns, split into as many blocks as the width requires. Rich's own table cannot let a text
-    span columns, and it squeezes figures until they are unreadable."""
+    """A table that is split into as many blocks as the width requires. Rich's own table does not allow text
+    to span columns, and narrows figures until they become unreadable."""
 
     def __init__(self, columns: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
         self.columns = columns
@@ -126,7 +126,8 @@ class _ScoreTable:
         return range(len(self.columns))
 
     def _widths(self, block: Sequence[int]) -> dict[int, int]:
-        """Return the column widths of a block, with room for ``not judged`` across adjacent columns."""
+        """Return the column widths in a block, with enough room to print ``not judged`` across adjacent
+        columns."""
         widths = {n: max(cell_len(self.columns[n].short), self._values[n] + self._suffixes[n]) for n in block}
         for line in self.lines:
             for judged, run in groupby(block, key=lambda n, line=line: _is_judged(line, n)):  # type: ignore[misc]
@@ -176,7 +177,7 @@ class _ScoreTable:
         yield from (Text(" " * _MARK + part) for part in rest)
 
     def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
-        """Format a cell: the figure aligned to the right, then its signs in columns of their own."""
+        """Format a cell: the right-aligned figure, followed by its signs, which are aligned separately."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
         text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")
@@ -189,7 +190,8 @@ class _ScoreTable:
 
 
 def _is_judged(line: _ScoreLine, n: int) -> bool:
-    """Check whether the cell has content of its own. An undecided threshold is shown among the gates."""
+    """Check whether the cell has a value of its own to show. An undecided threshold is shown in the section
+    on gates."""
     return line.cells[n].text != NOT_JUDGED
 
 

@@ -1,4 +1,5 @@
-"""Render the report for a person at a terminal: what ran, what failed and why, and last what matters most."""
+"""Render the report for a person at a terminal: an overview, the failures and their causes, and the most
+important lines at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
 
 Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
-"""A part of the report. It yields nothing if it has nothing to show."""
+"""A part of the report. A part that has nothing to show yields nothing."""
 
 
 def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
@@ -81,16 +82,16 @@ _ANY_HEIGHT = 25
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render the whole report as text that ends in a newline. Colours are used only if ``options.color`` is
-    true."""
+    """Render the complete report for a terminal as text that ends with a newline. Colors are used only if
+    ``options.color`` is true."""
     parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
     facts = Facts(report, decision)
     return render_parts((each for part in parts for each in part(facts, options)), options)
 
 
 def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str:
-    """Render the parts below each other in the width of the options. The text is harmless in the log of a CI
-    job."""
+    """Render the parts below each other, fitted to ``options.width``. The output is safe to print in the log
+    of a CI job."""
     out = StringIO()
     console = _console(out, options)
     for part in parts:
@@ -108,7 +109,7 @@ def _print(console: Console, part: RenderableType) -> None:
 
 
 def _console(out: StringIO, options: ReportOptions) -> Console:
-    """Create a console that depends on the options alone, not on the environment."""
+    """Create a console that depends only on the options, not on the environment."""
     return Console(
         file=out,
         width=max(_MIN_WIDTH, options.width),

@@ -1,4 +1,4 @@
-"""Show a section at a terminal."""
+"""Show a section of the report in a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.reporters.terminal.fitting_table import FittingTable
 from agenteval.reporters.words.places import shown_place
 
 MOST_ROWS = 30
-"""The number of rows shown of a table, unless the report is verbose."""
+"""The maximum number of rows shown in each table, unless the report is verbose."""
 STYLES = {
     Tone.STRONG: "bold",
     Tone.QUIET: "dim",
@@ -35,7 +35,7 @@ def render_section(
     options: ReportOptions,
     table: Callable[[Section, Sequence[Sequence[Text]], ReportOptions], RenderableType] = fitting_table,
 ) -> Iterator[RenderableType]:
-    """Yield the title, the table in the available width, and the notes."""
+    """Yield the title, the table fitted to the available width, and the notes."""
     yield heading(section.title)
     rows = section.rows if options.verbose else section.rows[:MOST_ROWS]
     if rows:

@@ -1,4 +1,4 @@
-"""Show a table for each of the three dimensions, with a row per scenario and agent."""
+"""Show a table for each of the three dimensions, with a row for each scenario and agent."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _LEAST = 12
 
 
 class ScenarioRow(NamedTuple):
-    """A scenario with one agent, and the decision on it."""
+    """A scenario with one agent, and the decision on the scenario."""
 
     scenario: ScenarioReport
     verdict: Verdict
     decision: Decision
 
     def deciding_sample(self) -> SampleReport | None:
-        """Return the sample to show if there is room for only one: the first that did not pass, otherwise the
-        first."""
+        """Return the sample to show if there is room for only one sample: the first sample that did not pass,
+        or the first sample if all passed."""
         samples = self.scenario.samples
         return next((s for s in samples if self.sample_verdict(s) is not Verdict.PASSED), None) or (
             samples[0] if samples else None
@@ -61,12 +61,13 @@ class _TableColumn(NamedTuple):
     cell: Callable[[ScenarioRow], str | Text]
     is_number: bool = False
     is_flexible: bool = False
-    """True for the one column that gets the room left by the others, and that is dropped if this is too
-    little."""
+    """True for the one column that fills the room left by the other columns. This column is dropped if there
+    is too little room."""
 
 
 def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a table for each dimension of the run, with all rows of a scenario on one line."""
+    """Yield a table for each dimension of the run. All data rows of a scenario are combined into one table
+    row."""
     report, decision = fold_rows(facts.report, facts.decision)
     for category in Category:
         rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
@@ -84,7 +85,8 @@ def all_rows(report: Report, decision: Decision) -> list[ScenarioRow]:
 
 
 def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
-    """Sort the agents of a scenario next to each other, keeping the order of scenarios."""
+    """Sort the scenarios so that the agents of each scenario are next to each other. The order of the
+    scenarios is preserved."""
     first = {s.scenario.id: index for index, s in reversed(list(enumerate(scenarios)))}
     return sorted(scenarios, key=lambda s: first[s.scenario.id])
 
@@ -99,8 +101,8 @@ def _dimension(
 def _table(
     rows: Sequence[ScenarioRow], columns: Sequence[_TableColumn], width: int
 ) -> Iterator[RenderableType]:
-    """Yield a table that fits the width. Rich would narrow every column; here the flexible one is narrowed
-    first, and then the last ones are dropped."""
+    """Yield a table that fits the width. Rich would narrow every column; this function narrows the flexible
+    column first, then drops the last columns."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
     names = [clean_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
     natural = max(name.cell_len for name in [*names, Text("scenario")])
@@ -125,7 +127,7 @@ def _table(
 
 
 def _fitting(cells: Mapping[_TableColumn, Sequence[Text]], width: int) -> tuple[list[_TableColumn], int]:
-    """Return the columns that fit, and the room that they leave to the flexible one."""
+    """Return the columns that fit, and the room that remains for the flexible column."""
     fixed = [column for column in cells if not column.is_flexible]
     while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
         fixed.pop()
@@ -212,7 +214,7 @@ def _checks(row: ScenarioRow) -> str:
 
 
 def _ended_well(row: ScenarioRow) -> list[SampleReport]:
-    """Return the samples whose figures are meaningful, because no fault broke them off."""
+    """Return the samples with meaningful measurements, excluding samples that were interrupted by a fault."""
     return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
 
 
@@ -235,7 +237,7 @@ def _tokens(row: ScenarioRow, side: str) -> str:
 
 
 def _note(row: ScenarioRow) -> Text:
-    """Return the reason why the scenario did not pass, or the beginning of the answer."""
+    """Return the reason why the scenario did not pass. If it passed, return the beginning of the answer."""
     sample = row.deciding_sample()
     if sample is None:
         return Text("did not run", style="dim")

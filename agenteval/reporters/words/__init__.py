@@ -1,1 +1,1 @@
-"""Wording that several reporters share."""
+"""Wording that several report formats share."""

@@ -1,4 +1,4 @@
-"""Describe how much of an agent's tool calls agenteval sees."""
+"""Describe the visibility of an agent's tool calls to agenteval."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _IN_RESULTS = {ToolVisibility.DECLARED_UNSEEN: ToolVisibility.UNSEEN}
 
 
 def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: bool = False) -> str:
-    """Describe what is known before a run, and the configuration line that would change it. ``lists_tools``
-    is true if the agent is an object of a framework that names all of its tools."""
+    """Describe what is known about the visibility of tool calls before a run, and the configuration line that
+    would change it. ``lists_tools`` is true if the agent is a framework object that lists all of its tools.
+    """
     if known is None and lists_tools:
         return "all calls are seen"
     if known is None:
@@ -33,14 +34,14 @@ def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: boo
 
 
 def calls_seen(report: Report) -> dict[str, str]:
-    """Return ``all``, ``partly`` or ``unseen`` for each agent."""
+    """Return the visibility of each agent's tool calls: ``all``, ``partly`` or ``unseen``."""
     found = {agent: report.visibility_of(agent) for agent in _agents(report)}
     return {agent: _IN_RESULTS.get(each, each).value for agent, each in found.items()}
 
 
 def unseen_lines(report: Report) -> Iterator[str]:
-    """Yield a line for each agent whose calls are not all seen, with the setting that would change it. Agents
-    without a scenario about tools are left out."""
+    """Yield a line for each agent with tool calls that agenteval cannot see, along with the setting that
+    would change this. Agents without any scenario about tools are omitted."""
     for agent in _agents(report):
         visibility = report.visibility_of(agent)
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):
@@ -52,7 +53,7 @@ def unseen_lines(report: Report) -> Iterator[str]:
 
 
 def _has_tools(report: Report, agent: str) -> bool:
-    """Check whether any scenario of the agent is about tools."""
+    """Check whether any of the agent's scenarios is about tools."""
     return any(each.scenario.tools_named for each in report.scenarios if each.agent == agent)
 
 

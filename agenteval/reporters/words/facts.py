@@ -1,4 +1,4 @@
-"""Facts about a run and its verdict that several parts of a text report need, each computed once."""
+"""Facts about a run and its verdict that several parts of a text report need. Each fact is computed once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from agenteval.verdict.report import Report
 
 @dataclass(frozen=True)
 class Facts:
-    """The input of every section printer. A fact that several sections need is a cached property, computed on
-    first use. A section computes for itself what no other section needs."""
+    """The input of every function that renders a section. A fact that several sections need is a cached
+    property, which is computed on first use. Facts that only one section needs are computed by that section.
+    """
 
     report: Report
     """The report of the run."""
@@ -32,37 +33,37 @@ class Facts:
 
     @cached_property
     def outcomes(self) -> Mapping[tuple[str, str], str]:
-        """The outcome of each scenario × agent, in the words of the verdict."""
+        """The outcome of each scenario with each agent, as worded in the verdict."""
         return outcomes_by_scenario(self.report, self.decision)
 
     @cached_property
     def failures(self) -> tuple[ReportedFailure, ...]:
-        """Everything that did not pass, in the order of the report."""
+        """Everything that did not pass, in report order."""
         return collect_failures(self.report, self.decision)
 
     @cached_property
     def decisive(self) -> list[tuple[ReportedFailure, ...]]:
-        """The failures that nothing tolerates, grouped by scenario × agent, failed groups first."""
+        """The failures that are not tolerated, grouped by scenario and agent. Failed groups come first."""
         return decisive_failures(self.failures)
 
     @cached_property
     def decisive_rows(self) -> list[RowGroup]:
-        """The decisive failures that started to run. Rows of one scenario that broke the same rules are
-        grouped."""
+        """The decisive failures, excluding scenarios that never started. Data rows of a scenario that broke
+        the same rules are grouped."""
         begun = [group for group in self.decisive if not group[0].never_ran]
         return fold_failures(begun, self.report.scenarios)
 
     @cached_property
     def columns(self) -> tuple[ScoreColumn, ...]:
-        """The metrics that were requested or judged."""
+        """The metrics that were requested or judged, as table columns."""
         return score_columns(self.report)
 
     @cached_property
     def repeats(self) -> Repeats:
-        """The statistics of repeated scenarios."""
+        """The statistics of repeated scenarios, such as pass^k."""
         return repeats_of(self.report, self.decision)
 
     @cached_property
     def rates(self) -> FailureRates | None:
-        """The failure rates of a log without scenarios; otherwise ``None``."""
+        """The failure rates in a log without scenarios; ``None`` if the run has scenarios."""
         return failure_rates(self.report, self.decision)

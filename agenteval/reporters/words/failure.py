@@ -1,4 +1,4 @@
-"""Describe what went wrong, where, and how to reproduce it, in the same words for every format."""
+"""Describe each failure, its location and the command to reproduce it, in the same words for all formats."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
 
 SOME_FAILED = "did not pass every conversation"
 NONE_PASSED = "passed no conversation"
-"""The outcomes of a scenario that are not a verdict."""
+"""The outcomes of a scenario that passed although some or all of its conversations failed."""
 NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
-"""The decision for a planned sample that left no trace."""
+"""The decision for a planned sample that was never started."""
 
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample that did not pass, or a rule over all samples of a scenario that does not hold."""
+    """A sample that did not pass, or a rule over all samples of a scenario that is not satisfied."""
 
     scenario_report: ScenarioReport
     scenario: str
@@ -56,17 +56,17 @@ class ReportedFailure:
     verdict: Verdict
     fault: str | None
     tolerated: bool
-    """True if the failure does not affect the verdict of the scenario or of the run, because a pass rate or
-    the fault tolerance covers it, or because ``is_reported`` is true."""
+    """True if the failure does not affect the verdict of the scenario or of the run. This is the case if a
+    pass rate or the fault tolerance covers the failure, or if ``is_reported`` is true."""
     where: str
     violations: tuple[Violation, ...]
-    """The reasons of the failure, failed checks included. There is at least one."""
+    """The reasons for the failure, including failed checks. There is at least one reason."""
     repro: str
     """The command that runs the scenario again."""
     sample: SampleReport | None = None
     several_agents: bool = False
     is_reported: bool = False
-    """True if the run scores a log in which single conversations decide nothing."""
+    """True if the run scores a log in which individual conversations decide nothing."""
 
     @property
     def why_tolerated(self) -> str:
@@ -75,7 +75,7 @@ class ReportedFailure:
 
     @property
     def never_ran(self) -> bool:
-        """True if no conversation of the scenario was started, so that there is nothing to show."""
+        """True if no conversation of the scenario was started, so there is nothing to show."""
         return (
             bool(self.scenario_report.missing)
             and not self.scenario_report.samples
@@ -97,7 +97,7 @@ class ReportedFailure:
 
     @cached_property
     def evidence(self) -> tuple[str, ...]:
-        """The findings of judges and detectors, one line each, worst first."""
+        """The findings of judges and detectors, one per line, worst first."""
         if self.sample is None:
             return lowest_scores(self.scenario_report, {v.metric for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
@@ -109,8 +109,8 @@ class ReportedFailure:
 
 
 def collect_failures(report: Report, decision: Decision) -> tuple[ReportedFailure, ...]:
-    """Return everything that did not pass, in the order of the report. The samples of a scenario come before
-    its own rules."""
+    """Return all failures: everything that did not pass, in report order. The samples of a scenario come
+    before the scenario's own rules."""
     several = report.has_several_agents
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     broken = frozenset((row.scenario, row.agent) for row in bad)
@@ -129,8 +129,8 @@ def _scenario_failures(
     *,
     several_agents: bool,
 ) -> Iterator[ReportedFailure]:
-    """Yield the failures of one scenario. ``broken`` holds the (scenario, agent) pairs whose own gates do not
-    hold; in a log whose conversations are only reported, nothing else decides."""
+    """Yield the failures of one scenario. ``broken`` contains the (scenario, agent) pairs whose own gates are
+    not satisfied. If the conversations of a log are only reported, only these gates decide."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     scenario_failure = ReportedFailure(
@@ -173,9 +173,9 @@ def _scenario_failures(
 
 
 def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
-    """Return the failures that nothing tolerates, grouped by scenario × agent. Groups that failed come before
-    undecided ones; otherwise the order of the report is kept. In each group the decisive failure comes first:
-    for a gate over repeated runs that is the gate's own row, not a single conversation."""
+    """Return the failures that are not tolerated, grouped by scenario and agent. Failed groups come before
+    undecided groups; otherwise, report order is preserved. The decisive failure comes first in each group.
+    For a gate over repeated runs, this is the failure of the gate itself, not of a single conversation."""
     groups: dict[tuple[str, str], list[ReportedFailure]] = {}
     for failure in failed:
         if not failure.tolerated:
@@ -185,7 +185,8 @@ def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedF
 
 
 def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
-    """Return ``17 scenarios never ran`` and the first of their names, or an empty text if all started."""
+    """Return a sentence with the number and the first names of scenarios that were never started, such as
+    ``17 scenarios never ran: …``. Return an empty string if all scenarios were started."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""
@@ -212,8 +213,8 @@ SAMPLE_GATES = frozenset(("every sample passes", "fault_tolerance", "fail_on_sev
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
-    """Return the gates over the whole run that did not pass. Gates that only count failed samples are left
-    out, because the samples report those themselves."""
+    """Return the gates over the whole run that did not pass. Gates that only count failed samples are
+    excluded, because the samples are reported themselves."""
     return tuple(
         gate
         for gate in decision.gates
@@ -222,27 +223,27 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
-    """Return every planned sample in the order of epochs, with ``None`` for one that never ran."""
+    """Return every planned sample, ordered by epoch, with ``None`` for a sample that never ran."""
     pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
     pairs += [(key, None) for key in scenario.missing]
     return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
 
 
 def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
-    """Return the decision on a scenario, which is inconclusive if none was made."""
+    """Return the decision on a scenario. If no decision was made, the scenario is inconclusive."""
     key = (scenario.scenario.id, scenario.agent)
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
 
 
 def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
-    """Return the outcome of each scenario × agent."""
+    """Return the outcome of each scenario with each agent."""
     return {(each.scenario.id, each.agent): _outcome(each, decision) for each in report.scenarios}
 
 
 def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
-    """Return the outcome of a scenario. A gate over repeated runs may pass a scenario although some or all of
-    its conversations failed, because it only asks whether it got worse. Such outcomes have words of their
-    own."""
+    """Return the outcome of a scenario. A gate over repeated runs may pass a scenario even though some or all
+    of its conversations failed, because the gate only checks whether results got worse. Such outcomes have
+    their own wording."""
     verdict = scenario_decision(decision, scenario).verdict
     decided = {
         sample_decision.verdict
@@ -255,7 +256,8 @@ def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
 
 
 def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
-    """Return the violations of rules over all samples of the scenario, which no sample has."""
+    """Return the violations of rules over all samples of the scenario, excluding violations in individual
+    samples."""
     of_samples = {
         _identity(violation)
         for key, _ in planned(scenario)
@@ -275,9 +277,9 @@ def _identity(violation: Violation) -> tuple[object, ...]:
 def sample_violations(
     sample: SampleReport | None, decided: SampleDecision, where: str
 ) -> tuple[Violation, ...]:
-    """Return the reasons why a sample did not pass, or nothing if it passed. Failed checks that no violation
-    names are added, and there is always at least one reason. For a failed sample, the reasons that failed it
-    come first."""
+    """Return the reasons why a sample did not pass, or nothing if it passed. Failed checks are added if no
+    violation with the same name exists, and there is always at least one reason. If the sample failed, the
+    reasons that made it fail come first."""
     if decided.verdict is Verdict.PASSED:
         return ()
     violations = decided.violations
@@ -301,7 +303,8 @@ def _unreported_checks(sample: SampleReport, reported: Sequence[Violation]) -> I
 
 
 def reason(violation: Violation) -> str:
-    """Return ``tool_calls (turn 2): missing: create_booking(…)``. Turns count from 1 for people."""
+    """Format a violation as a reason, such as ``tool_calls (turn 2): missing: create_booking(…)``. Turns are
+    counted from 1 for display."""
     turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
     detail = neutralize_workflow_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
@@ -312,14 +315,14 @@ _SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure"
 
 
 def rule_name(violation: Violation) -> str:
-    """Return the short name of the rule, or an empty text if the message needs no name."""
+    """Return the short name of the rule, or an empty string if the message is clear without a name."""
     name = one_line(violation.name, 80)
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
 
 def split_violation_remedy(violation: Violation, text: str) -> tuple[str, str]:
-    """Split a text about a violation into what is wrong and what to do about it. A failed rule only compares
-    values, so its text has no remedy."""
+    """Split the text of a violation into the problem and its remedy. A failed rule only compares values, so
+    its text contains no remedy."""
     compares = violation.verdict is Verdict.FAILED and violation.name != "no_error"
     return (text, "") if compares else split_remedy(text)
 
@@ -329,15 +332,15 @@ class BrokenRule(NamedTuple):
 
     violation: Violation
     name: str
-    """The name of the rule; empty if the message needs none."""
+    """The name of the rule; empty if the message is clear without a name."""
     lines: tuple[tuple[str, str], ...]
-    """The lines of the message, each with the remedy or an empty text."""
+    """The lines of the message. Each line has a remedy, which may be empty."""
     gist: str
-    """The shortest description on one line."""
+    """The shortest description, on one line."""
 
     @property
     def remedy(self) -> str:
-        """The first remedy, or an empty text."""
+        """The first remedy, or an empty string if there is no remedy."""
         return next((remedy for _, remedy in self.lines if remedy), "")
 
 
@@ -348,9 +351,9 @@ def broken_rule(violation: Violation) -> BrokenRule:
 
 
 def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
-    """Split a violation's text into lines and their remedies. In the message of a failed rule, which may
-    quote an error that the agent raised, only single lines are split; in any other, everything after the
-    separator is the remedy and is kept as written."""
+    """Split a violation's text into lines and their remedies. The message of a failed rule may quote an error
+    that the agent raised, so only its individual lines are split. In any other message, everything after the
+    separator is the remedy, which is kept as written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
@@ -360,7 +363,7 @@ _CONTEXT_PREFIXES = ("expected", "called: ", "not allowed: ")
 
 
 def _gist(violation: Violation, name: str, text: str) -> str:
-    """Return ``turn 2: missing: create_booking(…)``."""
+    """Format the shortest description of a violation, such as ``turn 2: missing: create_booking(…)``."""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_CONTEXT_PREFIXES)), 0)
@@ -371,7 +374,7 @@ def _gist(violation: Violation, name: str, text: str) -> str:
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
-    """Return the reasons, each followed by the place of its rule, and then the evidence."""
+    """Return the reasons for a failure, each followed by the location of its rule, and then the evidence."""
     lines = []
     for violation in failure.violations[:_MOST_REASONS]:
         lines.append(reason(violation))
@@ -383,16 +386,15 @@ def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return ``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding that both
-    code and a judge made names both."""
+    """Format a finding, such as ``high: false information (turn 2, judge): nothing was booked — "Booked!"``.
+    If both code and a judge reported the finding, both are named."""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
     head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
     return head + reason_suffix(finding.explanation, finding.evidence)
 
 
 def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
-    """Return the lowest scores of ``metrics`` with their reasons, because these pulled a mean or a share
-    down."""
+    """Return the lowest scores for ``metrics`` with their reasons. These scores lowered a mean or a rate."""
     scores = [
         (numeric_value(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
         for sample in scenario.samples
@@ -411,19 +413,21 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
 
 
 def turn_words(turn: int | None) -> str:
-    """Return ``, turn 2``, counted from 1 for people, or an empty text for the whole conversation."""
+    """Format a turn as ``, turn 2``, counted from 1 for display. Return an empty string for the whole
+    conversation."""
     return f", turn {turn + 1}" if turn is not None else ""
 
 
 def reason_suffix(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
-    """Return ``: the reason — "the evidence"``, or an empty text if there is neither."""
+    """Return a suffix such as ``: the reason — "the evidence"``, or an empty string if there is neither a
+    reason nor evidence."""
     why = f": {one_line(reason, limit)}" if reason.strip() else ""
     return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")
 
 
 def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
-    """Return the name of a sample: the id of the scenario, and the agent, variant and epoch if there are
-    several."""
+    """Return the display name of a sample: the id of the scenario, followed by the agent, the variant and the
+    epoch if there are several of them."""
     parts = [one_line(scenario.scenario.id, 120)]
     if key is not None and key.variant:
         parts[0] += f" [{one_line(key.variant, 60)}]"

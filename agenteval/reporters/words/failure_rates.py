@@ -1,4 +1,4 @@
-"""Describe what goes wrong in a log without scenarios and how often, in the same words for every format."""
+"""Describe the failures in a log without scenarios and their rates, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_KNOWN = "unknown in {} more"
 
 
 def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
-    """Return the cells of a row in the order of ``COLUMNS``."""
+    """Return the cells of a table row for a failure rate, in the order of ``COLUMNS``."""
     low, high = row.interval
     many = f"{row.conversations:,} of {row.of:,}"
     if row.unknown:
@@ -35,9 +35,9 @@ def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
 
 
 def severity_text(row: FailureRate) -> str:
-    """Return the severity, such as ``high``, or the number of conversations for each if there are several,
-    such as ``critical 1, medium 20``. Return ``fails`` for a check that does not hold: it has no severity and
-    fails its conversation."""
+    """Return the severity, such as ``high``. If conversations differ in severity, return the number of
+    conversations for each severity, such as ``critical 1, medium 20``. Return ``fails`` for a check that is
+    not satisfied: a check has no severity and makes its conversation fail."""
     if not row.severities:
         return "fails"
     if len(row.severities) == 1:
@@ -46,7 +46,8 @@ def severity_text(row: FailureRate) -> str:
 
 
 def percentage(share: float) -> str:
-    """Format a share with one decimal. Only an exact 0 is shown as 0 %, and only an exact 1 as 100 %."""
+    """Format a fraction as a percentage with one decimal place. Only exactly 0 is shown as 0 %, and only
+    exactly 1 as 100 %."""
     points = 100 * share
     if 0 < share < 1:
         points = min(max(points, 0.1), 99.9)
@@ -54,25 +55,27 @@ def percentage(share: float) -> str:
 
 
 def quotation_place(quotation: Quotation) -> str:
-    """Return ``log.jsonl:6, turn 1``. Turns count from 1 for people."""
+    """Format the location of a quotation, such as ``log.jsonl:6, turn 1``. Turns are counted from 1 for
+    display."""
     where = one_line(quotation.where or quotation.key.scenario, 200)
     return where if quotation.turn is None else f"{where}, turn {quotation.turn + 1}"
 
 
 def quotation_text(quotation: Quotation) -> str:
-    """Return ``"Booked!": nothing was booked``."""
+    """Format a quotation and its explanation, such as ``"Booked!": nothing was booked``."""
     quoted = f'"{one_line(quotation.evidence, 300)}"' if quotation.evidence.strip() else ""
     return ": ".join(filter(None, (quoted, one_line(quotation.explanation, 300))))
 
 
 def format_rate(row: FailureRate) -> str:
-    """Format a row as one line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
+    """Format a failure rate on one line, such as ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to
+    8.5 %)``."""
     severity, what, by, many, rate, interval = rate_cells(row)
     return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
 
 
 def unknown_lines(rates: FailureRates) -> Iterator[str]:
-    """Yield a line for each part of the log that could not be evaluated."""
+    """Yield a line for each kind of record or conversation in the log that could not be fully evaluated."""
     if rates.unreadable:
         yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} could not be read"
     if rates.undecided:
@@ -82,8 +85,8 @@ def unknown_lines(rates: FailureRates) -> Iterator[str]:
 
 
 def reported_text(rates: FailureRates, decision: Decision) -> str:
-    """Return the text for the last line: the results of ``--max-rate`` and of other gates, then what was
-    found."""
+    """Return the text for the last line: the results of ``--max-rate`` and of other gates, followed by a
+    summary of the findings."""
     parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))
@@ -107,7 +110,8 @@ def _other_gate(row: GateRow) -> str:
 
 
 def _found(rates: FailureRates) -> str:
-    """Return ``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``."""
+    """Summarize the findings, such as ``100 conversations, 2 with empty answer, findings in 4 (3 high, 1
+    medium)``."""
     total = plural(rates.conversations, "conversation")
     counts = rates.by_severity
     parts = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]

@@ -1,4 +1,4 @@
-"""Describe issues, and findings of judges that were not grouped, in the same words for every format."""
+"""Describe issues in the same words for every format."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _TITLE_LIMIT = 160
 
 @dataclass(frozen=True)
 class IssueText:
-    """An issue as it is shown."""
+    """An issue in the form in which it is displayed."""
 
     issue: Issue
     severity: Severity
-    """The severity that counts."""
+    """The effective severity."""
     fails: bool
-    """True if one of the issue's findings fails the run."""
+    """True if any of the issue's findings makes the run fail."""
     title: str
     extent: str
     explanation: str
     remarks: tuple[str, ...]
     examples: tuple[str, ...]
-    """The places where the issue occurs, each with its turns."""
+    """The samples in which the issue occurs, with their turns."""
     quotations: tuple[tuple[str, str], ...]
-    """The places where the issue occurs, each with the text quoted there."""
+    """The places where the issue occurs, each with the text quoted from it."""
 
     @property
     def evidence(self) -> str:
-        """The first quotation that is not empty."""
+        """The first quotation that is not empty, or an empty string."""
         return next((quoted for _, quoted in self.quotations if quoted), "")
 
     @property
     def head(self) -> str:
-        """The headline: ``[high] Gives a forecast without data (3 occurrences in 1 scenario)``."""
+        """The headline, such as ``[high] Gives a forecast without data (3 occurrences in 1 scenario)``."""
         return f"[{self.severity}] {self.title} ({self.extent})"
 
 
@@ -62,7 +62,7 @@ def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
 
 
 def by_scenario(texts: Iterable[IssueText]) -> dict[tuple[str, str], list[IssueText]]:
-    """Group issues by the scenario and agent that they occur in."""
+    """Group issues by the scenario and the agent in which they occur."""
     found: dict[tuple[str, str], list[IssueText]] = {}
     for text in texts:
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
@@ -89,7 +89,7 @@ def _issue_text(
         issue=issue,
         severity=severity,
         fails=not failing.isdisjoint(places),
-        title=one_line(issue.title, _TITLE_LIMIT) or "(without a title)",
+        title=one_line(issue.title, _TITLE_LIMIT) or "(untitled)",
         extent=f"{extent_text(issue.findings, issue.samples, issue.scenarios)}{agent}",
         explanation=one_line(issue.explanation, _EXPLANATION_LIMIT),
         remarks=tuple(_remarks(issue, severity)),
@@ -107,8 +107,8 @@ def _severity(
     report: Report,
     scenarios: Mapping[tuple[str, str], ScenarioReport],
 ) -> Severity:
-    """Return the severity that counts: the worst of the issue's findings if a model set the severities, else
-    the severity that the table gives to the issue."""
+    """Return the effective severity: the worst severity of the issue's findings if a model assigned the
+    severities; otherwise, the severity of the issue in the severity table."""
     if report.plan.suite.severity_from != "model":
         return issue.severity
     found: dict[SampleKey, Sequence[Finding]] = {
@@ -121,8 +121,8 @@ def _severity(
 
 
 def extent_text(findings: int, samples: int, scenarios: int) -> str:
-    """Return ``2 occurrences in 1 scenario, 9 findings``. A loop over eight turns of one sample is one
-    occurrence."""
+    """Format the number of occurrences, such as ``2 occurrences in 1 scenario, 9 findings``. A loop over
+    eight turns of a sample is one occurrence."""
     text = f"{plural(samples, 'occurrence')} in {plural(scenarios, 'scenario')}"
     return text if findings == samples else f"{text}, {plural(findings, 'finding')}"
 
@@ -139,15 +139,15 @@ def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
 
 
 def grouped_by(issue: Issue) -> str:
-    """Return the name of the model that grouped the findings, or ``code``."""
+    """Return the name of the model that grouped the findings, or ``code`` if no model was used."""
     if not issue.by:
         return "code"
     return one_line(issue.by, 80) + (" (no language model)" if is_scripted_model(issue.by) else "")
 
 
 def not_asked_text(report: Report) -> str:
-    """Return a sentence about the findings that were not put to the grouping model, or an empty text if there
-    are none."""
+    """Return a sentence about the findings that the grouping model was not asked about, or an empty string if
+    there are no such findings."""
     count = report.findings_not_asked
     return (
         f"Code alone grouped {plural(count, 'finding')}: the model is asked only about the worst."
@@ -159,7 +159,7 @@ def not_asked_text(report: Report) -> str:
 def _examples(
     examples: Iterable[IssueExample], scenarios: Mapping[tuple[str, str], ScenarioReport]
 ) -> Iterator[str]:
-    """Yield a text for each sample: ``book-morning · epoch 1, turns 2, 5``."""
+    """Yield a line for each sample, such as ``book-morning · epoch 1, turns 2, 5``."""
     places: dict[str, set[int]] = {}
     for example in examples:
         turns = places.setdefault(_name(example, scenarios), set())
@@ -170,7 +170,7 @@ def _examples(
 
 
 def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:
-    """Return the name of the sample, without the agent, because that is the issue's."""
+    """Return the display name of the sample. The agent is omitted, because the issue already names it."""
     scenario = scenarios.get((example.scenario, example.agent))
     key = get_sample_key(example)
     return title(scenario, key, several_agents=False) if scenario else one_line(str(key), 200)

@@ -1,4 +1,4 @@
-"""Format a JSON value for people: a short one on one line, a longer one on several indented lines."""
+"""Format a JSON value for people: a short value on one line, a longer value as a tree of indented lines."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 from agenteval.core.safe_text import clean, one_line
 
 MOST_LINES = 12
-"""The number of lines of a value shown in a conversation."""
+"""The maximum number of lines shown for a value in a conversation."""
 _DEEPEST = 20
 _COUNTED = 10_000
-"""The number of omitted lines after which counting stops."""
+"""The number of omitted lines at which counting stops."""
 
 
 def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, ...]:
-    """Format ``value`` as at most ``most`` lines of about ``width`` characters. The last line counts the
-    lines left out. JSON inside a text is parsed and shown as JSON, and the text itself is not repeated."""
+    """Pretty-print ``value`` as at most ``most`` lines of about ``width`` characters. If lines are omitted,
+    the last line states their number. A string that contains JSON is parsed and shown as JSON, and the
+    original string is not repeated."""
     plain = unescaped(value)
     lines = _text_lines(plain) if isinstance(plain, str) else _lines("", plain, "", width, 0)
     shown: list[str] = []
@@ -36,18 +37,19 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
 
 
 def message_text(text: str, width: int) -> str:
-    """Return a message as it was written, or reformatted if it is JSON."""
+    """Return a message as it was written, or pretty-printed if it is JSON."""
     value = unescaped(text)
     return text if isinstance(value, str) else "\n".join(tree_lines(value, width, most=10 * MOST_LINES))
 
 
 def value_text(value: Any) -> str:
-    """Format ``value`` as JSON on one line. A text that is JSON is shown as JSON."""
+    """Format ``value`` as JSON on one line. A string that contains JSON is shown as JSON."""
     return _brief(unescaped(value))
 
 
 class _Exact(float):
-    """A number that keeps the digits it was written with, because 19.90 is a price and 19.9 is not."""
+    """A number that keeps the digits with which it was written, because a price of 19.90 must not be shown as
+    19.9."""
 
     def __new__(cls, text: str) -> _Exact:
         made = super().__new__(cls, text)
@@ -58,7 +60,8 @@ class _Exact(float):
 
 
 def unescaped(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` with every text that is a JSON object or list parsed, also inside such a text."""
+    """Return ``value`` with every string that contains a JSON object or list parsed, including nested
+    strings."""
     if depth >= _DEEPEST:
         return value
     match value:
@@ -73,8 +76,9 @@ def unescaped(value: Any, depth: int = 0) -> Any:
 
 
 def _json_in(text: str) -> Any:
-    """Parse a text that is a JSON object or list. Return ``None`` for any other text, and for an object with
-    a duplicate key, of which the parsed value would show only one."""
+    """Parse a string that contains a JSON object or list. Return ``None`` for any other string. Also return
+    ``None`` for an object with a duplicate key, because the parsed object would contain only one of the
+    values."""
     stripped = text.strip()
     if not (stripped.startswith(("{", "[")) and stripped.endswith(("}", "]"))):
         return None
@@ -92,7 +96,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_text(value: object) -> str:
-    """Format ``value`` as JSON, using ``repr`` for what JSON cannot represent."""
+    """Format ``value`` as JSON, using ``repr`` for values that JSON cannot represent."""
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
     except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are not strings

@@ -22,7 +22,7 @@ from agenteval.verdict.second_opinions import second_opinions
 from agenteval.verdict.statistics import Interval, wilson
 
 RAW_LIMIT = 200
-"""The number of characters shown of a failed judge's reply."""
+"""The maximum number of characters shown from a failed judge's reply."""
 _MESSAGE_LIMIT = 600
 
 
@@ -30,7 +30,8 @@ _MESSAGE_LIMIT = 600
 
 
 def second_opinions_text(report: Report) -> str:
-    """Return a sentence about judges that were asked again, or an empty text if no language model judged."""
+    """Return a sentence about judges that were asked a second time, or an empty string if no language model
+    judged."""
     opinions = second_opinions(report)
     if not opinions.judges.is_spent or _only_scripted(report):
         return ""
@@ -59,7 +60,8 @@ def _only_scripted(report: Report) -> bool:
 
 
 class MissingScore(StrEnum):
-    """The reason why a score is missing. A judge that finds the record undecidable has not failed."""
+    """The reason why a score is missing. A judge has not failed if it found that the record does not contain
+    enough information to decide."""
 
     JUDGE = "Judges that failed"
     UNCLEAR = "Not clear to the judges"
@@ -72,7 +74,7 @@ class MissingScore(StrEnum):
 
 _REMARKS = {
     MissingScore.JUDGE: "no score, and not the agent's fault",
-    MissingScore.UNCLEAR: "no score: the record does not decide it",
+    MissingScore.UNCLEAR: "no score: the record does not contain enough to decide",
     MissingScore.DETECTOR: "a defect in agenteval, not the agent's fault",
 }
 
@@ -84,7 +86,8 @@ def classify_missing_score(failure: ScoreFailure) -> MissingScore:
 
 
 def describe_missing_score(missing: MissingScore) -> str:
-    """Return ``the judge failed``, ``the detector failed`` or ``not clear``."""
+    """Describe the reason for a missing score: ``the judge failed``, ``the detector failed`` or ``not
+    clear``."""
     return {MissingScore.UNCLEAR: "not clear", MissingScore.DETECTOR: "the detector failed"}.get(
         missing, "the judge failed"
     )
@@ -92,18 +95,18 @@ def describe_missing_score(missing: MissingScore) -> str:
 
 @dataclass(frozen=True)
 class FailedJudge:
-    """One cause of missing scores, with everything that it affected."""
+    """A cause of missing scores, and everything that it affected."""
 
     metrics: tuple[str, ...]
-    """The metrics without a score, or the detectors that failed."""
+    """The metrics that have no score, or the detectors that failed."""
     full_message: str
     raw: str
-    """The beginning of the judge's reply; empty for a detector, which has none."""
+    """The beginning of the judge's reply; empty for a detector, which does not reply."""
     times: int
     """The number of scores that are missing for this reason."""
     samples: int
     place: str
-    """The first place where it happened."""
+    """The first sample and turn in which the failure occurred."""
     scenario: ScenarioReport | None = None
     missing_score: MissingScore = MissingScore.JUDGE
 
@@ -113,12 +116,13 @@ class FailedJudge:
 
     @property
     def names(self) -> str:
-        """The metrics in short: ``helpfulness, coherence and 6 more``."""
+        """The metrics in short form, such as ``helpfulness, coherence and 6 more``."""
         return join_first([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
-        """The place, such as ``refund · epoch 2, turn 1``; for several places, their number and the first."""
+        """The sample and turn of the failure, such as ``refund · epoch 2, turn 1``. If the failure occurred
+        several times, this is the number of occurrences and the first of them."""
         if self.times == 1:
             return self.place
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
@@ -133,7 +137,8 @@ class _JudgeFailure(NamedTuple):
 
 def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
     """Return each cause of missing scores once, most frequent first: judges and detectors that failed, and
-    questions that were not clear. Mistakes of the author are left out, because they are reported as such."""
+    questions that were not clear to a judge. Author errors are excluded, because they are reported
+    separately."""
     groups: dict[object, list[_JudgeFailure]] = {}
     for failure in _judge_failures(report):
         key = (strip_retry_counts(failure.failure.message), classify_missing_score(failure.failure))
@@ -145,7 +150,8 @@ _RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def strip_retry_counts(message: str) -> str:
-    """Remove the retry counts from the message of a failed call, because they make equal messages differ."""
+    """Remove the retry counts from the message of a failed call, so that messages that differ only in these
+    counts become equal."""
     return _RETRY_COUNTS.sub("", message)
 
 
@@ -165,7 +171,7 @@ def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
 
 
 def is_detector(metric: str) -> bool:
-    """Check whether ``metric`` is a check in code rather than a judge's question."""
+    """Check whether ``metric`` is a detector, which is implemented in code, and not a question to a judge."""
     return metric in DETECTORS
 
 
@@ -198,12 +204,12 @@ class ReviewCounts(NamedTuple):
     failed: int = 0
     failed_at_fault: int = 0
     passed: int = 0
-    """The number of reviewed conversations that passed. A tenth of all that passed is drawn at random for
-    review."""
+    """The number of reviewed conversations that passed. A random tenth of all passed conversations is
+    reviewed."""
     passed_at_fault: int = 0
     not_in_scenario: int = 0
-    """The number of conversations in which the facts known about the user do not decide whether it was at
-    fault."""
+    """The number of conversations in which the known facts about the user do not determine whether the user
+    was at fault."""
 
     @property
     def all(self) -> int:
@@ -215,33 +221,34 @@ class ReviewCounts(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval of the fault rate."""
+        """The 95 % confidence interval (Wilson) for the fault rate."""
         return wilson(self.at_fault, self.all)
 
 
 class Simulation(NamedTuple):
-    """The figures of the simulated user over some samples."""
+    """Statistics about the simulated user in a number of samples."""
 
     messages: int
-    """The number of messages that the simulated user wrote or tried to write."""
+    """The number of messages that the simulated user wrote or attempted to write."""
     refused: int
-    """The number of messages that were refused, whether or not a second attempt succeeded."""
+    """The number of rejected messages, whether or not a second attempt succeeded."""
     errored: int
-    """The number of samples that ended because the model did not act as a user."""
+    """The number of samples that ended because the model did not behave as a user."""
     reviews: ReviewCounts
-    """The counts of judges' reviews of the user."""
+    """The results of the judges' reviews of the user."""
     scripted: int
-    """The number of messages written by scripted replies. A message that was refused for good counts neither
-    here nor in ``real``."""
+    """The number of messages from scripted replies. A message for which every attempt was rejected is not
+    counted here or in ``real``."""
     real: int
     """The number of messages written by a language model."""
     models: tuple[str, ...]
-    """The models that played the user."""
+    """The models that simulated the user."""
     usage: Usage
 
 
 def simulation(samples: Iterable[SampleReport]) -> Simulation:
-    """Return the figures of the simulated user, all zero if no model played the user in any sample."""
+    """Return statistics about the simulated user. All numbers are zero if no model simulated a user in the
+    samples."""
     samples = tuple(samples)
     turns = [each.turn for sample in samples for each in sample.turns if is_simulated(each.turn)]
     models = [turn.user_model for turn in turns if turn.user_model]
@@ -268,9 +275,9 @@ def _count_reviews(reviews: Sequence[UserReview]) -> ReviewCounts:
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
-    """Return (place, reason) pairs of refused messages and of users at fault, such as ``book-morning · epoch
-    1, turn 2`` and ``spoke as …``. If ``fatal`` is false, those that ended or decided their sample are left
-    out, because they are listed among the failures."""
+    """Return (place, reason) pairs for rejected messages and for users at fault, such as ``book-morning ·
+    epoch 1, turn 2`` and ``spoke as …``. If ``fatal`` is false, faults that ended or decided a sample are
+    excluded, because they are listed among the failures."""
     several = report.has_several_agents
     return tuple(
         (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
@@ -292,13 +299,13 @@ def _stop_detail(sample: SampleReport) -> str:
 
 
 def is_simulated(turn: Turn) -> bool:
-    """Check whether a model wrote the user's message or tried to."""
+    """Check whether a model wrote the user's message, or attempted to write it."""
     return bool(turn.user_model or turn.user_fault or turn.user_usage.calls)
 
 
 def simulation_text(report: Report) -> str:
-    """Return a sentence about the simulated user and the reviews of it, or an empty text if no user was
-    simulated or reviewed."""
+    """Return a sentence about the simulated user and its reviews, or an empty string if no user was simulated
+    or reviewed."""
     counts = simulation(report.samples)
     if not counts.messages and not counts.errored:
         return _reviews_text(counts.reviews).removeprefix("; ")
@@ -308,7 +315,8 @@ def simulation_text(report: Report) -> str:
 
 
 def _reviews_text(reviews: ReviewCounts) -> str:
-    """Return ``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``."""
+    """Return a phrase about the reviews, such as ``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53]
+    (3 of 8 that failed, …)``, or an empty string if there were no reviews."""
     if not reviews.all:
         return ""
     low, high = (round(100 * bound) for bound in reviews.interval)
@@ -328,7 +336,8 @@ def _reviews_text(reviews: ReviewCounts) -> str:
 
 
 def overridden_text(report: Report) -> str:
-    """Return ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty text."""
+    """Return a phrase such as ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty
+    string if no prompt was overridden."""
     prompts = report.plan.suite.prompts
     listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
     return f"prompts overridden: {listed}" if listed else ""
@@ -342,14 +351,14 @@ def is_scripted_model(name: str) -> bool:
 
 
 class ReplyCounts(NamedTuple):
-    """The numbers of scripted replies and of model replies for a role."""
+    """The numbers of scripted replies and of a model's replies in a role."""
 
     scripted: int = 0
     real: int = 0
 
 
 def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
-    """Return the reply counts of each role that agenteval's own models play."""
+    """Return the reply counts for each role in which agenteval calls a model."""
     user, judge = simulation(report.samples), ReplyCounts()
     for sample in report.samples:
         judged: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
@@ -368,8 +377,8 @@ def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
 
 
 def scripted_text(report: Report) -> str:
-    """Return ``no language model was called for 24 judgements, 6 messages of the simulated user and …``, or
-    an empty text if nothing was scripted."""
+    """Return a sentence such as ``no language model was called for 24 judgements, 6 messages of the simulated
+    user and …``, or an empty string if nothing was scripted."""
     if not report.scripted:
         return ""
     replies = replies_by_role(report)

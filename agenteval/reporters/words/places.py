@@ -1,4 +1,4 @@
-"""Format places in files for reports."""
+"""Format file locations for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from agenteval.core.safe_text import one_line
 
 
 def split_place(where: str) -> tuple[str, int]:
-    """Split ``a.yaml:12`` into ``("a.yaml", 12)``, dropping a column. Without a file, the path is empty."""
+    """Split a location into path and line number, such as ``a.yaml:12`` into ``("a.yaml", 12)``. A column
+    number is discarded. If the location is not in a file, the path is empty."""
     found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
     if found is None or found[1] == "default" or found[1].startswith("-"):
         return "", 0
@@ -18,8 +19,8 @@ def split_place(where: str) -> tuple[str, int]:
 
 
 def relative_place(where: str, root: str) -> tuple[str, int]:
-    """Split a place like ``split_place``, with the path relative to ``root`` if it is below it. Parts of the
-    path are separated by ``/``."""
+    """Split a location in the same way as ``split_place``. A path below ``root`` is made relative to
+    ``root``, and its parts are separated by ``/``."""
     path, line = split_place(where)
     if not path:
         return "", 0
@@ -31,12 +32,12 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
 
 
 def shown_places(wheres: Iterable[str], root: str) -> str:
-    """Join the places of a scenario and of its row, without duplicates and empty ones."""
+    """Join the locations of a scenario and its data row, omitting duplicates and empty locations."""
     return " · ".join(shown_place(where, root) for where in dict.fromkeys(filter(None, wheres)))
 
 
 def shown_place(where: str, root: str) -> str:
-    """Format a place as ``file:line``. Text that is not a file is kept as it is."""
+    """Format a location as ``file:line``. Text that does not name a file is returned unchanged."""
     path, line = relative_place(where, root)
     if not path:
         return one_line(where, 200)

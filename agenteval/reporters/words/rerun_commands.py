@@ -1,4 +1,4 @@
-"""Build the commands that reproduce a failure."""
+"""Build the shell commands that reproduce a failure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 
 
 def rerun_failures_command(run: RunStarted, name: str) -> str:
-    """Return the command that runs again what did not pass in the run called ``name``, with the options of
-    that run. It stays correct if other runs follow."""
+    """Return the command that reruns everything that did not pass in the run called ``name``, with the
+    options of that run. The command remains correct after later runs."""
     agent = (run.request.get("filters") or {}).get("agent")
     paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
@@ -36,7 +36,7 @@ def rerun_failures_command(run: RunStarted, name: str) -> str:
 
 
 def _run_options(run: RunStarted) -> Iterator[str]:
-    """Yield the other options of the run that affect how conversations are held and judged."""
+    """Yield the remaining options of the run that affect how conversations are conducted and judged."""
     request = run.request
     flags, judging = request.get("flags") or {}, request.get("judging") or {}
     named = {
@@ -58,8 +58,8 @@ def _run_options(run: RunStarted) -> Iterator[str]:
 
 
 def _baseline(run: RunStarted) -> str | None:
-    """Return the baseline of the run. A relative name is replaced by the id, because this run is the latest
-    now."""
+    """Return the baseline of the run. A relative name, such as ``latest``, is replaced by the id of the
+    baseline, because it would now refer to this run."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
@@ -69,12 +69,13 @@ def _relative(folder: str | None, path: str | None) -> str | None:
 
 
 def command_of(words: Iterable[str]) -> str:
-    """Join ``words`` into a shell command, quoted and without anything that a terminal would interpret."""
+    """Join ``words`` into a shell command. The words are quoted, and characters that a terminal would
+    interpret are removed."""
     return " ".join(map(quote_word, words))
 
 
 def quote_word(word: str) -> str:
-    """Quote a word for a shell: ``order``, ``'two words'``."""
+    """Quote a word for a shell, such as ``order`` or ``'two words'``."""
     return shlex.quote(shell_word(word))
 
 
@@ -93,8 +94,8 @@ _SELECTION = ("-s", "--scenario")
 
 
 def score_options(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the options of a ``score`` command, other than its files, that affect the conversations and
-    their judges. Without them the conversations would differ."""
+    """Return the options of a ``score`` command that affect its conversations and their judges, excluding its
+    files. Without these options, the conversations would be different."""
     judged = ("--no-judge",) if "--no-judge" in command else ()
     return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
 
@@ -108,7 +109,7 @@ def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequenc
 
 
 def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
-    """Return the ``score`` command narrowed to this scenario, or an empty text if agenteval held the
+    """Return the ``score`` command restricted to this scenario, or an empty string if agenteval conducted the
     conversations itself."""
     # A scenario without lines of the author comes from a log, even if none of its samples has a record.
     is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
@@ -129,8 +130,8 @@ _RECORDED_STOPS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRAS
 
 
 def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
-    """Return the command that scores a recorded conversation again, or an empty text for any other
-    conversation."""
+    """Return the command that scores a recorded conversation again, or an empty string for a conversation
+    that was not recorded."""
     stop = sample.stop if sample else None
     if stop is None or stop.reason not in _RECORDED_STOPS:
         return ""

@@ -1,4 +1,4 @@
-"""Group the rows of a scenario, so that a report shows one line instead of hundreds and names the rows."""
+"""Group the data rows of a scenario, so that a report shows one line instead of hundreds of lines."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from agenteval.reporters.words.failure import ReportedFailure, scenario_decision
 from agenteval.verdict.report import Report
 
 TemplateKey: TypeAlias = tuple[str, str, str]
-"""The identity of a scenario as its author wrote it, with an agent. All rows of the scenario share it."""
+"""The key of a scenario as written by its author, combined with an agent. All data rows of the scenario have
+the same key."""
 
 
 class RowGroup(NamedTuple):
-    """Rows of one scenario that broke the same rules."""
+    """Data rows of a scenario that broke the same rules."""
 
     rows: tuple[tuple[ReportedFailure, ...], ...]
-    """The failures of each row."""
+    """The failures of each data row."""
     count_text: str
-    """The size of the group, as ``3 of 50 rows``; empty if the scenario has only one row."""
+    """The size of the group, such as ``3 of 50 rows``; empty if the scenario has only one data row."""
 
 
 def template_key(scenario: ScenarioReport) -> TemplateKey:
@@ -36,8 +37,8 @@ def template_key(scenario: ScenarioReport) -> TemplateKey:
 def fold_failures(
     groups: Iterable[tuple[ReportedFailure, ...]], scenarios: Iterable[ScenarioReport]
 ) -> list[RowGroup]:
-    """Group the rows of one scenario that broke the same rules, in the order of their first row.
-    ``scenarios`` holds all scenarios of the report."""
+    """Group the data rows of a scenario that broke the same rules. The groups are in the order of their first
+    rows. ``scenarios`` must contain all scenarios of the report."""
     all_rows = Counter(map(template_key, scenarios))
     grouped: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
     for group in groups:
@@ -50,7 +51,8 @@ def fold_failures(
 
 
 def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
-    """Return a key for each broken rule: whether it covers the whole scenario, its name and its turn."""
+    """Return a key for each broken rule, which consists of a flag for a rule over the whole scenario, the
+    name of the rule, and the turn."""
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
@@ -59,8 +61,8 @@ def _count_text(rows: int, total: int) -> str:
 
 
 def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
-    """Merge the rows of each scenario into one scenario for a table. It has the conversations, scores and
-    rules of all rows, and the worst verdict."""
+    """Merge the data rows of each scenario into a single scenario for a table. The merged scenario has the
+    conversations, scores and rules of all rows, and the worst verdict."""
     groups: dict[TemplateKey, list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         groups.setdefault(template_key(scenario), []).append(scenario)

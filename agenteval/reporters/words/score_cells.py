@@ -25,41 +25,42 @@ _MOST_DIGITS = 6
 _LABEL_LIMIT = 60
 
 ThresholdVerdicts: TypeAlias = Mapping[tuple[str, str, str], Verdict]
-"""The verdicts of thresholds by scenario, agent and metric."""
+"""The verdict of each threshold, keyed by scenario, agent and metric."""
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A judged metric as a column of a table."""
+    """A table column for a judged metric."""
 
     name: str
     short: str
-    """The name that fits above a column of figures."""
+    """The short name, which fits above a column of figures."""
     is_rate: bool
     spec: MetricSpec | None = None
     """The specification of the metric; ``None`` if the run did not announce the metric."""
 
 
 class ScoreCell(NamedTuple):
-    """The scores of a metric in a scenario."""
+    """The scores for a metric in a scenario."""
 
     text: str
-    """A mean; a share such as ``2/3``; ``–`` if the metric does not apply; ``not judged``; or empty, in which
-    case ``missing`` or ``open`` gives the reason."""
+    """The figure: a mean, a share such as ``2/3``, ``–`` if the metric does not apply, or ``not judged``. If
+    the text is empty, ``missing`` or ``open`` indicates the reason."""
     scripted: bool = False
     missing: int = 0
-    """The number of times the judge failed or could not decide."""
+    """The number of times that the judge failed or could not decide."""
     open: int = 0
-    """The number of answers that count neither way."""
+    """The number of answers that count neither as a success nor as a failure."""
     verdict: Verdict | None = None
-    """The verdict of the threshold, if the metric has one."""
+    """The verdict of the threshold, if there is a threshold for the metric."""
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
-    """Return the metrics that were requested or judged; none if nothing was to be judged."""
+    """Return a column for each metric that was requested or judged. The result is empty if no metric was
+    requested or judged."""
     specs = {spec.name: spec for spec in report.plan.suite.metrics}
     scores = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
@@ -78,14 +79,14 @@ def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreCol
 
 
 def _shortened(name: str) -> str:
-    """Cut a name in the middle, because related metrics often share their first words."""
+    """Shorten a name by omitting its middle, because related metrics often begin with the same words."""
     line = one_line(name, 200) or "?"
     half = _SHORT_LIMIT // 2
     return line if len(line) <= _SHORT_LIMIT else f"{line[:half]}…{line[1 - half :]}"
 
 
 def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
-    """Return the short and the full name of each custom metric whose name is too long for a column."""
+    """Return the short and full names of each custom metric whose name is too long for a column."""
     pairs = (
         (column.short, one_line(column.name, 80))
         for column in columns
@@ -95,7 +96,7 @@ def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ..
 
 
 def is_scored(cell: ScoreCell) -> bool:
-    """Check whether a judge was asked at all."""
+    """Check whether a judge was asked for the scores in the cell."""
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
@@ -116,7 +117,7 @@ def legend(cells: Sequence[ScoreCell]) -> Iterator[str]:
 
 
 def threshold_marks(decision: Decision) -> ThresholdVerdicts:
-    """Return the worst verdict on each metric of each scenario × agent."""
+    """Return the worst threshold verdict for each combination of scenario, agent and metric."""
     marks: dict[tuple[str, str, str], Verdict] = {}
     for gate in decision.gates:
         if gate.metric:
@@ -128,7 +129,7 @@ def threshold_marks(decision: Decision) -> ThresholdVerdicts:
 def scenario_cells(
     scenario: ScenarioReport, columns: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
 ) -> tuple[ScoreCell, ...]:
-    """Return a cell for each column. The scores of a scenario are read once for all columns."""
+    """Return a cell for each column. The scenario's scores are read only once for all columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
         _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted)
@@ -149,7 +150,8 @@ def _cell(
 
 
 def threshold_of(scenario: ScenarioReport, metric: str) -> float | None:
-    """Return the lowest mean that a scenario accepts for a metric, or ``None`` if it sets no threshold."""
+    """Return the lowest mean that the scenario accepts for a metric, or ``None`` if there is no such
+    threshold."""
     threshold = scenario.rules.thresholds.get(metric)
     return threshold.rule.at_least if threshold else None
 
@@ -164,7 +166,7 @@ def _figure(found: Aggregate, column: ScoreColumn, bound: float | None) -> str:
 
 
 def _mean(value: float, bound: float | None, *, digits: int) -> str:
-    """Format a mean with enough digits to show on which side of the bound it is."""
+    """Format a mean with enough digits to show whether it is above or below the bound."""
     while digits < _MOST_DIGITS:
         text = f"{value:.{digits}f}"
         if bound is None or (float(text) >= bound) == (value >= bound):
@@ -177,7 +179,7 @@ def _mean(value: float, bound: float | None, *, digits: int) -> str:
 
 
 class JudgedPlace(NamedTuple):
-    """The scores and score failures of a turn or of the whole conversation."""
+    """The scores and score failures for a turn or for the whole conversation."""
 
     turn: int | None
     """The turn, counted from 0; ``None`` for the whole conversation."""
@@ -186,8 +188,8 @@ class JudgedPlace(NamedTuple):
 
 
 def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
-    """Yield the judged turns in order, then the whole conversation. Places without scores or failures are
-    left out."""
+    """Yield the judged turns in order, followed by the whole conversation. Turns without scores or failures
+    are omitted."""
     for index, turn in enumerate(sample.turns):
         if turn.scores or turn.score_failures:
             yield JudgedPlace(index, turn.scores, turn.score_failures)
@@ -196,25 +198,26 @@ def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
 
 
 def score_text(score: Score) -> str:
-    """Return ``4``, ``3.5`` or the label, which for a goal is its outcome. Scripted scores are marked."""
+    """Format a score as a number, such as ``4`` or ``3.5``, or as its label. The label of a goal is its
+    outcome. Scripted scores are marked."""
     text = one_line(score.label, _LABEL_LIMIT) if score.label else f"{score.value or 0:g}"
     return f"{text}ˢ" if score.scripted else text
 
 
 def brief_score(score: Score) -> str:
-    """Format a score like ``score_text``, with ``ok`` for ``no failure``."""
+    """Format a score like ``score_text``, but shorten ``no failure`` to ``ok``."""
     return score_text(score.model_copy(update={"label": "ok"}) if score.label == "no failure" else score)
 
 
 def is_failure_free(score: Score) -> bool:
-    """Check whether a score is a label other than a failure. A number never is, nor a label that counts
-    neither way."""
+    """Check whether a score is a label that reports no failure. A number is never free of failure, and
+    neither is a label that counts neither as a success nor as a failure."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 
 def is_low(score: Score, column: ScoreColumn | None, bound: float | None) -> bool:
-    """Check whether a reader needs the reason of a score: a failing label, a missed goal, or a number that is
-    below the threshold or in the lower half of its scale."""
+    """Check whether a score is so low that a reader needs its reason: a failing label, a missed goal, or a
+    number that is below the threshold or in the lower half of its scale."""
     if score.value is None:
         return not is_failure_free(score)
     low, high = column.spec.scale if column and column.spec else (1.0, 5.0)

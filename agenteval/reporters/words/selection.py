@@ -1,4 +1,4 @@
-"""Format scenarios as the command line accepts them: ``orders.yaml::late-order``."""
+"""Format scenario names in the form that the command line accepts, such as ``orders.yaml::late-order``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from agenteval.verdict.report import Report
 
 
 def file_of(scenario: ScenarioReport) -> str:
-    """Return the file that the scenario was written in, or an empty text if there is none."""
+    """Return the file in which the scenario was written, or an empty string if there is no file."""
     return split_place(scenario.scenario.where())[0]
 
 
 def is_recorded(report: Report) -> bool:
-    """Check whether the conversations were recorded elsewhere, so that no scenario file can be run."""
+    """Check whether the conversations were recorded elsewhere, so that there is no scenario file to run."""
     return report.run.command[:1] == ("score",) or any(sample.record for sample in report.samples)
 
 
 def short_files(report: Report) -> dict[str, str]:
-    """Map each path to its shortest suffix that no other file of the run shares."""
+    """Map each path to its shortest suffix that is unique among the files of the run."""
     files = dict.fromkeys(filter(None, map(file_of, report.scenarios)))
     return {file: _shortest_suffix(file, files.keys() - {file}) for file in files}
 
@@ -39,8 +39,8 @@ def _shortest_suffix(file: str, others: Collection[str]) -> str:
 
 
 def selectors(report: Report) -> dict[str, str]:
-    """Map each scenario id to the argument that selects it in ``run``, quoted for a shell. Recorded scenarios
-    are selected by their id."""
+    """Map each scenario id to the argument that selects the scenario in ``run``, quoted for a shell. Recorded
+    scenarios are selected by id."""
     names = {} if is_recorded(report) else short_files(report)
     return {each.scenario.id: quote_word(_selector(each, names)) for each in report.scenarios}
 
@@ -52,7 +52,7 @@ def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
 
 def show_command(failure: ReportedFailure, run: str) -> str:
     """Return the command that shows the conversation of a failure. ``run`` is the name of the run, or empty
-    for the latest."""
+    for the latest run."""
     name = failure.scenario
     if name.startswith("-"):  # a shell command would take it for an option
         name = f"{file_of(failure.scenario_report)}{ID_SEPARATOR}{name}"
@@ -61,7 +61,7 @@ def show_command(failure: ReportedFailure, run: str) -> str:
 
 
 def by_file(scenarios: Iterable[ScenarioReport]) -> dict[str, list[ScenarioReport]]:
-    """Group scenarios by file, in their order."""
+    """Group scenarios by file, preserving their order."""
     files: dict[str, list[ScenarioReport]] = {}
     for scenario in scenarios:
         files.setdefault(file_of(scenario), []).append(scenario)

@@ -1,4 +1,4 @@
-"""Describe the cost of a run: the known sum, and what is not included in it."""
+"""Describe the cost of a run: the known total, and the costs that it does not include."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from agenteval.verdict.report import Report
 
 
 def amount(cost: float) -> str:
-    """Format an amount in dollars. A nonzero amount is never shown as zero."""
+    """Format an amount in US dollars. A nonzero amount is never shown as zero."""
     if not cost:
         return "0"
     return f"{cost:.4f}" if cost >= 0.0001 else "<0.0001"
 
 
 def dollars(usage: Usage) -> str:
-    """Return ``cost ≈0.0125 USD``, or ``cost unknown`` if it is not known."""
+    """Format a cost, such as ``cost ≈0.0125 USD``, or return ``cost unknown``."""
     if usage.cost is None:
         return "cost unknown"
     return f"cost {'≈' if usage.estimated else ''}{amount(usage.cost)} USD"
 
 
 def sum_text(report: Report) -> str:
-    """Return the cost of the whole run and what is missing from it, or an empty text if no cost is known."""
+    """Return the total cost of the run and the models with unknown costs, or an empty string if no cost is
+    known."""
     cost = total_cost(report.ledger)
     if not cost.known:
         return ""
@@ -37,7 +38,8 @@ def sum_text(report: Report) -> str:
 
 
 def brief_sum(report: Report) -> str:
-    """Return ``0.41 USD``, ``at least 0.41 of 1 USD`` or ``cost unknown``; empty if no model was paid for."""
+    """Return the total cost in short form, such as ``0.41 USD``, ``at least 0.41 of 1 USD`` or ``cost
+    unknown``. Return an empty string if there were no costs."""
     cost = total_cost(report.ledger)
     if not cost.known:
         return "cost unknown" if any(unknown_texts(report)) else ""
@@ -53,8 +55,8 @@ def _known_sum(cost: Cost, report: Report) -> str:
 
 
 def unknown_texts(report: Report) -> Iterator[str]:
-    """Yield a sentence for each model whose price is not known. Agents are included only if the configuration
-    sets prices or a cost limit, because most agents cost nothing or report no usage."""
+    """Yield a sentence for each model with an unknown price. Agents are included only if the configuration
+    sets prices or a cost limit, because most agents cost nothing or do not report their usage."""
     plan = report.plan
     wants_costs = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
     wants_costs |= any(role_budget.max_cost is not None for role_budget in plan.suite.budget.roles.values())

@@ -1,4 +1,4 @@
-"""Format a conversation as lines for people who look for what went wrong."""
+"""Format a conversation as transcript lines for people who are looking for the cause of a failure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
 
 
 class TranscriptLine(NamedTuple):
-    """A line of a conversation, cleaned and shortened. If several agents spoke, the text begins with the name
+    """A line of a transcript, cleaned and shortened. If several agents spoke, the text begins with the name
     of the speaker."""
 
     speaker: Speaker
-    """The kind of line; ``note`` is a remark by agenteval."""
+    """The speaker or the type of the line; ``note`` is a remark by agenteval."""
     text: str
     turn: int | None = None
     """The turn, counted from 0; ``None`` for a note about the whole conversation."""
@@ -40,9 +40,9 @@ class TranscriptLine(NamedTuple):
 
 
 def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[TranscriptLine, ...]:
-    """Return the conversation with a line for each message, call and result. The middle of a long
-    conversation is left out, and so is the middle of a secret that the agent disclosed. ``by_name`` decides
-    whether agents are named; ``None`` names them if several are known."""
+    """Return the transcript of a conversation, with a line for each message, call and result. The middle of a
+    long conversation is omitted, and a secret that the agent disclosed is masked. ``by_name`` determines
+    whether agents are named; with ``None``, agents are named if several of them are known."""
     hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
@@ -60,7 +60,8 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
 
 
 def how_it_ended(sample: SampleReport) -> str:
-    """Return a note in brackets on how the conversation ended, or an empty text if its lines show that."""
+    """Return a note in parentheses on how the conversation ended, or an empty string if the transcript
+    already shows how it ended."""
     if sample.stop is None:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
@@ -73,13 +74,13 @@ def how_it_ended(sample: SampleReport) -> str:
 
 
 def has_several_agents(sample: SampleReport) -> bool:
-    """Check whether more than one agent is known to have spoken."""
+    """Check whether more than one agent is known to have spoken in a multi-agent conversation."""
     return len(frozenset().union(*(each.turn.agents for each in sample.turns))) > 1
 
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
-    """Map each secret that the leak detector found to the masked form to show instead, because readers of a
-    report must not see it either. Leaked instructions are quoted in full."""
+    """Map each secret that the leak detector found to its masked form, because a report must not disclose the
+    secret either. Leaked instructions are quoted in full."""
     return {
         secret: finding.evidence
         for finding in sample.findings
@@ -91,7 +92,7 @@ def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
 
 
 def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
-    """Replace the secrets of ``disclosed_secrets`` in ``text``."""
+    """Mask the secrets from ``disclosed_secrets`` in ``text``."""
     for secret, shown in hidden.items():
         text = text.replace(secret, shown)
     return text
@@ -124,7 +125,8 @@ def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]
 
 
 def call_text(call: ToolCall) -> str:
-    """Return ``name(a=1, b="x")``, shortened. Arguments that could not be parsed are shown as sent."""
+    """Format a tool call, such as ``name(a=1, b="x")``, and shorten it. Arguments that could not be parsed
+    are shown as they were sent."""
     if call.args is None:
         sent = ARGUMENTS_NOT_KNOWN if call.raw_args is None else call.raw_args
         return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"

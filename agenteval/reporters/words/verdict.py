@@ -1,4 +1,4 @@
-"""Describe the verdict of a run in one line, in the same words for every format."""
+"""Describe the verdict of a run on one line, in the same words for every format."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 
 
 def verdict_line(facts: Facts) -> tuple[str, str]:
-    """Return the verdict and its explanation: ``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1
-    accepted failure``."""
+    """Return the verdict and its explanation with the exit code, such as ``PASSED`` and ``all 4 scenarios
+    passed (exit 0) — with 1 accepted failure``."""
     report, decision = facts.report, facts.decision
     caveats = format_caveats(report, decision)
     text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
@@ -32,8 +32,8 @@ def _why_zero(decision: Decision) -> str:
 
 
 def resolutions(decision: Decision) -> tuple[str, ...]:
-    """Return each setting that would decide an undecided run, once, with its gates: ``epochs: 9
-    (pass_rate)``."""
+    """Return each setting that would decide an undecided run, followed by the gates that it would decide,
+    such as ``epochs: 9 (pass_rate)``."""
     gates: dict[str, dict[str, None]] = {}
     for row in decision.gates:
         if row.verdict is Verdict.INCONCLUSIVE and row.resolution:
@@ -42,7 +42,7 @@ def resolutions(decision: Decision) -> tuple[str, ...]:
 
 
 def ends_text(facts: Facts) -> str:
-    """Return the number of scenarios by outcome, and what did not run."""
+    """Return the number of scenarios for each outcome, and the part of the plan that did not run."""
     decision = facts.decision
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
@@ -61,7 +61,8 @@ _ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
 
 
 def _count_outcomes(facts: Facts) -> str:
-    """Return ``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
+    """Count the scenarios for each outcome, such as ``2 of 13 scenarios failed, 11 passed``. If there are
+    several agents, each combination of scenario and agent is counted."""
     if not facts.outcomes:
         return "no scenario was run"
     ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
@@ -77,7 +78,8 @@ def _count_outcomes(facts: Facts) -> str:
 
 
 def _counted_things(facts: Facts) -> tuple[str, str]:
-    """Return the noun to count, and the number of scenarios and agents if there are several agents."""
+    """Return the noun for what is counted. If there are several agents, also return the numbers of scenarios
+    and agents."""
     agents = len(facts.report.dimensions)
     if agents <= 1:
         return "scenario", ""
@@ -86,19 +88,21 @@ def _counted_things(facts: Facts) -> tuple[str, str]:
 
 
 def _is_shown_by(ends: Counter[str], decision: Decision) -> bool:
-    """Check whether some scenario has the outcome of the run."""
+    """Check whether any scenario has the same outcome as the run."""
     return decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
 
 
 def _rule_over_all(decision: Decision) -> str:
-    """Describe the gate over the run that decided although no scenario has that outcome."""
+    """Describe the gate over the whole run that determined the verdict, for a run whose outcome no scenario
+    has."""
     name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
     state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
     return f"{one_line(name, 80)} {state}" if name else ""
 
 
 def _describe_unrun(report: Report) -> str:
-    """Describe which part of the plan did not run and why, or return an empty text if everything ran."""
+    """Describe the part of the plan that did not run, and the reason. Return an empty string if everything
+    ran."""
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     cut = sum(sample.stop is None for sample in report.samples)
     why = (
