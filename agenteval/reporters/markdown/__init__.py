@@ -1,1 +1,1 @@
-"""The report as Markdown."""
+"""Reports as Markdown."""

@@ -1,4 +1,4 @@
-"""Render a table as Markdown, and define how much of a report is shown."""
+"""Render tables as Markdown, and define how much of a report is shown."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
-"""The number of characters shown of a cell."""
+"""The number of characters shown for each cell."""
 
 
 def verdict_sign(decision: Decision) -> str:
-    """Return the sign of the verdict, or a neutral one if nothing was to pass."""
+    """Return the sign for the verdict, or a neutral sign if nothing was expected to pass."""
     return "📋" if decision.verdict_label == REPORTED else MARKS[decision.verdict]
 
 
 class ReportExtent(NamedTuple):
-    """The amount of a report that is shown. Rows and failures that are left out are counted in words."""
+    """The limits on how much of a report is shown. If rows or failures are omitted, their number is stated.
+    """
 
     rows: int
-    """The number of rows of a table."""
+    """The maximum number of rows in a table."""
     failures: int
-    """The number of failures shown in full."""
+    """The maximum number of failures shown in full."""
     characters: int
-    """The number of characters of all failures together."""
+    """The maximum total number of characters for all failures."""
     passed: bool = True
     """True if rows that passed are shown."""
 
@@ -37,7 +38,8 @@ FULL_EXTENT = ReportExtent(rows=100_000, failures=100_000, characters=100_000_00
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Render a table. ``head`` must be Markdown already; the cells of ``rows`` may be any text."""
+    """Render a Markdown table. The entries of ``head`` must already be Markdown; the cells of ``rows`` may
+    contain arbitrary text, which is escaped."""
     lines = [head, ["---"] * len(head)]
     cells = [f"| {' | '.join(line)} |" for line in lines]
     cells += [

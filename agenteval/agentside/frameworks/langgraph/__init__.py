@@ -1,11 +1,13 @@
-"""Play LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+"""Run LangGraph and LangChain agents: graphs, and agents created by ``create_agent`` and similar functions,
+which are graphs, too.
 
 - ``graph``: inspects a graph before anything runs
-- ``conversation``: plays a copy of the graph turn by turn
-- ``recorder``: records the stream of a turn
-- ``encoder``: converts LangChain's messages to OpenAI's format
+- ``conversation``: runs a copy of the graph turn by turn
+- ``recorder``: records the event stream of a turn
+- ``encoder``: converts LangChain messages to OpenAI's format
 
-No module here replaces a tool: LangChain's hook does that where tools run (``hooks/langchain.py``)."""
+No module in this package replaces a tool. LangChain's hook intercepts calls where the tools run
+(``hooks/langchain.py``)."""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ..seam import Tool
 
 _TOOLS = "langchain_core.tools.base"
-"""The module whose class of tools is hooked."""
+"""The module that contains the hooked tool class."""
 _FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
 
 
@@ -82,7 +84,7 @@ def _compiled(obj: Any) -> Any:
 
 
 def _require_messages(graph: Any) -> None:
-    """Raise ``Refused`` for a graph that takes no messages."""
+    """Raise ``Refused`` for a graph that does not accept messages."""
     for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
         if not hasattr(graph, attribute):
             raise unsupported_version_error(FRAMEWORK, "Pregel." + attribute)

@@ -1,11 +1,11 @@
-"""Play an ``Agent`` of Strands, with the agents that are its tools.
+"""Run a Strands ``Agent``, along with the agents that it uses as tools.
 
-- ``conversation``: plays a copy of the agent turn by turn, and converts its messages to OpenAI's format
-- ``copies``: rebuilds that agent from the parts of the author's
+- ``conversation``: runs a copy of the agent turn by turn, and converts its messages to OpenAI's format
+- ``copies``: rebuilds the agent from the author's parts
 
-Only hooks intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
-keeps conversations apart, since no release can do so itself; agents with parts that it does not carry over
-are refused."""
+Hooks alone intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
+keeps conversations apart, because no release of Strands does so itself. Agents with parts that cannot be
+copied this way are refused."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _describe_tool(name: str, tool: Any) -> Tool:
 
 
 def _require(agent: Any) -> None:
-    """Raise ``Refused`` for an agent with parts that cannot be carried over."""
+    """Raise ``Refused`` for an agent with parts that cannot be carried over to a copy."""
     for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
         if not hasattr(agent, name):
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")
