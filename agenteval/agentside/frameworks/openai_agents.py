@@ -364,8 +364,8 @@ def _counts(usage: Any) -> dict[str, Any]:
 
 
 def _options(deps: Any) -> dict[str, Any]:
-    """Return the options for each run in a conversation. ``deps`` is either a context or a dict that maps
-    option names to values."""
+    """Return the options for each run in a conversation. ``deps`` is a context, a ``RunConfig``, or a dict
+    that maps option names to values."""
     if isinstance(deps, dict) and deps and _OPTIONS.issuperset(deps):
         return dict(deps)
     if "agents.run.RunConfig" in kinds(deps) or "agents.run_config.RunConfig" in kinds(deps):

@@ -1,7 +1,7 @@
 """Run one conversation with a copy of a graph.
 
-If the graph has a checkpointer, the copy has its own one. Otherwise, the state is carried over from turn to
-turn. The copy also has its own store and cache."""
+If the graph has a checkpointer, the copy has a separate one. Otherwise, the state is carried over from turn
+to turn. The copy also has its own store and cache."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
 
 
 def _context_of_defaults(schema: Any) -> Any:
-    """Return the default context. A graph whose context type is a mapping may run without a context."""
+    """Return a context made of default values, or ``None`` if the context type is a mapping, because such a
+    graph can run without a context. Raise ``Refused`` if a field has no default."""
     if dataclasses.is_dataclass(schema):
         missing = dataclasses.MISSING
         fields = [each for each in dataclasses.fields(schema) if each.init]

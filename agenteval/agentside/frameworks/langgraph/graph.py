@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def is_instance(obj: Any, module: str, name: str) -> bool:
-    """Return whether an object is an instance of one of the given classes. Classes themselves are excluded,
-    because a graph's nodes also refer to classes."""
+    """Return whether an object is an instance of the class ``name`` in ``module``. Classes themselves are
+    excluded, because a graph's nodes also refer to classes."""
     return not isinstance(obj, type) and any(
         kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
     )
@@ -156,7 +156,7 @@ def _is_agent(node: Any) -> bool:
 
 
 def _is_known(step: Any) -> bool:
-    """Return whether a step belongs to a library, so that only the tools in the step can make calls."""
+    """Return whether a step is a library's own step, so that all of its calls are made by its tools."""
     attributes = getattr(step, "__dict__", {})
     code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
