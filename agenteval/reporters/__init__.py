@@ -1,9 +1,9 @@
-"""Reporters: render a finished report and its verdict as text for people, CI systems and programs.
+"""Render a finished report and its verdict as text for people, CI systems and programs.
 
-Each output format has a function ``render(report, decision, options) -> str``. The function is pure: its
-caller is responsible for paths, files, the console and the exit code. Text written by an agent, a tool or a
-model passes through ``agenteval.core.safe_text`` before it is printed. Wording that several formats share is
-in ``agenteval.reporters.words``.
+Each format has a function ``render(report, decision, options) -> str``. It is pure: the caller owns paths,
+files, the console and the exit code. Text written by an agent, a tool or a model passes through
+``agenteval.core.safe_text`` before it is printed. Wording that several formats share is in
+``agenteval.reporters.words``.
 
 To add a format, write a module here, an entry in ``REPORTERS`` and a test."""
 
@@ -18,24 +18,22 @@ from agenteval.core.registry import Registry, load_target
 
 @dataclass(frozen=True)
 class Reporter:
-    """A report format. Its functions are specified as ``module:function`` and imported when they are needed.
-    """
+    """A report format. Functions are named as ``module:function`` and imported when they are needed."""
 
     render: Callable[..., str] | str
     """The pure function ``render(report, decision, options) -> str``."""
     comparison: str = ""
-    """The function that renders the comparison of two runs for ``diff``; empty if the format does not support
-    comparisons."""
+    """The function that renders the two runs compared by ``diff``; empty if the format does not support that.
+    """
     file: str = ""
-    """The default file name in the run's folder; empty if the report is printed to the screen."""
+    """The default file name in the run's folder; empty if the format prints to the screen."""
     form: Literal["text", "json", "xml"] = "text"
-    """The syntax of the output. It is needed to keep the output well formed when a secret is masked."""
+    """The syntax of the output, so that masking a secret keeps it well formed."""
     shows: Literal["all", "failed", "few"] = "all"
-    """The samples whose conversations the format shows: all samples, the failed samples, or the first few
-    failed samples. ``score`` discards all other conversations before the reports are rendered."""
+    """The samples whose conversations the format shows: all, the failed ones, or a few of the failed ones.
+    ``score`` keeps no other conversations for the reports."""
     step_summary: str = ""
-    """The ``render`` function whose output is appended to the GitHub Actions step summary; empty if the
-    format has no step summary."""
+    """The ``render`` function whose output is added to the step summary of GitHub Actions; empty for none."""
 
     @property
     def function(self) -> Callable[..., str]:
@@ -44,7 +42,7 @@ class Reporter:
 
 
 def _to_reporter(found: Any) -> Reporter:
-    """Return the reporter that a plugin provides, or wrap the plugin's function in a ``Reporter``."""
+    """Return a plugin's reporter, or wrap the plugin's function in one."""
     if isinstance(found, Reporter):
         return found
     if not callable(found):

@@ -1,7 +1,7 @@
-"""Annotations for GitHub Actions, and the step summary.
+"""Annotations for GitHub Actions, and the summary of a step.
 
-Annotations are workflow commands, so all values in them are encoded: text from an agent or a tool can neither
-begin a new line nor end the command that contains it."""
+Annotations are workflow commands, so everything in them is encoded: text from an agent or a tool can neither
+begin a line nor end the command that contains it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_rows import mostly_errored_scenarios
 
 MOST = 10
-"""The number of annotations per level that GitHub shows for a step."""
+"""The number of annotations of each level that GitHub shows for a step."""
 
 _MESSAGE_LIMIT = 1500
 _TITLE_LIMIT = 150
@@ -47,19 +47,19 @@ _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
 class Annotation(NamedTuple):
-    """A message that is attached to a file and line."""
+    """A message at a place."""
 
     level: Level
     title: str
     message: str
     where: str = ""
     rank: int = 0
-    """The priority among annotations of the same level. The annotation with the highest rank comes first."""
+    """The priority among annotations of its level; the highest comes first."""
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render GitHub Actions annotations, one per line, most severe first. At most ten annotations of each
-    level are printed. If there are more, the last one states how many are not shown."""
+    """Render the annotations, one per line, worst first. At most ten of each level are shown; the last one
+    counts the rest."""
     lines = []
     found = list(_annotations(Facts(report, decision)))
     for level in _LEVELS:
@@ -69,7 +69,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def step_summary(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render a short Markdown report for the step summary (the file named by ``$GITHUB_STEP_SUMMARY``)."""
+    """Render a short report as Markdown for the file named by ``$GITHUB_STEP_SUMMARY``."""
     return document(report, decision, options, SUMMARY)
 
 
@@ -94,8 +94,8 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
 
 
 def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
-    """Yield an annotation for each failure rate in a log without scenarios, worst first. Each annotation is
-    placed at the rate's first quotation."""
+    """Yield the failure rates of a log without scenarios, each at the place of its first quotation, worst
+    first."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""
@@ -110,8 +110,7 @@ def _accepted_annotation(use: AcceptedUse) -> Annotation:
 
 
 def _author_error(text: str) -> Annotation:
-    """Return an annotation for an author error, placed at the location given in the prefix of the message
-    (``path:line:column: ``)."""
+    """Return an annotation at the place that precedes the message as ``path:line:column: ``."""
     found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
     return Annotation("error", "to fix", text, found[1] if found else "", rank=100)
 
@@ -123,9 +122,8 @@ def _level(verdict: Verdict) -> Level:
 def _failure_annotations(
     failed: Iterable[ReportedFailure], lost: Collection[tuple[str, str]]
 ) -> Iterator[Annotation]:
-    """Yield an annotation for each broken rule, listing the epochs and rows that broke the rule. ``lost``
-    contains the scenarios in which more than half of the samples are inconclusive. Their annotations are
-    errors instead of warnings, unless the failure is tolerated."""
+    """Yield an annotation for each broken rule, with the epochs and rows that broke it. ``lost`` holds the
+    scenarios of which too little is known; these are errors whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[ReportedFailure, Violation]]] = {}
     for failure in failed:
         occurrences: Counter[tuple[str, str]] = Counter()
@@ -171,8 +169,7 @@ def _violation_annotation(
 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
-    """Yield an annotation for each finding below ``fail_on_severity``. Such findings fail nothing; more
-    severe findings are reported as violations."""
+    """Yield the findings below ``fail_on_severity``, which fail nothing. Those above are violations."""
     bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents
@@ -190,7 +187,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
 
 
 def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Yield one annotation for each issue that fails nothing, no matter in how many turns it occurs."""
+    """Yield each issue that fails nothing once, no matter in how many turns it is found."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
         or s.scenario.source
@@ -217,8 +214,7 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
 
 
 def _failed_judge_annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Yield one annotation for each cause of missing scores, except causes that a violation already reports.
-    """
+    """Yield each cause of missing scores once, except those that a violation reports already."""
     reported_details = " ".join(
         violation.detail
         for decided in decision.samples.values()

@@ -1,9 +1,9 @@
-"""Render the results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
+"""Results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
 
-A test suite is a scenario file with one agent; a test case is a sample. A ``failure`` is something that the
-agent did wrong. An ``error`` is a sample that could not be decided. Planned samples that never ran are also
-errors, because a CI system must not count them as passed. ``skipped`` marks undecided samples that are
-tolerated. A failed sample that is tolerated by a gate is not a failure."""
+A test suite is a scenario file with one agent; a test case is a sample. A ``failure`` is something the agent
+did wrong. An ``error`` is a sample that could not be decided, including planned samples that never ran,
+because a CI system must not count those as passed. ``skipped`` marks undecided samples that are tolerated. A
+failed sample that a gate tolerates is not a failure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render the results as a JUnit XML document. Times are in seconds and cover only the agent."""
+    """Render the results as one XML document. Times are in seconds and cover only the agent."""
     facts = Facts(report, decision)
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
@@ -83,7 +83,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def _by_part(failed: Iterable[ReportedFailure]) -> dict[object, ReportedFailure]:
-    """Index failures by sample, and failures of a scenario's own rules by (scenario, agent)."""
+    """Index failures by sample, or by (scenario, agent) for a scenario's own rules."""
     return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
 
 
@@ -104,8 +104,7 @@ def _cases(
     *,
     several_agents: bool,
 ) -> Iterator[Element]:
-    """Yield a test case for each sample, and an additional test case if a rule over all samples is not
-    satisfied."""
+    """Yield a test case for each sample, and another one if a rule over all samples does not hold."""
     place = _place(scenario.scenario.source, options.root)
     for key, sample in planned(scenario):
         name = title(scenario, key, several_agents=several_agents)
@@ -137,8 +136,7 @@ def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
 
 
 def _class_name(file: str) -> str:
-    """Convert ``scenarios/booking.yaml`` to ``scenarios.booking``, because consumers group test cases by the
-    parts of the class name."""
+    """Convert ``scenarios/booking.yaml`` to ``scenarios.booking``, because consumers group by the parts."""
     stem = re.sub(r"\.\w+$", "", file)
     return ".".join(part for part in stem.split("/") if part.strip(".")) or "run"
 
@@ -170,12 +168,11 @@ def _body(failure: ReportedFailure, root: str) -> str:
 
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
-"""The issues of each scenario, keyed by scenario and agent."""
+"""The issues by scenario and agent."""
 
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
-    """Return the properties of a test suite: its issues, worst first, a note on scripted replies, and the
-    prompts that were overridden."""
+    """Return the issues of a suite, worst first, whether any reply was scripted, and overridden prompts."""
     found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
     found.sort(key=lambda text: -text.severity.rank)
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
@@ -187,9 +184,9 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Return the stop reason and the scores of a sample: the mean over all turns for a numeric score,
-    otherwise the labels. A judge or detector that failed is reported here rather than as a failure, because
-    the agent is not at fault."""
+    """Return the stop reason and the scores of a sample: the mean over the turns for numbers, the labels
+    otherwise. A judge or detector that failed is reported here rather than as a failure, because it is not
+    the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
@@ -224,8 +221,7 @@ def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
 
 
 def _add_rates(root: Element, facts: Facts) -> None:
-    """Add the failure rates of a log without scenarios as properties of a test suite that contains no test
-    cases."""
+    """Add the failure rates of a log without scenarios as properties of a suite without cases."""
     rates = facts.rates
     if rates is None:
         return
@@ -239,9 +235,9 @@ def _add_rates(root: Element, facts: Facts) -> None:
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:
-    """Add a test suite for results that belong to no scenario: author errors and gates over the whole run. If
-    nothing else shows that the run did not pass, the verdict itself is added as a test case, so that no
-    consumer counts the run as passed."""
+    """Add a suite for what no scenario shows: mistakes of the author and gates over the whole run. If nothing
+    else shows that the run did not pass, the verdict itself is added, so that no consumer counts the run as
+    passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
         text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
@@ -262,7 +258,7 @@ def _run_case(name: str, verdict: Verdict, text: str) -> Element:
 
 
 def _distinguish(suite: Element) -> None:
-    """Append a number to each repeated test case name, because consumers interpret equal names as reruns."""
+    """Add a number to repeated names of test cases, because consumers take equal names for reruns."""
     seen: Counter[str] = Counter()
     for case in suite.iter("testcase"):
         name = case.get("name", "")
@@ -272,8 +268,7 @@ def _distinguish(suite: Element) -> None:
 
 
 def _count(element: Element) -> None:
-    """Set the attributes that consumers add up: the numbers of tests, failures, errors and skipped tests, and
-    the time."""
+    """Set the counts that consumers add up."""
     cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))
     element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
@@ -283,12 +278,11 @@ def _count(element: Element) -> None:
 
 
 def _timestamp(report: Report) -> str:
-    """Return the start time in UTC without a time zone suffix, as required by the JUnit schemas in use."""
+    """Return the start time in UTC without a zone, as the schemas in use require."""
     found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", report.run.started_at)
     return found[0] if found else "1970-01-01T00:00:00"
 
 
 def _attribute(text: str) -> str:
-    """Shorten a string to one line for an XML attribute. The result is never empty, because some consumers
-    reject an empty name."""
+    """Shorten a text to one line that is never empty, because a consumer may refuse an empty name."""
     return to_xml_text(one_line_message(text, 300)) or "-"

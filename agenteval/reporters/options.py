@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Detail: TypeAlias = Literal["quiet", "usual", "verbose"]
-"""The level of detail on the screen. ``quiet`` shows only the failures and the verdict, ``usual`` also shows
-the reasons, and ``verbose`` shows everything."""
+"""How much the screen shows: failures and the verdict; also the reasons; everything."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options of a report, which are the same for every format."""
+    """Options of a report, the same for every format."""
 
     verbose: bool = False
-    """True to show everything that is shortened or omitted by default."""
+    """True to show what is shortened by default."""
     quiet: bool = False
-    """True to show only the verdict and everything that did not pass."""
+    """True to show only what did not pass and the verdict."""
     width: int = 100
     """The width of the terminal in columns."""
     color: bool = False
-    """True if colors and other styles may be used."""
+    """True if styles may be used."""
     journal: str = ""
-    """The path of the run's journal to print in the report; empty to omit the path."""
+    """The path of the run's journal, to be named in the report; empty to leave it out."""
     root: str = "."
-    """The folder that displayed paths are relative to. For GitHub, this is the root of the repository."""
+    """The folder that shown paths are relative to; for GitHub, the root of the repository."""
     run: str = ""
-    """The name of the run used in suggested commands; empty for the latest run."""
+    """The name of the run in suggested commands; empty for the latest run."""

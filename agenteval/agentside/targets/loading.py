@@ -86,7 +86,8 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
 
 
 def _has_attribute(owner: Any, name: str) -> bool:
-    """Return whether the owner has the attribute. A module may define a function that looks up attributes."""
+    """Return whether the owner has the attribute. The lookup may run the owner's code, such as a module's
+    ``__getattr__``."""
     try:
         with contain_exits():
             return hasattr(owner, name)

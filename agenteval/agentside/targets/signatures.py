@@ -33,9 +33,9 @@ def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -
 def takes_context(function: Callable[..., Any]) -> bool:
     """Return whether ``function`` is called with a context as its second argument.
 
-    This is the case if ``function`` has no readable signature, or if its second parameter is not an
-    independent option. An option has a default, and neither its name nor its annotation refers to a context.
-    """
+    This is the case if ``function`` has no readable signature, or if it has a second parameter that is not an
+    unrelated option. A parameter is an unrelated option if it has a default and neither its name nor its
+    annotation refers to a context."""
     parameters = parameters_of(function)
     if parameters is None:
         return True

@@ -298,7 +298,7 @@ def _resolve_framework_object(
 
 
 def _is_like_a_function(target: Any) -> bool:
-    """Return whether a callable has a ``__qualname__``, which only classes and function-like callables have:
+    """Return whether a callable has a ``__qualname__``, as classes and functions do. Functions include
     builtins, compiled functions and ``lru_cache`` wrappers."""
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 

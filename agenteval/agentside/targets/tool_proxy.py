@@ -55,8 +55,9 @@ class ToolProxy:
             raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the result of ``run_real()``, even if the scenario mocks the tool. Calls inside ``run_real``
-        are recorded as separate, later steps, since they may depend on each other's results."""
+        """Return the result of ``run_real()``, regardless of the tools that the scenario declares. Calls
+        inside ``run_real`` are recorded as separate, later steps, since they may depend on each other's
+        results."""
         with self._context.open_batch() as batch:
             arguments = to_json_arguments(args)
         return await record_call_async(self._context, name, arguments, batch, run_real)

@@ -1,24 +1,28 @@
-"""Run the author's target in an interpreter of its own, one conversation at a time.
+"""Run the author's target in a separate interpreter, one conversation at a time.
+
+The protocol consists of JSON lines:
 
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if nobody answers
-                        any more; {"tool_result": {"id", "go": true}}: run it yourself
-                        {"over": true}: the conversation is over, the process may play another
-    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else; in
-                        both "imported", the calls that the import made
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if no further calls
+                        will be answered
+                        {"tool_result": {"id", "go": true}}: the worker must run the tool itself
+                        {"over": true}: the conversation is over, and the process may run another conversation
+    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all other lines;
+                        both contain "imported", the calls made during the import
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
-                        the agent has such a tool, and "own": true if it will run it itself
-                        {"tool_done": {"id", "result", "is_error"}}: it has
-                        {"over": true}: it has closed the conversation
+                        the agent has such a tool, and "own": true if the worker will run the tool itself
+                        {"tool_done": {"id", "result", "is_error"}}: the worker has run the tool
+                        {"over": true}: the worker has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
                         {"error": {"message", "kind", "final"}}, with the partial answer, if any;
-                        in each "missed", why the turn cannot be evaluated, if it cannot, and "exchanges",
-                        the requests to models, if any, with "asked", the calls that reached the scenario,
-                        "met", the tools that are intercepted where they run, and "is_of_framework"
+                        each of these may contain "missed", the reason why the turn cannot be evaluated, and
+                        "exchanges", the model requests, along with "asked", the calls that reached the
+                        scenario, "met", the tools that are intercepted where they run, and "is_of_framework"
 
-The lines go over the pipes that the process started with; the agent's output goes to standard error."""
+The lines are sent through the pipes that the process started with. The agent's output is written to standard
+error."""
 
 from __future__ import annotations
 

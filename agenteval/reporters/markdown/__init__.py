@@ -1,1 +1,1 @@
-"""Reports as Markdown."""
+"""The report as Markdown."""

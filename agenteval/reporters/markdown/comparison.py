@@ -1,4 +1,4 @@
-"""Render the comparison of two runs as Markdown, for example for a pull request."""
+"""Render two runs compared as Markdown, for a pull request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Render a full report as GitHub Flavored Markdown, or a short report for a step summary.
+"""Render a whole report as Markdown (GitHub's flavour), or in short for a step summary.
 
-Text written by an agent, a tool or a model is fenced or escaped, so that markup, HTML, links, images and
-mentions in the text have no effect."""
+Everything that an agent, a tool or a model wrote is fenced or escaped, so that none of its markup, HTML,
+links, images or mentions take effect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def document(report: Report, decision: Decision, options: ReportOptions, extent: ReportExtent) -> str:
-    """Render the sections that apply to the run, separated by empty lines."""
+    """Render the sections that apply, separated by blank lines."""
     facts = Facts(report, decision)
     sections = [
         *_head(facts),

@@ -1,8 +1,8 @@
-"""Render the pull request comment: what the change broke and fixed, and how certain each difference is.
+"""Render the comment on a pull request: what the change broke and fixed, and how sure that is.
 
-With ``--baseline``, scenarios are listed as newly failing, still failing, fixed or undecided. Without a
-baseline, the comment lists everything that did not pass. The program that posts the comment finds its
-previous comment by ``MARKER`` and replaces that comment."""
+With ``--baseline``, scenarios are sorted into newly failing, still failing, fixed and undecided. Without it,
+the comment lists what did not pass. Whoever posts the comment finds the previous one by ``MARKER`` and
+replaces it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics import Change, Pair, Tally, compare
 
 MARKER = "<!-- agenteval -->"
 MOST = 20
-"""The maximum number of scenarios listed for each kind of change."""
+"""The number of scenarios listed of each kind."""
 
 NEW, STILL, FIXED, UNDECIDED, FAILING = "Newly failing", "Still failing", "Fixed", "Undecided", "Failing"
 NOT_THERE, WORSE = "Failing, and not in the baseline", "Passing, but significantly less often"
@@ -38,20 +38,17 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 
 class ChangeRow(NamedTuple):
-    """A scenario with an agent, or the first of several data rows of a scenario that changed in the same way.
-    ``rows`` is the number of these data rows."""
+    """A scenario with an agent, or the first of ``rows`` rows of a scenario that changed alike."""
 
     kind: str
     name: str
     before: str
-    """The number of successful epochs in the baseline and the number of epochs with an outcome, such as
-    ``2/3``."""
+    """The epochs that succeeded, of those with an outcome, in the baseline."""
     after: str
-    """The number of successful epochs in this run and the number of epochs with an outcome, such as ``3/3``.
-    """
+    """The same in this run."""
     why: str
     confidence: str
-    """The certainty of the change, such as ``significant``."""
+    """The certainty of the change in words."""
     rows: int = 1
 
 
@@ -107,8 +104,8 @@ def _figures(facts: Facts) -> Iterator[str]:
 
 
 def rows_of(facts: Facts) -> Iterator[ChangeRow]:
-    """Yield the scenarios that a reviewer of the change must know about. Scenarios that pass as they did
-    before are omitted."""
+    """Yield the scenarios that a reader of the change must know about. Scenarios that pass as before are left
+    out."""
     report, decision = facts.report, facts.decision
     baseline = report.run.baseline
     summary = summary_of(report, decision)
@@ -138,7 +135,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
 
 
 def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
-    """Return the kind of change, or an empty string if there is nothing to report."""
+    """Return the kind of change, or an empty text if there is nothing to report."""
     if verdict is Verdict.INCONCLUSIVE:
         return UNDECIDED
     failed_before = old is not None and old.successes < old.decided
@@ -156,8 +153,7 @@ def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_bas
 def _changes(
     before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
 ) -> dict[tuple[str, str], Change]:
-    """Return whether the success rate of each scenario that occurs in both runs changed significantly,
-    corrected for multiple comparisons."""
+    """Return whether each scenario in both runs changed significantly, corrected over all of them."""
     keys = [key for key in before if key in after and before[key].planned and after[key].planned]
     if not keys:
         return {}
@@ -204,7 +200,7 @@ def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> I
 
 
 def _gates(decision: Decision) -> Iterator[str]:
-    """Render a table of the gates over the whole run that did not pass."""
+    """Yield the gates over the whole run that did not pass."""
     rows = [
         (
             MARKS[gate.verdict],

@@ -1,4 +1,4 @@
-"""Render a section of the report as Markdown."""
+"""Render a section as Markdown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.places import shown_place
 
 _NOTE = 1000
-"""The number of characters shown for each note."""
+"""The number of characters shown of a note."""
 
 
 def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".") -> Iterator[str]:
-    """Yield the title, the table, and a list of the notes."""
+    """Yield the title, the table, and the notes as a list."""
     is_short = section.can_be_short and not extent.passed
     rows = [row for row in section.rows if not is_short or row[0] is not Verdict.PASSED]
     yield f"{'#' * section.level} {escape_markdown(section.title)}"
@@ -48,8 +48,7 @@ def _plain(text: str | StyledText) -> str:
 
 
 def _emphasized(span: str | StyledText) -> str:
-    """Format text in bold if its tone requires emphasis, with leading and trailing spaces outside the markup.
-    """
+    """Format a text in bold if its tone calls for it, with leading and trailing blanks outside the markup."""
     is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""
     before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""

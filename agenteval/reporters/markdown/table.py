@@ -1,4 +1,4 @@
-"""Render tables as Markdown, and define how much of a report is shown."""
+"""Render a table as Markdown, and define how much of a report is shown."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
-"""The number of characters shown for each cell."""
+"""The number of characters shown of a cell."""
 
 
 def verdict_sign(decision: Decision) -> str:
-    """Return the sign for the verdict, or a neutral sign if nothing was expected to pass."""
+    """Return the sign of the verdict, or a neutral one if nothing was to pass."""
     return "📋" if decision.verdict_label == REPORTED else MARKS[decision.verdict]
 
 
 class ReportExtent(NamedTuple):
-    """The limits on how much of a report is shown. If rows or failures are omitted, their number is stated.
-    """
+    """The amount of a report that is shown. Rows and failures that are left out are counted in words."""
 
     rows: int
-    """The maximum number of rows in a table."""
+    """The number of rows of a table."""
     failures: int
-    """The maximum number of failures shown in full."""
+    """The number of failures shown in full."""
     characters: int
-    """The maximum total number of characters for all failures."""
+    """The number of characters of all failures together."""
     passed: bool = True
     """True if rows that passed are shown."""
 
@@ -38,8 +37,7 @@ FULL_EXTENT = ReportExtent(rows=100_000, failures=100_000, characters=100_000_00
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Render a Markdown table. The entries of ``head`` must already be Markdown; the cells of ``rows`` may
-    contain arbitrary text, which is escaped."""
+    """Render a table. ``head`` must be Markdown already; the cells of ``rows`` may be any text."""
     lines = [head, ["---"] * len(head)]
     cells = [f"| {' | '.join(line)} |" for line in lines]
     cells += [

@@ -1,4 +1,4 @@
-"""Render the comparison of two runs as JSON for programs: the fields of ``RunComparison``."""
+"""Two runs compared as JSON for programs: the fields of ``RunComparison``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from agenteval.verdict.comparison import RunComparison
 
 
 def render(comparison: RunComparison, options: ReportOptions) -> str:
-    """Render all fields of the comparison as JSON. ``docs/comparing.md`` documents the fields."""
+    """Render every field of the comparison as JSON. ``docs/comparing.md`` documents the fields."""
     return readable(comparison.model_dump_json(indent=2))

@@ -1,4 +1,4 @@
-"""Render the results for programs: everything that is known about a run, as JSON.
+"""The results for programs: everything that is known about a run, as JSON.
 
 ``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships next to this module."""
 
@@ -50,23 +50,21 @@ from agenteval.verdict.second_opinions import second_opinions
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
-"""The nesting depth at which the fallback serializer truncates a value, because many JSON parsers reject
-deeper values."""
+"""The depth at which the slow path cuts a value, because many JSON parsers refuse deeper ones."""
 
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
-"""The id of the issue that each finding belongs to, keyed by the sample and the index of the finding."""
+"""The id of the issue that each finding belongs to, by sample and index of the finding."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render the results as JSON. NaN and infinite numbers become null, and the output is valid UTF-8."""
+    """Render the results as JSON text. NaN and infinite numbers become null, and the text is valid UTF-8."""
     return readable(_dump(results(report, decision)))
 
 
 def readable(text: str) -> str:
-    """Escape the characters in a JSON string that a terminal would interpret or hide, and append a newline.
-    """
+    """Escape characters of a JSON text that a terminal would interpret or hide, and end it with a newline."""
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -88,7 +86,7 @@ def _dump(value: shape.Shape) -> str:
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` with replacements for everything that JSON or UTF-8 cannot represent."""
+    """Return ``value`` with everything that JSON or UTF-8 cannot represent replaced."""
     match value:
         case str():
             return _SURROGATES.sub("\ufffd", value)
@@ -109,9 +107,9 @@ def conversation_json(
     keys: Sequence[SampleKey],
     judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
-    """Render conversations of one scenario with one agent as JSON. The output contains the run's id and the
-    scenario's entry from ``scenarios``, with only the requested ``samples``. ``judge_answers`` are written to
-    ``asked``; this field is omitted if the argument is ``None``."""
+    """Render conversations of one scenario with one agent as JSON text: the run, and the scenario's entry of
+    ``scenarios`` with only these ``samples``. ``judge_answers`` are written to ``asked``; ``None`` leaves it
+    out."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
@@ -130,7 +128,7 @@ def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
 
 
 def results(report: Report, decision: Decision) -> shape.Results:
-    """Return the content of ``results.json`` as an object that can be serialized."""
+    """Return the content of the file as values."""
     repeats = repeats_of(report, decision)
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,
@@ -275,8 +273,7 @@ def _scenario(
 
 
 def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
-    """Return the violations of the samples in the order of their epochs, followed by the violations of the
-    scenario."""
+    """Return the violations of the samples in the order of epochs, then those of the scenario."""
     of_samples = [
         shape.ViolationShape.from_value(violation, epoch=key.epoch)
         for key, _ in planned(scenario)

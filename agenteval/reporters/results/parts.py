@@ -1,4 +1,4 @@
-"""Build the parts of the JSON results that describe checks, findings and issues."""
+"""Build parts of the results for programs: checks, findings and issues."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from agenteval.verdict.report import Report
 
 
 def failures_by_sample(report: Report) -> dict[SampleKey, SampleFailures]:
-    """Return the failures of each sample that has findings. The fingerprint of a failure identifies it across
-    runs."""
+    """Return the failures of each sample with findings. Their fingerprints identify them in the next run."""
     return {
         sample.key: failures_of(sample, scenario.scenario)
         for scenario in report.scenarios
