@@ -222,8 +222,7 @@ class World:
             return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
-        """Return the model requests since the last call to this method, in the order in which they were made.
-        """
+        """Return the model requests since the last call to this method, in the order in which they were made."""
         exchanges, self.exchanges = self.exchanges, []
         return exchanges
 
@@ -259,8 +258,8 @@ class World:
         return frozenset((*self.called_tools, *self.intercepted.values()))
 
     def take_all_calls(self) -> list[RequestedCall]:
-        """Return all calls since the last call to this method, including calls that other methods returned in
-        the meantime."""
+        """Return all calls since the last call to this method, including calls that ``take_calls`` has
+        returned in the meantime."""
         made, self._all_calls = self._all_calls, []
         return made
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
         def runs_own_code(self, obj: Any) -> bool:
             """Return whether the agent's answer involves code by the author that may run a tool without the
-            adapter: a node in a graph, or a method in a class of the author's own. The code in tools does not
-            count, since the scenario answers instead."""
+            adapter, such as a node in a graph or a method in a subclass. The code in tools does not count,
+            since the scenario answers instead."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
             """Return a conversation that has its own copy of the agent, and the world for its tools. Raise

@@ -9,8 +9,8 @@ The protocol consists of JSON lines:
                         will be answered
                         {"tool_result": {"id", "go": true}}: the worker must run the tool itself
                         {"over": true}: the conversation is over, and the process may run another conversation
-    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all other lines;
-                        both contain "imported", the calls made during the import
+    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else;
+                        both contain "imported", a warning about the calls made during the import
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
                         the agent has such a tool, and "own": true if the worker will run the tool itself
                         {"tool_done": {"id", "result", "is_error"}}: the worker has run the tool
