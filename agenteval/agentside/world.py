@@ -222,7 +222,7 @@ class World:
             return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
-        """Return the model requests since the last call to this method, in the order in which they were made."""
+        """Return the model requests since the last call to this method, in chronological order."""
         exchanges, self.exchanges = self.exchanges, []
         return exchanges
 

@@ -133,7 +133,7 @@ def _stateful_class_of(value: Any) -> StatefulClass | None:
 
 
 def _named_values_in(value: Any) -> NamedValues:
-    """Yield the values that a value leads to, with their names. Values that belong to a library are excluded."""
+    """Yield the values that a value leads to, with their names. Values from libraries are excluded."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 

@@ -52,7 +52,7 @@ def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
 
 @lru_cache(maxsize=None)
 def claim_module(name: str, base: str) -> None:
-    """Record the imports in a module that is itself named as a target, in the same way as ``claim_imports``."""
+    """Record the imports in a module that is itself a target, in the same way as ``claim_imports``."""
     claims: dict[tuple[str, str], str] = {}
     files = []
     for found, file in _walk_modules(name, [base]):

@@ -391,7 +391,7 @@ def _defines(cls: type, name: str) -> bool:
 
 
 def _entry_on_instance(owner: type, method: str) -> Any:
-    """Return the method in the form in which it would be bound to an instance, without creating an instance."""
+    """Return the method as it would be bound to an instance, without creating an instance."""
     found = inspect.getattr_static(owner, method)
     if isinstance(found, partialmethod):
         return found.__get__(object(), owner)
@@ -522,7 +522,7 @@ def _text_or_messages(
 
 
 def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
-    """Yield the roles. Values are passed by position until a parameter is skipped, and by keyword after that."""
+    """Yield the roles. Values are passed by position until a parameter is skipped, and then by keyword."""
     is_by_name = False
     for parameter in parameters:
         if parameter.name not in kinds:

@@ -120,7 +120,7 @@ class TargetSession:
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Wrap one call to the agent, so that anything started inside the call belongs to this conversation."""
+        """Wrap one call to the agent, so that anything started during the call belongs to its conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:
@@ -140,7 +140,7 @@ class TargetSession:
         return await _await_fully(self._call(messages, context))
 
     def _adopt(self, made: Any) -> None:
-        """Use the factory's product as the agent from now on. No other code has a reference to the product."""
+        """Use the factory's product as the agent from now on. No other code refers to the product."""
         resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
         if isinstance(resolved, TargetRefusal) and self._recognise(made):

@@ -105,7 +105,7 @@ async def record_call_async(
 
 
 class PassthroughCall:
-    """A call that the agent runs itself. The world signals ``go_ahead`` and waits until the call is ``done``."""
+    """A call that the agent runs. The world signals ``go_ahead`` and waits until the call is ``done``."""
 
     def __init__(self) -> None:
         self.go_ahead: Future[None] = Future()

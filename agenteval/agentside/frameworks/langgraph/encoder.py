@@ -49,7 +49,7 @@ class MessageEncoder:
         return transcript
 
     def _write_answer(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """Add an agent's message. A message that only hands over is added only if the agent's name is known."""
+        """Add an agent's message. A message that only hands over is added if the agent's name is known."""
         message = recorded.message
         made = _calls(message)
         calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]

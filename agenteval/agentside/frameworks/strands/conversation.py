@@ -138,7 +138,7 @@ def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
 
 
 def _call(use: Message) -> ToolCall:
-    """Return a call. Encode its input as JSON again, because the framework parsed it from the model's JSON."""
+    """Return a call. Encode its input as JSON, because the framework has parsed the model's JSON."""
     arguments = json.dumps(use.get("input"), ensure_ascii=False, default=str)
     return ToolCall(use["toolUseId"], use["name"], arguments)
 
