@@ -69,11 +69,11 @@ class AutoGen:
                 raise unsupported_version_error(self, f"{type(each).__name__}.{missing}")
             if is_team and not getattr(each, "_embedded_runtime", True):
                 what = f"the {type(each).__name__} has a runtime, which all conversations would share"
-                raise Refused(what, "name a team without runtime, or a function that makes one")
+                raise Refused(what, "name a team without a runtime, or a function that creates a team")
             if not is_team and not hasattr(each._model_context, "_messages"):
                 raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
-            raise Refused("an AutoGen agent takes no deps", "remove deps")
+            raise Refused("an AutoGen agent does not accept deps", "remove deps")
         return AutoGenConversation(obj, world)
 
 

@@ -65,7 +65,7 @@ class CrewAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
-            raise Refused("a CrewAI agent takes no deps", "remove deps")
+            raise Refused("a CrewAI agent does not accept deps", "remove deps")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")

@@ -109,7 +109,7 @@ def _root_agent(obj: Any) -> Any:
         )
     root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
     if not is_instance_of(root, _AGENT):
-        what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
+        what = f"a {type(root).__name__} of Google ADK cannot be run directly"
         raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
     return root
 
@@ -352,7 +352,7 @@ class _ProviderTools:
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
             yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
             if self._grounding_queries(event) is not None and len(self._grounding) != 1:
-                yield "the model looked something up at its provider, with a tool that it does not name"
+                yield "the model searched at its provider, with a tool that the reply does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
         """Return the model's grounding queries as a call to the tool that ran them, if there is exactly one

@@ -64,7 +64,7 @@ class LlamaIndex:
                 what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
                 raise Refused(what, "write a function that runs it (docs/agents.md)")
         if deps is not None and deps is not LATER:
-            raise Refused("a LlamaIndex agent takes no deps", "remove deps; give it initial_state")
+            raise Refused("a LlamaIndex agent does not accept deps", "remove deps; give it initial_state")
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
             raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
         return LlamaIndexConversation(obj, world)

@@ -118,12 +118,12 @@ class _Walk:
 
 def _remedy(keeper: StatefulClass, kind: str) -> str:
     if keeper.is_keyed_by_id:
-        return "let the target take `session_id`, and use it as the conversation id"
+        return "add a `session_id` parameter to the target, and use it as the conversation id"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
-        options = f"{made} as the target, or a class that makes it in __init__"
-        return f"make a new one for each conversation: {options}"
-    return "make a new one for each conversation: name a class as the target that makes it in __init__"
+        options = f"{made} as the target, or a class that creates it in __init__"
+        return f"create a new one for each conversation: {options}"
+    return "create a new one for each conversation: name a class as the target, and create it in __init__"
 
 
 def _stateful_class_of(value: Any) -> StatefulClass | None:

@@ -96,11 +96,11 @@ class _OpenAIAgents:
             what = (
                 f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not supported"
             )
-            raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
+            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
             what = f"'{obj.name}' is a {type(obj).__name__}"
             what += ": a scenario cannot answer for what it does in its sandbox"
-            raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
+            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
             raise unsupported_version_error(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):

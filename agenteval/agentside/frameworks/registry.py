@@ -138,4 +138,4 @@ class _BrokenAdapter:
         raise self._refusal()
 
     def _refusal(self) -> Refused:
-        return Refused(self._what, "fix or uninstall the package that it comes with")
+        return Refused(self._what, "fix or uninstall the package that contains the adapter")

@@ -234,4 +234,4 @@ def unsupported_version_error(framework: Framework, missing: str) -> Refused:
     """Return the error for a framework version that lacks ``missing``, which the adapter requires."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
     what = f"{installed}: {missing} not found; agenteval supports {framework.supports}"
-    return Refused(what, "use a function as target (docs/agents.md)")
+    return Refused(what, "use a function as the target (docs/agents.md)")

@@ -1,4 +1,4 @@
-"""Patch the field in which each tool stores the object that runs it, in order to call the tool world first."""
+"""Patch the field in which each tool stores the object that runs it, to call the tool world first."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class Context:
 
     @contextmanager
     def open_batch(self) -> Iterator[int]:
-        """Yield the batch for a call: the batch of the calls in progress or, if there is none, a new batch."""
+        """Yield the batch for a call: the batch of calls in progress or, if there is none, a new batch."""
         with self._lock:
             if not self._in_flight:
                 self._batch = next(self._batches)

@@ -58,7 +58,7 @@ _FORMS = (
 _ROLE_DESCRIPTIONS = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
-    HISTORY: "the messages before it",
+    HISTORY: "the earlier messages",
     SESSION: "the conversation's id",
     CONTEXT: "ctx",
 }

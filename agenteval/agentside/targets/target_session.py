@@ -120,7 +120,7 @@ class TargetSession:
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Wrap one call to the agent, so that anything started during the call belongs to its conversation."""
+        """Wrap one call to the agent, so that anything started inside the call is part of the conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:
@@ -149,7 +149,7 @@ class TargetSession:
             what = (
                 resolved.what
                 if isinstance(resolved, TargetRefusal)
-                else "it made a function without parameters"
+                else "it returned a function without parameters"
             )
             what = f"{name}() is called without arguments to make the agent; {what}"
             if type(made).__module__ == "builtins" or callable(made):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _TOOLS = "langchain_core.tools.base"
 """The module that contains the hooked tool class."""
-_FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
+_FUNCTION = "write a function that accepts the messages and calls the agent (docs/agents.md)"
 
 
 class LangGraph:
@@ -96,7 +96,5 @@ def _require_messages(graph: Any) -> None:
             "the agent is a workflow of @entrypoint, whose input is that of its function", _FUNCTION
         )
     what = f"the graph takes {', '.join(sorted(keys))} but no messages"
-    remedy = (
-        "write a function of the user's message that calls it: the scenario answers for its tools there, too"
-    )
+    remedy = "write a function that accepts the user's message and calls the graph: the tools are intercepted"
     raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -177,7 +177,7 @@ def describe_unread(message: Any) -> Iterator[str]:
         if kind not in _READ and not kind.endswith("_result"):
             yield f"a block '{kind}' of a message is not read"
     if (get_field(message, "additional_kwargs") or {}).get("tool_outputs"):
-        yield "the model used tools of its provider, whose calls are not read"
+        yield "the model used its provider's tools, whose calls are not read"
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _NOT_CARRIED = {
-    "memory_manager": "a memory manager, which would store what tests say",
+    "memory_manager": "a memory manager, which would store messages from tests",
     "_background_tasks": "background tasks, which may end after their turn",
     "_checkpointing": "checkpointing",
 }
@@ -58,7 +58,7 @@ class _Strands:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
             what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not supported"
-            raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
+            raise Refused(what, "name one of its agents, or a function, as the target (docs/agents.md)")
         for agent in all_agents(obj):
             _require(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
@@ -94,8 +94,8 @@ def _require(agent: Any) -> None:
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")
     for name, what in _NOT_CARRIED.items():
         if getattr(agent, name, None):
-            remedy = "leave it out in tests, or give a function as target (docs/agents.md)"
+            remedy = "omit it in tests, or name a function as the target (docs/agents.md)"
             raise Refused(f"the agent '{agent.name}' has {what}", remedy)
     if has_middleware(agent):
         what = f"the agent '{agent.name}' has middleware of its own, which is not carried over"
-        raise Refused(what, "give a function as target (docs/agents.md)")
+        raise Refused(what, "name a function as the target (docs/agents.md)")
