@@ -330,8 +330,8 @@ def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
 
 
 def _matching_prefix(these: list[int], those: list[int]) -> int:
-    """Return the length of ``those`` if ``these`` begin with ``those``. Otherwise, return 0, because
-    ``those`` may belong to another conversation."""
+    """Return the length of ``those`` if ``these`` begin with ``those``. Otherwise, return 0, because the
+    results in ``those`` may belong to another conversation."""
     return len(those) if these[: len(those)] == those else 0
 
 

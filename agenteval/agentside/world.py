@@ -295,7 +295,7 @@ class World:
         self._calls.append(RequestedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario mocks the tool, i.e. has an answer for calls to this tool."""
+        """Return whether the scenario contains an answer (a mock) for the tool."""
         return self._turn is not None and self._turn.calls.mocks(name)
 
     async def call(

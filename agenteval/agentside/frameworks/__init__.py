@@ -129,8 +129,8 @@ class OpenedConversation:
         self._conversation: FrameworkConversation | None = None
 
     async def reply(self, text: str) -> dict[str, Any]:
-        """Return the messages and the usage of a turn, along with the known facts about the calls in these
-        messages."""
+        """Return the messages and the token usage of a turn, along with the known facts about the calls in
+        the messages."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
             return self._build_reply(await conversation.reply(text))

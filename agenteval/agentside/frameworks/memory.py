@@ -86,8 +86,8 @@ class SharedMemory(NamedTuple):
 
 
 def find_shared_memory(code: Any, *, has_ids: bool = False) -> SharedMemory | None:
-    """Return the object that shares its memory across all calls to ``code``, which is a function, a class or
-    an object by the author. Return ``None`` if there is no such object.
+    """Return the object that shares its memory across all calls to ``code``, or ``None`` if there is no such
+    object. ``code`` is a function, a class or an object that the author wrote.
 
     ``has_ids`` is True if the code receives or creates an id for each conversation."""
     walk = _Walk()

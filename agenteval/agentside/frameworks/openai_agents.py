@@ -153,7 +153,8 @@ def _wrapped_agent(tool: Any) -> Any:
 
 
 def _may_run_other_agents(tool: Any) -> bool:
-    """Return whether a tool's function refers to an agent that it may run, and that has its own tools."""
+    """Return whether a tool's function refers to an agent. The function may run this agent, which has its own
+    tools."""
 
     def names_one(value: Any) -> bool:
         return _is_agent(value) or may_reach(value, _is_agent, "agents")

@@ -173,7 +173,7 @@ def _output_tools(agent: Any) -> frozenset[str]:
 
 
 def _has_output_function(agent: Any, name: str) -> bool:
-    """Return whether a function by the author produces the output."""
+    """Return whether one of the author's functions produces the output."""
     processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
     return getattr(processors.get(name), "_function_schema", None) is not None
 

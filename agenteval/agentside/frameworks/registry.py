@@ -1,10 +1,10 @@
 """Find the adapter that runs an object of an agent framework.
 
-An adapter is registered under the import name of the package that defines the framework's classes, so that no
-adapter is imported for a function or an object by the author. Adapters, including the built-in adapters, are
-entry points of one group. An agent's own interpreter has no agenteval installed: there, the built-in adapters
-are the modules next to this module. Adapters from other packages take precedence, so that a user can replace
-a built-in adapter."""
+An adapter is registered under the import name of the package that defines the framework's classes. Therefore,
+no adapter is imported for the author's own functions and objects. Adapters, including the built-in adapters,
+are entry points in one group. An agent's own interpreter does not have agenteval installed: there, the
+built-in adapters are the modules next to this module. Adapters from other packages take precedence, so that a
+user can replace a built-in adapter."""
 
 from __future__ import annotations
 

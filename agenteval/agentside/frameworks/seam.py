@@ -39,13 +39,13 @@ if TYPE_CHECKING:
             list means that there may be further tools."""
 
         def runs_own_code(self, obj: Any) -> bool:
-            """Return whether the agent's answer involves code by the author that may run a tool without the
-            adapter, such as a node in a graph or a method in a subclass. The code in tools does not count,
-            since the scenario answers instead."""
+            """Return whether the agent runs the author's own code outside tools, such as a node in a graph or
+            a method in a subclass. Such code may run a tool without the adapter. The code in tools does not
+            count, since the scenario answers instead."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
-            """Return a conversation that has its own copy of the agent, and the world for its tools. Raise
-            ``Refused`` if this is impossible.
+            """Return a conversation that has its own copy of the agent and uses the world for its tools.
+            Raise ``Refused`` if this is impossible.
 
             Nothing is started yet. Before a run, a conversation is opened once as a check and closed again.
             If there will be dependencies, ``deps`` is ``LATER`` in this check."""
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 class Refused(Exception):  # noqa: N818
-    """An error by the author that is detected before anything runs."""
+    """Raised for an author's mistake that is detected before anything runs."""
 
     agenteval_kind = "author"
 
@@ -81,8 +81,8 @@ class Refused(Exception):  # noqa: N818
 
 
 class Waits(Exception):  # noqa: N818
-    """The agent waits for human input (human-in-the-loop): an approval, an answer to an interrupt, or the
-    result of a deferred call. The agent is not at fault, and nobody is available to answer."""
+    """Raised if the agent waits for human input (human-in-the-loop): an approval, an answer to an interrupt,
+    or the result of a deferred call. The agent is not at fault, and nobody is available to answer."""
 
     agenteval_kind = "infrastructure"
 

@@ -1,4 +1,5 @@
-"""Hook the OpenAI Agents SDK for computer use. Each action is one call, including a screenshot."""
+"""Hook the OpenAI Agents SDK for computer use. Each action counts as one call, and so does taking a
+screenshot."""
 
 from __future__ import annotations
 

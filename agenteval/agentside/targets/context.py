@@ -115,7 +115,7 @@ class Context:
         return self.request_call(name, args, batch)
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario mocks a tool, i.e. has an answer for calls to this tool."""
+        """Return whether the scenario contains an answer (a mock) for a tool."""
         return False
 
     def passes_through(self, name: str) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """Raised for an import that would load the module of a different file by the author."""
+    """Raised for an import that would load the module from another of the author's files."""
 
     remedy = (
         "make the import relative (from .module import name) in a package, rename one of the two modules,"

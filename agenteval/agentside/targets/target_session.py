@@ -120,7 +120,7 @@ class TargetSession:
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Wrap one call to the agent, so that anything started inside the call is part of the conversation."""
+        """Wrap one call to the agent. Anything started inside the call is part of the conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:

@@ -31,7 +31,7 @@ class ToolProxy:
         self._context = context
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario mocks the tool, i.e. has an answer for calls to this tool."""
+        """Return whether the scenario contains an answer (a mock) for the tool."""
         return self._context.mocks(name)
 
     async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer:

@@ -26,8 +26,8 @@ _HOLDER_NAMES = (
     "_on_invoke_tool_impl",
     "invoke_tool_impl",
 )
-"""The names under which frameworks store the object that contains the function. A function by the author
-under such a name does not accept a tool's arguments."""
+"""The names under which frameworks store the object that contains the function. If one of the author's own
+functions is stored under such a name, it does not accept a tool's arguments."""
 _MAX_DEPTH = 5
 
 

@@ -1,7 +1,7 @@
 """Run one conversation with a copy of a graph.
 
-If the graph has a checkpointer, the copy has a separate one. Otherwise, the state is carried over from turn
-to turn. The copy also has its own store and cache."""
+If the graph has a checkpointer, the copy has a separate checkpointer. Otherwise, the state is carried over
+from turn to turn. The copy also has its own store and cache."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ def _in_memory_saver(saver: Any) -> Any:
 
 def _store_for(graph: Any) -> Any:
     """Return a copy of the graph's store if the store is in memory. A database is the author's choice and is
-    returned unchanged. A graph that requires a store but has none is given a new one, as its platform would
-    do."""
+    returned unchanged. A graph that requires a store but has none is given a new store, as on its own
+    platform."""
     from langgraph.store.memory import InMemoryStore
 
     store = getattr(graph, "store", None)

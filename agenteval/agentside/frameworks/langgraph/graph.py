@@ -118,8 +118,8 @@ def collect_tools(graph: Any) -> dict[str, Any]:
 
 
 def has_own_code(graph: Any) -> bool:
-    """Return whether the graph runs code by the author that may call undiscovered tools, either in a node or
-    around the calls of an agent."""
+    """Return whether the graph runs the author's own code, either in a node or around the calls of an agent.
+    Such code may call undiscovered tools."""
     around = (wraps for each in _walk_reachable(graph) if is_graph(each) for wraps in _middleware(each))
     return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
 
@@ -171,7 +171,7 @@ def _is_code_of_library(function: Any) -> bool:
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Return whether an object is a function by the author, or a tool, that fetches a store or has a store
+    """Return whether an object is a tool or one of the author's functions, and fetches a store or has a store
     injected."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_library_module(function.__module__):

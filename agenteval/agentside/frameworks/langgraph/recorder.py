@@ -32,8 +32,8 @@ _INTERRUPT = "__interrupt__"
 
 
 class StreamRecorder:
-    """A recorder for one turn. ``seen`` contains the keys of the messages so far in the conversation.
-    ``user`` is the id of the message that begins the turn."""
+    """A recorder for one turn. ``seen`` contains the keys of the conversation's earlier messages. ``user`` is
+    the id of the message that begins the turn."""
 
     def __init__(self, seen: set[Any], user: Any, names: GraphNames) -> None:
         self._seen = seen

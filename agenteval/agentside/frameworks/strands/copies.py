@@ -57,7 +57,7 @@ class _RegisteredHook(NamedTuple):
 
     @property
     def holder(self) -> Any:
-        """The object whose method is, or is called by, the callback. ``None`` for a function."""
+        """The object whose method is the callback, or is called by the callback. ``None`` for a function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
 
