@@ -1,4 +1,5 @@
-"""Code that runs in the agent's process: agenteval's own, or that of an interpreter that the author names.
+"""Code that runs in the agent's process, which is either agenteval's own process or an interpreter that the
+author names.
 
-Nothing in here imports anything but the standard library and its neighbours, and all of it is written for
-Python 3.8: ``start.py`` is run by path in interpreters that have no agenteval installed."""
+Modules in this package import only the standard library and each other. They are written for Python 3.8,
+because ``start.py`` is run by path in interpreters that do not have agenteval installed."""

@@ -1,4 +1,4 @@
-"""Read the variables in the closures of functions, for values that a framework keeps nowhere else."""
+"""Read the variables in function closures, for values that a framework stores nowhere else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_DEPTH = 8
 
 
 def closure_variables(function: Any) -> dict[str, Any]:
-    """Return the variables in a function's closure, by name."""
+    """Return the variables in a function's closure, keyed by name."""
     code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     found = {}
     for at, name in enumerate(code.co_freevars if code and closure else ()):
@@ -24,8 +24,8 @@ def closure_variables(function: Any) -> dict[str, Any]:
 
 
 def find_in_closures(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
-    """Return the first value that fits: ``value`` itself, a value in its closure, or one in the closures of
-    the functions there. Return ``None`` if nothing fits."""
+    """Return the first matching value: ``value`` itself, a value in its closure, or a value in the closures
+    of the functions found there. Return ``None`` if nothing matches."""
     if value is None or depth > _MAX_DEPTH:
         return None
     if fits(value):

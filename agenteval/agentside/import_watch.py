@@ -1,7 +1,7 @@
 """Watch the import of the author's code, which may run the agent if a script lacks a ``__main__`` guard.
 
-The import runs in a world of its own, in which no tool that the suite declares runs. The calls made there are
-reported."""
+The import runs in a separate world, in which tools that the suite declares do not run. Tool calls made during
+the import are reported."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """A watch over the import of ``target``.
+    """Watches the import of ``target``.
 
-    ``declared`` holds the tools of the suite; ``runs_others`` says whether other tools run (``unmocked_tools:
-    passthrough``)."""
+    ``declared`` contains the tools that the suite declares. ``runs_others`` is True if other tools run
+    (``unmocked_tools: passthrough``)."""
 
     def __init__(self, target: str, base: str, declared: Collection[str], *, runs_others: bool) -> None:
         self._file = target.rpartition(":")[0] or target
@@ -34,7 +34,7 @@ class ImportWatch:
 
     @contextmanager
     def watch_imports(self) -> Iterator[None]:
-        """Watch what is imported inside the ``with`` block."""
+        """Watch the imports inside the ``with`` block."""
         world = World()
         try:
             with world.turn(self):
@@ -47,7 +47,7 @@ class ImportWatch:
 
     @property
     def import_warning(self) -> str:
-        """The warning about calls made during the import; empty if there were none."""
+        """A warning about calls made during the import. Empty if no calls were made."""
         if not (self._call_counts or self._requests or self._fault):
             return ""
         place = f" ({self._place})" if self._place else ""
@@ -108,7 +108,8 @@ def _describe_call(call: _ImportCall, count: int) -> str:
 
 
 def _importing_line(base: str) -> str:
-    """Return the file and line of the module being executed; empty if the call comes from another thread."""
+    """Return the file and line in the module that is being executed, or an empty string if the call comes
+    from a different thread."""
     frame = sys._getframe()
     found: Any = frame
     while found is not None:

@@ -1,13 +1,14 @@
-"""Record what an agent's clients ask of models, and the replies, where ``httpx`` and ``httpx2`` send
-requests.
+"""Record LLM requests that an agent's clients send to models, and the replies, by patching ``httpx`` and
+``httpx2`` where they send requests.
 
-The clients of OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and others send through
-these two libraries, whatever the framework. A request counts as a model request if both its address and its
-body match a known interface; an application's other requests are left alone. The records go to the tool world
-of the conversation that the code runs for. A request whose conversation is unknown is sent like any other,
-but then no conversation that was open can be evaluated.
+The clients for OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and other providers use
+these two libraries, regardless of the agent framework. A request counts as a model request if both its
+address and its body match a known interface. Other requests of an application are not recorded. The records
+are passed to the tool world of the conversation that the code runs for. A request whose conversation is
+unknown is sent as usual, but then none of the conversations that were open can be evaluated.
 
-A streamed reply is recorded while the agent reads it: the agent cannot act upon what it has not read."""
+A streamed reply is recorded while the agent reads it, because the agent cannot act on parts that it has not
+read."""
 
 from __future__ import annotations
 
@@ -27,16 +28,18 @@ if TYPE_CHECKING:
     from .world import World
 
 Exchange = Dict[str, Any]
-"""A request and its outcome, in JSON after ``exchanges_to_json``:
+"""A model request and its outcome. The fields are JSON values after ``exchanges_to_json``:
 
-- ``dialect``: the interface, a key of ``DIALECTS``; empty if it is not understood
-- ``results``: messages in the dialect's form with results of tools that no earlier request contained
-- ``offers_tools``: whether the model was offered any; ``forced``: the tool that it had to call
-- ``framework``: the hooked framework that sent it; empty for a plain loop
-- ``reply``: the text of the reply as far as it was read; ``failed``: why there is none; ``unread``: why it is
-  unknown
-- ``is_fetched``: it asks for a response that was started before; ``forked``: it stands for a forked process
-"""
+- ``dialect``: the interface, which is a key in ``DIALECTS``, or empty if the request is not understood
+- ``results``: messages in the dialect's format that contain tool results missing from all earlier requests
+- ``offers_tools``: True if the request offers tools to the model
+- ``forced``: the tool that the model was required to call
+- ``framework``: the hooked framework that sent the request, or empty for a plain loop
+- ``reply``: the text of the reply, as far as it was read
+- ``failed``: the reason why there is no reply
+- ``unread``: the reason why the reply is unknown
+- ``is_fetched``: True if the request fetches a response that was started earlier
+- ``forked``: True if the exchange represents a forked process"""
 
 DIALECTS = {
     "chat": ("/chat/completions",),
@@ -45,35 +48,36 @@ DIALECTS = {
     "gemini": (":generateContent", ":streamGenerateContent"),
     "ollama": ("/api/chat",),
 }
-"""The endings of the addresses of each interface."""
+"""The address suffixes for each interface."""
 _NO_CALL_PATHS = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
-"""Endings of addresses at which a model is given tools but calls none."""
+"""The suffixes of addresses at which a model receives tools but does not call any."""
 _NO_TOOL_PATHS = frozenset(
     (
         *("embeddings", "moderations", "models", "files", "uploads", "images", "audio", "vector_stores"),
         *("fine_tuning", "conversations", "completions", "complete", "batches"),
     )
 )
-"""Segments of addresses at which no model calls a tool."""
+"""The address segments for interfaces that do not support tool calls."""
 _MODEL_USER_AGENTS = ("openai/python", "anthropic/python")
-"""User agents of model clients: whatever they send is a model request, whatever the address."""
+"""The user agents of model clients. A request with such a user agent is a model request even if its address
+does not match a known interface."""
 MAX_MODEL_REPLY_BYTES = 8 * 2**20
-"""The number of bytes of a reply that are kept."""
+"""The maximum number of bytes that are kept from a reply."""
 
 _EXCLUDED_CLIENTS: WeakSet[Any] = WeakSet()
 _SEEN_RESULTS: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
-"""The results that the requests of each conversation contained, request by request."""
+"""The tool results in earlier requests, stored for each conversation and request."""
 _MAX_SEEN_REQUESTS = 16
-"""The number of earlier requests with results that the next one is compared with."""
+"""The maximum number of earlier requests with results that the next request is compared with."""
 
 
 def exclude_client(client: Any) -> None:
-    """Ignore a client of agenteval's own in the same process."""
+    """Exclude one of agenteval's own clients in the same process from recording."""
     _EXCLUDED_CLIENTS.add(client)
 
 
 def patch_clients(sync: Any, asynchronous: Any) -> None:
-    """Record the requests of an HTTP library's clients, from now on, by patching their classes."""
+    """Start recording the requests of an HTTP library's clients by monkeypatching their classes."""
     for client, wrap in ((sync, _observed_send), (asynchronous, _observed_send_async)):
         if not hasattr(client.send, _MARK):  # one library may be imported under both names
             client.send = wrap(client.send)
@@ -88,8 +92,8 @@ _forks: list[bool] = []
 
 
 def _note_fork() -> None:
-    """Record that the process forked: the child sends requests with inherited clients, and they are not
-    seen."""
+    """Record that the process forked. The child process sends requests with inherited clients, and these
+    requests are not seen."""
     world = worlds.current_world()
     if world is not None:
         what = "the agent forked a process, whose requests to models are not seen"
@@ -134,7 +138,7 @@ def _observed_send_async(send: Any) -> Any:
 
 
 def _start_exchange(client: Any, request: Any) -> Exchange | None:
-    """Return the record of an agent's request to a model; ``None`` if the request is irrelevant."""
+    """Return the record of an agent's request to a model, or ``None`` if the request is irrelevant."""
     world = worlds.current_world()
     if client in _EXCLUDED_CLIENTS or (world is None and not worlds.may_be_agent_code()):
         return None
@@ -164,7 +168,7 @@ def _record_untracked_request() -> None:
 
 
 def _calling_framework() -> str:
-    """Return the hooked framework whose code is on the stack; empty if there is none."""
+    """Return the hooked framework whose code is on the call stack, or an empty string if there is none."""
     packages = hooks.hooked_packages()
     frame = sys._getframe(1) if packages else None
     while frame is not None:
@@ -177,7 +181,7 @@ def _calling_framework() -> str:
 
 
 def _read_request(request: Any) -> Exchange | None:
-    """Return the relevant parts of a request; ``None`` if it is not a model request."""
+    """Return the relevant parts of a request, or ``None`` if the request is not a model request."""
     path = str(request.url.path).rstrip("/")
     holder, _, last = path.rpartition("/")
     if request.method == "GET":
@@ -209,7 +213,8 @@ def _is_from_model_client(request: Any, path: str) -> bool:
 
 
 def _json_body(request: Any, *, is_known: bool) -> dict[str, Any]:
-    """Return the body as an object; empty if it is not an object or is irrelevant."""
+    """Return the request body as an object, or an empty object if the body is irrelevant or is not a JSON
+    object."""
     if "json" not in str(request.headers.get("content-type") or ""):
         return {}
     try:
@@ -239,12 +244,12 @@ _IS_BODY_OF = {
     "gemini": lambda body: bool(body.get("contents")),
     "ollama": lambda body: "model" in body and _are_messages(body.get("messages")),
 }
-"""Checks whether a body fits the interface."""
+"""Functions that check whether a body matches the interface."""
 
 
 def _forced_tool(body: dict[str, Any]) -> str:
-    """Return the one function that the model had to call, which is how clients request an answer in a certain
-    form."""
+    """Return the single function that the model was required to call. Clients use this to request structured
+    output."""
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
         return _only_allowed_function(config)
@@ -255,7 +260,8 @@ def _forced_tool(body: dict[str, Any]) -> str:
 
 
 def _only_allowed_function(config: dict[str, Any]) -> str:
-    """Return the one function that Gemini's tool configuration allows; empty if it does not force one."""
+    """Return the single function that Gemini's tool configuration allows, or an empty string if the
+    configuration does not force a single function."""
     calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
     names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
     return str(names[0]) if calling.get("mode") == "ANY" and len(names) == 1 else ""
@@ -268,7 +274,7 @@ def _only_tool(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tool_name(tool: dict[str, Any]) -> str:
-    """Return the name of a tool, which some interfaces put into its ``function``."""
+    """Return the name of a tool. Some interfaces store the name in the tool's ``function``."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, dict) else tool).get("name") or "")
 
@@ -277,7 +283,7 @@ def _tool_name(tool: dict[str, Any]) -> str:
 
 
 def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
-    """Yield the messages of a request that contain tool results, reduced to these results."""
+    """Yield the messages in a request that contain tool results, reduced to these results."""
     key = {"responses": "input", "gemini": "contents"}.get(dialect, "messages")
     messages = body.get(key)
     for message in messages if isinstance(messages, list) else [messages]:
@@ -312,7 +318,8 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
-    """Return the results that no earlier request contained, because each request repeats the conversation."""
+    """Return the tool results that are missing from all earlier requests, because each request repeats the
+    conversation."""
     earlier = _SEEN_RESULTS.setdefault(world, [])
     hashes = [hash(json.dumps(each, sort_keys=True)) for each in results]
     known = max((_matching_prefix(hashes, those) for those in earlier), default=0)
@@ -323,8 +330,8 @@ def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
 
 
 def _matching_prefix(these: list[int], those: list[int]) -> int:
-    """Return the length of ``those`` if ``these`` begin with them, else 0: they may belong to another
-    conversation."""
+    """Return the length of ``those`` if ``these`` begin with ``those``. Otherwise, return 0, because the
+    results in ``those`` may belong to another conversation."""
     return len(those) if these[: len(those)] == those else 0
 
 
@@ -332,7 +339,8 @@ def _matching_prefix(these: list[int], those: list[int]) -> int:
 
 
 def _record_response(exchange: Exchange, response: Any) -> None:
-    """Record a response. Never raise, so that the agent gets what it would have got without agenteval."""
+    """Record a response. Never raise an exception, so that the agent receives the same response as without
+    agenteval."""
     try:
         if response.status_code >= 400:
             exchange["failed"] = f"HTTP {response.status_code}"
@@ -347,7 +355,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
 
 
 class _ReplyPieces:
-    """The part of a reply that was read."""
+    """The pieces of a reply that were read."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -392,8 +400,7 @@ def _tee(response: Any, pieces: _ReplyPieces) -> None:
 
 
 def exchanges_to_json(exchanges: Sequence[Exchange], max_bytes: int | None = None) -> list[Exchange]:
-    """Return exchanges as JSON in their current state. ``max_bytes`` limits the size of all replies
-    together."""
+    """Return exchanges as JSON in their current state. ``max_bytes`` limits the total size of all replies."""
     found = [_exchange_to_json(each) for each in exchanges]
     if max_bytes is None:
         return found

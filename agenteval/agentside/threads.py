@@ -1,7 +1,7 @@
 """Propagate a conversation's world into threads that an agent or its framework starts, because Python does
-not.
+not propagate context variables into threads.
 
-Two methods are patched for this: ``Thread.start`` and ``ThreadPoolExecutor.submit``."""
+Two methods are monkeypatched for this: ``Thread.start`` and ``ThreadPoolExecutor.submit``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Propagate the world of a conversation into threads, once per process and permanently."""
+    """Start propagating the world of a conversation into threads, once per process and permanently."""
     start: Any = threading.Thread.start
     submit: Any = ThreadPoolExecutor.submit
     if hasattr(start, "agenteval_carries"):
@@ -46,7 +46,8 @@ def install() -> None:
 
 
 def _quiet(run: Callable[[], None]) -> Callable[[], None]:
-    """Wrap the target of a thread so that it ends silently if its conversation ends during a tool call."""
+    """Wrap the target of a thread so that the thread ends silently if its conversation ends during a tool
+    call."""
 
     def run_quietly() -> None:
         with contextlib.suppress(asyncio.CancelledError):

@@ -1,7 +1,7 @@
-"""The wire format: OpenAI's chat messages, as plain dicts.
+"""The wire format, which consists of OpenAI chat messages as plain dicts.
 
-Adapters write the messages of their frameworks with a ``Transcript``, so that only this module knows the
-keys."""
+Adapters write the messages of their frameworks with a ``Transcript``, so that only this module contains the
+keys of the format."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ToolCall(NamedTuple):
-    """A call that the model made."""
+    """A tool call by the model."""
 
     id: Any
     """The framework's id for the call."""
     name: str
     arguments: Any
-    """The arguments: a string is taken for JSON that the model wrote; anything else is encoded as JSON."""
+    """The arguments. A string is treated as JSON written by the model. Any other value is encoded as JSON."""
 
     def to_openai(self) -> Message:
         function = {"name": self.name, "arguments": ToolAnswer(self.arguments).text}
@@ -30,17 +30,17 @@ class ToolCall(NamedTuple):
 
 
 class Transcript:
-    """The messages of a turn, in the order in which they are added."""
+    """The messages in a turn, in the order in which they are added."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        """Start with ``messages`` of the turn that are already in this format."""
+        """Start with ``messages``, the turn's messages that are already in this format."""
         self._messages: list[Message] = [*messages]
 
     def answer(
         self, text: str | None, calls: Iterable[ToolCall] = (), *, agent: str | None = None, **more: Any
     ) -> None:
-        """Add an agent's text, its calls, or both. ``more`` holds other fields of the message; ``None``
-        values are left out."""
+        """Add an agent's text, its calls, or both. ``more`` contains further fields of the message. Fields
+        with the value ``None`` are omitted."""
         fields = {"agent": agent or None, **more}
         known = {key: value for key, value in fields.items() if value is not None}
         message: Message = {"role": "assistant", "content": text, **known}
@@ -48,7 +48,8 @@ class Transcript:
         _add_calls(message, calls)
 
     def more_calls(self, calls: Iterable[ToolCall], *, agent: str | None = None) -> None:
-        """Add calls to the last message if it is this agent's; otherwise add a message without text."""
+        """Add calls to the last message if that message is from the same agent. Otherwise, add a message
+        without text."""
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "assistant" and last.get("agent") == (agent or None):
             _add_calls(last, calls)
@@ -56,16 +57,16 @@ class Transcript:
             self.answer(None, calls, agent=agent)
 
     def result(self, call_id: Any, value: Any, *, error: bool = False, name: str | None = None) -> None:
-        """Add the result of a call: a string unchanged, anything else as JSON. ``error``: the call failed, or
-        was refused before its tool ran."""
+        """Add the result of a call. A string remains unchanged, and any other value is encoded as JSON.
+        ``error`` is True if the call failed, or if it was refused before its tool ran."""
         message: Message = {"role": "tool", "tool_call_id": call_id, "content": ToolAnswer(value).text}
         if name:
             message["name"] = name
         self._messages.append(mark_as_error(message) if error else message)
 
     def end_with(self, text: str, *, agent: str | None = None) -> None:
-        """Make ``text`` the turn's answer. It replaces the last message if that is an answer; otherwise it is
-        added as this agent's message."""
+        """Make ``text`` the turn's answer. The text replaces the last message if that message is an answer.
+        Otherwise, the text is added as this agent's message."""
         if self.ends_in_answer:
             self._messages[-1]["content"] = text
         else:

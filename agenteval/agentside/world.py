@@ -1,9 +1,9 @@
-"""Find the tool world of the conversation that a piece of code runs for, whoever started that code.
+"""Find the tool world of the conversation that a piece of code runs for, regardless of who started that code.
 
-A conversation has one ``World``. During a turn a context variable holds it. The variable follows tasks,
-``asyncio.to_thread`` and, after ``threads.install()``, threads and the jobs of pools. Whatever intercepts a
-tool call (the ``hooks``, ``intercept``) or a request to a model (``model_requests``) asks
-``current_world()``."""
+Each conversation has one ``World``. During a turn, a context variable contains the world. The variable
+follows tasks, ``asyncio.to_thread`` and, after ``threads.install()``, threads and the jobs in thread pools.
+All code that intercepts a tool call (the ``hooks``, ``intercept``) or a model request (``model_requests``)
+calls ``current_world()``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class UntrackedCallError(RuntimeError):
-    """A tool call whose conversation cannot be identified. The tool was not run."""
+    """Raised for a tool call whose conversation cannot be identified. The tool was not run."""
 
     agenteval_kind = "infrastructure"
 
@@ -52,14 +52,15 @@ class ToolAnswer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The value as text: a string unchanged, anything else as JSON."""
+        """The value as text. A string remains unchanged, and any other value is encoded as JSON."""
         if isinstance(self.value, str):
             return self.value
         return json.dumps(self.value, ensure_ascii=False, default=str)
 
     @property
     def failure(self) -> str:
-        """The message of an error: the text of a mock's ``error:``, otherwise the whole value as text."""
+        """The message of an error: the text in a mock's ``error:`` or, if there is none, the complete value
+        as text."""
         value = self.value
         return (
             ToolAnswer(value["error"]).text
@@ -69,29 +70,29 @@ class ToolAnswer(NamedTuple):
 
 
 class RequestedCall(NamedTuple):
-    """A call that reached the world."""
+    """A tool call that reached the world."""
 
     name: str
     arguments: Any
-    """The arguments as JSON; unchanged if JSON cannot represent them."""
+    """The arguments as JSON, or unchanged if JSON cannot represent them."""
     call_id: str
-    """The framework's id for the call; empty if it has none."""
+    """The framework's id for the call. Empty if the call has no id."""
     agent: str = ""
-    """The agent that made the call, if there are several; empty if unknown."""
+    """The agent that made the call, if there are several agents. Empty if the agent is unknown."""
 
 
 class AnsweredCall(NamedTuple):
-    """A call of a framework's tool that the scenario or the tool itself answered."""
+    """A call to a framework's tool that was answered, either by the scenario or by the tool itself."""
 
     name: str
     args: Any
     result: Any
     is_inner: bool
-    """True if the call was made within another call."""
+    """True if the call was made inside another call."""
 
 
 class ActiveTurn:
-    """A turn in progress: its calls, and the threads that were started in it."""
+    """A turn in progress: its calls, and the threads that were started during the turn."""
 
     def __init__(self, calls: TurnCalls) -> None:
         self.calls = calls
@@ -106,7 +107,7 @@ class ActiveTurn:
 
 
 class TurnThread:
-    """A thread, or a job of a pool, that was started in a turn and carries its world."""
+    """A thread, or a job in a thread pool, that was started during a turn and carries the turn's world."""
 
     def __init__(self, world: World, turn: ActiveTurn) -> None:
         self.world = world
@@ -131,7 +132,8 @@ _CARRIER: ContextVar[TurnThread | None] = ContextVar("agenteval_carrier", defaul
 
 _DETACHED: ContextVar[bool] = ContextVar("agenteval_left", default=False)
 _THREAD = threading.local()
-"""``carrier``: the code that runs in this thread, even in a context that was copied elsewhere."""
+"""Thread-local state. ``carrier`` is the code that runs in this thread, even in a context that was copied
+elsewhere."""
 
 
 _CARRIED_VARIABLES: list[ContextVar[Any]] = [_WORLD]
@@ -139,11 +141,11 @@ _non_agent_checks: list[Callable[[], bool]] = []
 
 
 class World:
-    """The scenario's tools as one conversation sees them.
+    """The scenario's tools from the perspective of one conversation.
 
-    A call that arrives after the answer of a turn counts as part of the next turn, as it does for an agent in
-    plain Python. ``name`` is that of the conversation; ``intercepted`` maps the identity of a function to the
-    tool it implements."""
+    A call that arrives after the answer to a turn counts as part of the next turn, as in an agent written in
+    plain Python. ``name`` is the name of the conversation. ``intercepted`` maps the identity of each
+    intercepted function to the tool that it implements."""
 
     def __init__(self, name: str = "", intercepted: Mapping[int, str] | None = None) -> None:
         self.name = name
@@ -177,7 +179,7 @@ class World:
 
     @contextmanager
     def turn(self, calls: TurnCalls) -> Iterator[ActiveTurn]:
-        """Run one turn: anything started inside the ``with`` block belongs to this conversation."""
+        """Run one turn. Anything started inside the ``with`` block belongs to this conversation."""
         turn = self._turn = ActiveTurn(calls)
         self.answered_calls = []
         self._forget_answered()
@@ -191,91 +193,92 @@ class World:
 
     def close(self) -> None:
         """Close the conversation and release the agent, because contexts that outlive the conversation still
-        hold the world."""
+        refer to the world."""
         self.target = None
         with _LOCK:
             _OPEN_WORLDS.discard(self)
 
     def forget(self) -> None:
-        """Detach code that runs in this world from any conversation: code that an import started, for
-        example."""
+        """Detach code that runs in this world from any conversation. An example is code that an import
+        started."""
         self.is_forgotten = True
 
     def record_fault(self, fault: str) -> None:
-        """Record why the turn cannot be evaluated. The first reason counts."""
+        """Record the reason why the turn cannot be evaluated. Only the first reason is kept."""
         self.fault = self.fault or fault
 
     def take_fault(self) -> str:
-        """Return why the agent's behavior since the last call of this method cannot be evaluated; empty if it
-        can."""
+        """Return the reason why the agent's behavior since the last call to this method cannot be evaluated,
+        or an empty string if the behavior can be evaluated."""
         fault, self.fault = self.fault, ""
         return fault or self.shared_thread_fault
 
     @property
     def unsettled_threads(self) -> list[tuple[Future[None], Future[None]]]:
-        """The unfinished threads of other conversations that called tools while this one was open: for each,
-        the future of its end and that of its turn's settlement. Until one of the two is done, the thread may
-        still turn out to have made calls of this conversation."""
+        """Unfinished threads from other conversations that called tools while this conversation was open.
+        Each item contains two futures: the end of the thread, and the settlement of the thread's turn. Until
+        one of the futures is done, the thread may still turn out to have made calls for this conversation."""
         with _LOCK:
             return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
-        """Return the requests to models since the last call of this method, in the order in which they were
-        made."""
+        """Return the model requests since the last call to this method, in chronological order."""
         exchanges, self.exchanges = self.exchanges, []
         return exchanges
 
     @property
     def calls_so_far(self) -> tuple[RequestedCall, ...]:
-        """The calls of this turn so far."""
+        """The calls in this turn so far."""
         return tuple(self._calls)
 
     def has_received_call(self, call_id: str) -> bool:
-        """Return whether a call of this turn reached the scenario."""
+        """Return whether a call in this turn reached the scenario."""
         return any(each.call_id == call_id for each in self._calls)
 
     def take_calls(self) -> list[RequestedCall]:
-        """Return the calls since the last call of this method."""
+        """Return the calls since the last call to this method."""
         calls, self._calls, self._answered_count = self._calls, [], 0
         return calls
 
     def take_answered_calls(self) -> list[AnsweredCall]:
-        """Return the calls that were answered since the last call of this method."""
+        """Return the calls that were answered since the last call to this method."""
         done, self.answered_calls = self.answered_calls, []
         return done
 
     def _forget_answered(self) -> None:
-        """Drop the calls of earlier turns that nobody has taken, so that they do not count for this turn."""
+        """Drop answered calls from earlier turns that were not taken, so that they do not count for this
+        turn."""
         del self._calls[: self._answered_count]
         self._answered_count = 0
 
     @property
     def hooked_tools(self) -> frozenset[str]:
-        """The tools whose calls are intercepted where they run. If a model asked for one of them and the call
-        did not arrive, it was refused earlier."""
+        """The tools whose calls are intercepted where the tools run. If a model requested such a tool and the
+        call did not arrive, the call was refused earlier."""
         return frozenset((*self.called_tools, *self.intercepted.values()))
 
     def take_all_calls(self) -> list[RequestedCall]:
-        """Return all calls since the last call of this method, including those taken in the meantime."""
+        """Return all calls since the last call to this method, including calls that ``take_calls`` has
+        returned in the meantime."""
         made, self._all_calls = self._all_calls, []
         return made
 
     def note_unseen_calls(self, what: str) -> None:
-        """Note, as a phrase, a part of this turn that may contain calls that agenteval cannot see."""
+        """Note a part of this turn that may contain calls that agenteval cannot see. The note is a phrase."""
         self._unseen_calls.setdefault(what)
 
     def take_unseen_calls(self) -> list[str]:
-        """Return the notes since the last call of this method."""
+        """Return the notes since the last call to this method."""
         unplaced, self._unseen_calls = self._unseen_calls, {}
         return list(unplaced)
 
     # ── requests to models
 
     def record_exchange(self, exchange: Any) -> bool:
-        """Record a request to a model.
+        """Record a model request.
 
-        Return False if the request is not known to belong to this conversation because its thread outlived
-        its turn."""
+        Return False if the conversation of the request is unknown, because the request's thread outlived its
+        turn."""
         carrier = _CARRIER.get()
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             return False
@@ -287,53 +290,53 @@ class World:
     # ── calls
 
     def record_direct_call(self, name: Any, args: Any) -> None:
-        """Record a call of a scenario tool that the agent's code made through ``ctx``."""
+        """Record a call to a scenario tool that the agent's code made through ``ctx``."""
         self.called_tools.add(str(name))
         self._calls.append(RequestedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario has an answer for the tool."""
+        """Return whether the scenario contains an answer (a mock) for the tool."""
         return self._turn is not None and self._turn.calls.mocks(name)
 
     async def call(
         self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
-        """Return the answer to a call.
+        """Return the answer to a tool call.
 
         ``args`` is a dict, or JSON as the model wrote it. ``run_real()`` is the agent's real tool. It is
-        awaited only if the scenario leaves the tool to the agent; its value is then returned unchanged, and
-        its exceptions propagate. ``call_id`` is the id of the call in the messages; ``agent`` is the agent
-        that makes it. Raise ``UntrackedCallError`` before the first turn, in a thread that outlived its turn,
-        and in a forked process."""
+        awaited only if the scenario leaves the tool to the agent. The tool's return value is then returned
+        unchanged, and its exceptions propagate. ``call_id`` is the id of the call in the messages. ``agent``
+        is the agent that makes the call. Raise ``UntrackedCallError`` before the first turn, in a thread that
+        outlived its turn, and in a forked process."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return await calls.call(name, arguments, run_real)
 
     def call_sync(
         self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
-        """Do the same as ``call`` from any thread, for code that cannot await."""
+        """Do the same as ``call`` from any thread, for synchronous code."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return calls.call_sync(name, arguments, run_real)
 
     async def record(
         self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> Any:
-        """Return the result of ``run_real()`` and record the call as one of an existing tool.
+        """Return the result of ``run_real()`` and record it as a call to an existing tool.
 
-        It serves callables that look like tools and are left to the agent, such as another agent."""
+        Use this for callables that look like tools but that the agent runs itself, such as another agent."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return await calls.record(name, arguments, run_real)
 
     def record_sync(
         self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Any:
-        """Do the same as ``record`` from any thread, for code that cannot await."""
+        """Do the same as ``record`` from any thread, for synchronous code."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return calls.record_sync(name, arguments, run_real)
 
     def _record_call(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
-        """Record a call. Return the calls of the turn, and the arguments in the form in which they are
-        recorded and compared."""
+        """Record a call. Return the turn's calls, and the arguments in the form used for recording and
+        comparison."""
         carrier = _CARRIER.get()
         if os.getpid() != self._process:  # no call would be answered here; the parent knows of the fork
             raise UntrackedCallError(f"{call.name} was called in a forked process; it was not run")
@@ -361,20 +364,21 @@ class World:
 
 
 def current_world() -> World | None:
-    """Return the world of the conversation that this code runs for; ``None`` if none is known."""
+    """Return the world of the conversation that this code runs for, or ``None`` if the conversation is
+    unknown."""
     world = _WORLD.get()
     return None if world is None or world.is_forgotten else world
 
 
 def set_non_agent_check(is_other_code: Callable[[], bool]) -> None:
-    """Set the check for code without a world that is known not to be an agent's.
+    """Set a check that identifies code that has no world and is known not to belong to an agent.
 
-    agenteval's own process uses it for mocks, checks and judges."""
+    agenteval's own process uses this check for mocks, checks and judges."""
     _non_agent_checks[:] = [is_other_code]
 
 
 def may_be_agent_code() -> bool:
-    """Return whether code without a world may belong to the agent of an open conversation."""
+    """Return whether code that has no world may belong to the agent of an open conversation."""
     return not is_detached() and bool(open_worlds()) and not any(each() for each in _non_agent_checks)
 
 
@@ -385,19 +389,19 @@ def open_worlds() -> list[World]:
 
 
 def detach_from_world() -> None:
-    """Mark the running task as work on a tool of the scenario (a mock), not as the agent's code."""
+    """Mark the running task as work on a scenario tool (a mock), not as the agent's code."""
     _WORLD.set(None)
     _CARRIER.set(None)
     _DETACHED.set(True)
 
 
 def is_detached() -> bool:
-    """Return whether the running code is known not to be an agent's."""
+    """Return whether the running code is known not to belong to an agent."""
     return _DETACHED.get()
 
 
 def propagate_variable(variable: ContextVar[Any]) -> None:
-    """Propagate another context variable into threads."""
+    """Propagate an additional context variable into threads."""
     _CARRIED_VARIABLES.append(variable)
 
 
@@ -428,17 +432,17 @@ def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 LONGEST_WAIT_S = 0.1
-"""The time in seconds that the first call in a thread waits for threads that were started before it."""
+"""The maximum time in seconds that the first call in a thread waits for threads that were started earlier."""
 _CallResult = TypeVar("_CallResult")
 
 
 def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
-    """Return the result of ``ask()``, which passes a call to the scenario, after the calls of threads started
-    earlier.
+    """Return the result of ``ask()``, which passes a call to the scenario, after the calls from threads that
+    were started earlier.
 
-    If a model's calls run in threads, one each, they arrive in the order in which the threads were started,
-    because an answer may depend on earlier calls. A thread that is slow to make its first call is not waited
-    for."""
+    If each of a model's calls runs in its own thread, the calls arrive in the order in which the threads were
+    started, because an answer may depend on earlier calls. Threads that take too long to make their first
+    call are not waited for."""
     carrier: TurnThread | None = getattr(_THREAD, "carrier", None)
     world = _WORLD.get()
     if (
@@ -464,8 +468,8 @@ def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
 def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
     """Return the threads that outlived a turn and called tools while other conversations were open.
 
-    The conversation of these calls is unknown: a thread that serves many conversations keeps the world of the
-    first."""
+    The conversation of these calls is unknown, because a thread that serves many conversations keeps the
+    world of the first conversation."""
     with _LOCK:
         return [
             each for each in turn.threads if not each.done.done() and each.called_tool and each.other_worlds
@@ -473,7 +477,7 @@ def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
 
 
 def record_shared_threads(carriers: Iterable[TurnThread]) -> None:
-    """Record a fault in every conversation that one of these threads may have called a tool for."""
+    """Record a fault in every conversation for which one of these threads may have called a tool."""
     for carrier in carriers:
         what = (
             f"{carrier.called_tool} was called in a thread that outlived its turn,"
@@ -490,13 +494,14 @@ THREAD_CONTEXT_REMEDY = (
     "run each job in the context of its caller (contextvars.copy_context().run), or start a new thread"
     " for each turn"
 )
-"""How to tie the calls in a thread to a conversation."""
+"""Advice on how to assign the calls in a thread to a conversation."""
 
 
 def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
-    """Return the exception to raise in place of running a tool whose conversation is unknown.
+    """Return the exception to raise instead of running a tool whose conversation is unknown.
 
-    Record a fault in each open conversation whose agent ``may_call`` the tool."""
+    Record a fault in each open conversation whose agent may have called the tool, according to ``may_call``.
+    """
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
     worlds = [world for world in open_worlds() if may_call(world)]
     more = describe_suspects(world.name for world in worlds)
@@ -506,11 +511,11 @@ def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _
 
 
 _MAX_SUSPECTS = 8
-"""The number of conversations that a message names."""
+"""The maximum number of conversations that a message names."""
 
 
 def describe_suspects(names: Iterable[str]) -> str:
-    """Name the open conversations, one of which made a call or request that cannot be attributed."""
+    """List the open conversations, one of which made a call or request that cannot be attributed."""
     found = list(dict.fromkeys(filter(None, names)))
     if len(found) < 2:
         return ""
@@ -522,10 +527,10 @@ def describe_suspects(names: Iterable[str]) -> str:
 
 
 def as_json_text(args: Any) -> Any:
-    """Return arguments as the JSON text that is recorded and compared.
+    """Return arguments as JSON text in the form used for recording and comparison.
 
-    Arguments that JSON cannot represent are left out, since a framework injects them. Anything but a mapping
-    is returned unchanged."""
+    Arguments that JSON cannot represent are omitted, because they were injected by a framework. Anything
+    except a mapping is returned unchanged."""
     if not isinstance(args, Mapping):
         return args
     texts = {str(name): _to_json_or_empty(value) for name, value in args.items()}
@@ -533,7 +538,7 @@ def as_json_text(args: Any) -> Any:
 
 
 def _to_json_or_empty(value: Any) -> str:
-    """Return the value as JSON; empty if it cannot be represented."""
+    """Return the value as JSON, or an empty string if JSON cannot represent the value."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
     except ValueError:  # an infinite number, or a value that contains itself

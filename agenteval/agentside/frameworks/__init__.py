@@ -1,8 +1,9 @@
-"""Play agents that are objects of a framework, without changes; the scenario answers for their tools.
+"""Run agents that are objects of an agent framework, such as LangGraph or CrewAI, without changing them. The
+scenario answers their tool calls.
 
-To add a framework: put its module here, with a ``FRAMEWORK`` (see ``seam``); add a line to
-``registry.BUILT_IN`` and to ``pyproject.toml``; add an example under ``scenarios/frameworks/``, which
-``.ci/frameworks.py`` runs. This package's exports are also what adapters from other packages get."""
+To add a framework, add a module with a ``FRAMEWORK`` (see ``seam``) to this package, a line to
+``registry.BUILT_IN``, a line to ``pyproject.toml``, and an example below ``scenarios/frameworks/``, which
+``.ci/frameworks.py`` runs. Adapters in other packages use the exports of this package."""
 
 from __future__ import annotations
 
@@ -51,30 +52,31 @@ __all__ = [
 
 
 class FrameworkObject(NamedTuple):
-    """An object of a framework."""
+    """An agent that is an object of a framework."""
 
     framework: Framework
     obj: Any
 
     @property
     def name(self) -> str:
-        """The framework, with the installed version."""
+        """The name of the framework and its installed version."""
         version = version_of(self.framework.package)
         package = f"{self.framework.package} {version}".strip()
         return f"{self.framework.name} ({package})"
 
     def tools(self) -> list[Tool]:
-        """Return the agent's tools. Raise ``Refused`` if the object cannot be played."""
+        """Return the agent's tools. Raise ``Refused`` if the object cannot be run."""
         return list(self.framework.tools(self.obj))
 
     def lists_tools(self) -> bool:
-        """Return whether each call of the agent is seen, so that a turn without calls made none: all tools
-        are known before a run, and only the framework runs them."""
+        """Return whether every call of the agent is seen, so that a turn without recorded calls really made
+        no calls. This requires that all tools are known before a run and that only the framework runs them.
+        """
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
 
     def require(self, *, has_deps: bool) -> None:
-        """Raise ``Refused`` if the object cannot be played."""
+        """Raise ``Refused`` if the object cannot be run."""
         if inspect.isclass(self.obj):
             what = f"the agent is the class {self.obj.__name__} of {self.framework.name}"
             raise Refused(what, "name an object of it, or a function that makes one: def make_agent(): …")
@@ -90,15 +92,16 @@ class FrameworkObject(NamedTuple):
 
 
 def recognize_object(obj: Any) -> FrameworkObject | None:
-    """Return an object of a known framework as a ``FrameworkObject``; ``None`` for anything else.
+    """Return an object of a known agent framework as a ``FrameworkObject``, or ``None`` for anything else.
 
-    This is checked before whether the object is callable, because calling it would run its real tools."""
+    Call this before checking whether the object is callable, because calling the object would run its real
+    tools."""
     framework = framework_of(obj)
     return FrameworkObject(framework, obj) if framework else None
 
 
 def _run_to_end(coroutine: Any) -> None:
-    """Run a coroutine that has nothing to wait for."""
+    """Run a coroutine that never waits for anything."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -107,7 +110,7 @@ def _run_to_end(coroutine: Any) -> None:
 
 
 class OpenedConversation:
-    """One conversation with an object of a framework. It does nothing before its first turn."""
+    """A conversation with an object of a framework. Nothing is started before the first turn."""
 
     def __init__(
         self,
@@ -126,7 +129,8 @@ class OpenedConversation:
         self._conversation: FrameworkConversation | None = None
 
     async def reply(self, text: str) -> dict[str, Any]:
-        """Return the messages and the usage of a turn, and the known facts about the calls in them."""
+        """Return the messages and the token usage of a turn, along with the known facts about the calls in
+        the messages."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
             return self._build_reply(await conversation.reply(text))
@@ -171,7 +175,7 @@ class OpenedConversation:
 
 
 def _with_agent_names(turn: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages, with the agent's name added to each of the agent's."""
+    """Return the messages with the agent's name added to each message that the agent wrote."""
     agent, messages = turn.get("agent"), list(turn.get("messages") or ())
     if not agent:
         return messages

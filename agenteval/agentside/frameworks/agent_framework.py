@@ -1,6 +1,6 @@
-"""Play agents of Microsoft's Agent Framework, with a session for each conversation.
+"""Run agents of Microsoft Agent Framework, with a separate session for each conversation.
 
-The behavior of an agent that is a tool (``as_tool``) is recorded where each run begins."""
+Agents used as tools (``as_tool``) are recorded where each of their runs begins."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ FRAMEWORK = AgentFramework()
 
 
 def _require_agent(obj: Any) -> None:
-    """Raise ``Refused`` for objects that this adapter does not play."""
+    """Raise ``Refused`` for objects that this adapter cannot run."""
     remedy = "write a function that runs it (docs/agents.md)"
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
@@ -101,7 +101,7 @@ def _tools_of(agent: Any) -> list[Any]:
 
 
 def _agents(agent: Any) -> Iterator[Any]:
-    """Yield an agent and the agents that are its tools."""
+    """Yield an agent and the agents that it uses as tools."""
     return walk_tree(
         agent, lambda each: [one for one in map(find_wrapped_agent, _tools_of(each)) if one is not None]
     )
@@ -119,8 +119,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 def _watch_inner_runs() -> None:
-    """Record from now on the runs of agents that are tools, which return only text to their callers. Raise
-    ``Refused`` for a version that lacks the classes for this."""
+    """Start recording the runs of agents used as tools, because such agents return only text to their
+    callers. Raise ``Refused`` for a framework version that lacks the required classes."""
     try:
         from agent_framework import AgentMiddleware, AgentMiddlewareLayer
     except ImportError as error:
@@ -160,14 +160,14 @@ def _watch_inner_runs() -> None:
 
 
 class _InnerAgentRun(NamedTuple):
-    """The response of one run of an agent."""
+    """The response from one run of an agent."""
 
     agent: str
     response: Any
 
 
 _CONVERSATIONS: dict[World, AgentFrameworkConversation] = {}
-"""The open conversations, by their worlds."""
+"""The open conversations, keyed by their worlds."""
 
 
 class AgentFrameworkConversation:
@@ -203,7 +203,7 @@ class AgentFrameworkConversation:
         return {**reply, "agent": self._agent.name}
 
     async def close(self) -> None:
-        """Forget the conversation. The client and the connections to servers belong to the agent."""
+        """Discard the conversation. The client and the server connections belong to the agent."""
         _CONVERSATIONS.pop(self._world, None)
 
 
@@ -217,7 +217,7 @@ _READ = frozenset(
         *("function_approval_request", "function_approval_response"),
     )
 )
-"""The types of content that are read or that contain no calls."""
+"""The content types that are read or that contain no calls."""
 
 
 def _contents(responses: list[Any]) -> Iterator[Any]:
@@ -227,7 +227,7 @@ def _contents(responses: list[Any]) -> Iterator[Any]:
 
 
 def _is_hosted(content: Any) -> bool:
-    """Return whether a content is a call that ran at the provider."""
+    """Return whether a content item is a call that ran at the provider."""
     return str(content.type).endswith("_tool_call")
 
 
@@ -237,8 +237,8 @@ def _id_of(content: Any) -> str:
 
 
 def _messages(run: _InnerAgentRun, inner: dict[str, list[_InnerAgentRun]]) -> list[dict[str, Any]]:
-    """Return a turn as messages in OpenAI's format. ``inner`` holds the runs of agents that are tools, by the
-    call that started them."""
+    """Return a turn as messages in OpenAI's format. ``inner`` maps each call to the agent runs that the call
+    started, for agents used as tools."""
     transcript = Transcript()
     _write(transcript, run, inner)
     return transcript.to_openai()
@@ -260,8 +260,8 @@ def _write(
 
 
 def _write_answer(transcript: Transcript, message: Any, agent: str | None, *, is_inner: bool) -> None:
-    """Add an agent's message. The text of an agent that is a tool is left out, since its caller passes it
-    on."""
+    """Add an agent's message. The text of an agent used as a tool is omitted, because the calling agent
+    passes the text on."""
     contents = message.contents or ()
     if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
         transcript.answer(None, hosted, agent=agent)
@@ -276,7 +276,7 @@ def _call(content: Any) -> ToolCall:
 
 
 def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_InnerAgentRun]]) -> None:
-    """Add the result of a call, preceded by the messages of the agents that it ran."""
+    """Add the result of a call, preceded by the messages of the agents that the call ran."""
     call_id = getattr(content, "call_id", None) or ""
     rest = {key: runs for key, runs in inner.items() if key != call_id}
     for run in inner.get(call_id, ()):
@@ -300,15 +300,15 @@ def _result_text(content: Any) -> str:
 
 
 def _text_of(result: Any) -> str:
-    """Return a tool's result as text; the framework has it as a list of contents."""
+    """Return a tool result as text. The framework represents the result as a list of content items."""
     if isinstance(result, (list, tuple)):
         return "".join(getattr(each, "text", None) or "" for each in result)
     return ToolAnswer(result).text
 
 
 def _usage(responses: list[Any]) -> dict[str, int] | None:
-    """Return the sum over all answers of a turn. The framework does not count requests, but each gave one
-    assistant message."""
+    """Return the total token usage of a turn. The framework does not count model requests, but each request
+    produced one assistant message."""
     usages = [each.usage_details for each in responses if each.usage_details]
     names = sorted({name for each in usages for name, count in each.items() if isinstance(count, int)})
     if not names:
@@ -318,7 +318,8 @@ def _usage(responses: list[Any]) -> dict[str, int] | None:
 
 
 def _waits_for(response: Any) -> str:
-    """Return what a person has to provide before the agent continues; empty if nothing."""
+    """Return a description of the input that a person must provide before the agent continues, or an empty
+    string if no input is required."""
     for each in response.user_input_requests:
         call = getattr(each, "function_call", None)
         return f"approval of {call.name}" if call is not None else f"input ({each.type})"

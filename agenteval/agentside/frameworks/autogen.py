@@ -1,6 +1,6 @@
-"""Play an ``AssistantAgent`` of AutoGen, or a team of them, with a copy for each conversation.
+"""Run an AutoGen ``AssistantAgent``, or a multi-agent team, with a copy for each conversation.
 
-Agents of AutoGen keep their history inside, so agents that are tools (``AgentTool``) are copied, too."""
+AutoGen agents store their own history, so agents used as tools (``AgentTool``) are copied, too."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class AutoGen:
                 raise unsupported_version_error(self, f"{type(each).__name__}.{missing}")
             if is_team and not getattr(each, "_embedded_runtime", True):
                 what = f"the {type(each).__name__} has a runtime, which all conversations would share"
-                raise Refused(what, "name a team without runtime, or a function that makes one")
+                raise Refused(what, "name a team without a runtime, or a function that creates a team")
             if not is_team and not hasattr(each._model_context, "_messages"):
                 raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
-            raise Refused("an AutoGen agent takes no deps", "remove deps")
+            raise Refused("an AutoGen agent does not accept deps", "remove deps")
         return AutoGenConversation(obj, world)
 
 
@@ -84,8 +84,8 @@ FRAMEWORK = AutoGen()
 
 
 def _all_parts(obj: Any) -> list[Any]:
-    """Return an agent or a team, and those that are its tools or members. Raise ``Refused`` for objects that
-    this adapter does not play."""
+    """Return an agent or a team, along with all agents and teams that it uses as tools or members, directly
+    or indirectly. Raise ``Refused`` for objects that this adapter cannot run."""
     return list(walk_tree(obj, _parts_of))
 
 
@@ -103,7 +103,7 @@ def _agents(obj: Any) -> list[Any]:
 
 
 def _speakers(obj: Any) -> set[str]:
-    """Return the names of the agents whose text is the answer; an agent that is a tool is not one of them."""
+    """Return the names of the agents whose text is the answer. Agents used as tools are excluded."""
     if _TEAM not in kinds(obj):
         return {obj.name}
     return set().union(*map(_speakers, obj._participants))
@@ -138,7 +138,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _name_in(bench: Any, tool: Any) -> str:
-    """Return a tool's name in a workbench, which may override it."""
+    """Return the name of a tool in a workbench, which may override the tool's own name."""
     override = getattr(bench, "_tool_overrides", {}).get(tool.name)
     return str(getattr(override, "name", None) or tool.name)
 
@@ -180,7 +180,8 @@ class AutoGenConversation:
 
 
 def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
-    """Return a copy that shares no history, including the agents that are its tools or members."""
+    """Return a copy of an agent that shares no history with the original. Agents used as tools or members are
+    copied, too."""
     if id(obj) in seen:
         return seen[id(obj)]
     new = seen[id(obj)] = copy.copy(obj)
@@ -193,7 +194,7 @@ def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
 
 
 def _rebuild_team(team: Any, participants: list[Any]) -> Any:
-    """Initialize a copied team again, with its original arguments."""
+    """Reinitialize a copied team with its original arguments."""
     from autogen_agentchat.teams import BaseGroupChat
 
     messages = team._message_factory
@@ -213,7 +214,7 @@ def _rebuild_team(team: Any, participants: list[Any]) -> Any:
 
 
 def _copy_workbench(bench: Any, seen: dict[int, Any]) -> Any:
-    """Return a workbench in which agents that are tools are copies."""
+    """Return a workbench in which agents used as tools are copies."""
     if _WORKBENCH not in kinds(bench) or not any(_RUNNER_TOOL in kinds(tool) for tool in bench._tools):
         return bench
     new = copy.copy(bench)
@@ -237,11 +238,12 @@ _READ = frozenset(
         *("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent"),
     )
 )
-"""The events that are read or that contain no calls."""
+"""The event types that are read or that contain no calls."""
 
 
 def _write(transcript: Transcript, event: Any, speakers: set[str], handoff_tools: set[str]) -> None:
-    """Add an event of an agent, or of one that is its tool, whose text the agent passes on itself."""
+    """Add an event from an agent, or from an agent that it uses as a tool. The text of the latter is omitted,
+    because the calling agent passes the text on."""
     kind = type(event).__name__
     if kind == "ToolCallRequestEvent":
         _write_calls(transcript, event, handoff_tools)
@@ -264,8 +266,8 @@ def _write_calls(transcript: Transcript, event: Any, handoff_tools: set[str]) ->
 
 
 def _usage(received: list[Any]) -> list[dict[str, int]] | None:
-    """Return the usage that each reply of a turn reported, including agents that are tools; ``None`` if no
-    model reported any."""
+    """Return the token usage that each reply in a turn reported, or ``None`` if no model reported any usage.
+    Replies of agents used as tools are included."""
     usages = [event.models_usage for event in received if getattr(event, "models_usage", None) is not None]
     names = ("prompt_tokens", "completion_tokens")
     return [{name: getattr(each, name) for name in names} for each in usages] or None

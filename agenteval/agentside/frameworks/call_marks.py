@@ -1,5 +1,5 @@
-"""Mark what happened to the calls in a turn's messages: the scenario was asked, they ran elsewhere, or they
-were refused before any tool ran."""
+"""Mark what happened to each call in a turn's messages: the call was sent to the scenario, it ran elsewhere,
+or it was refused before any tool ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def iter_calls(messages: list[Message]) -> Iterator[Message]:
-    """Yield the calls in messages in OpenAI's format."""
+    """Yield the tool calls in messages in OpenAI's format."""
     for message in messages:
         for call in message.get("tool_calls") or ():
             if isinstance(call.get("function"), dict):
@@ -23,7 +23,7 @@ def iter_calls(messages: list[Message]) -> Iterator[Message]:
 
 
 def ids_of(messages: list[Message], names: Collection[str]) -> set[Any]:
-    """Return the ids of the calls of certain tools."""
+    """Return the ids of the calls to the given tools."""
     return {call.get("id") for call in iter_calls(messages) if call["function"].get("name") in names}
 
 
@@ -32,10 +32,10 @@ def mark_calls(
 ) -> list[Message]:
     """Return the messages with their calls marked.
 
-    A call that the scenario was asked for gets the arguments with which it was asked, so that it can be found
-    by them whatever the framework made of them in between. A call that it was not asked for, and that has no
-    result or an error, is marked as ``attempted``: no tool ran, unless its id is among those that ran
-    ``elsewhere``."""
+    A call that was sent to the scenario is given the arguments that the scenario received, so that the call
+    can be found by its arguments even if the framework changed them. A call that was not sent to the
+    scenario, and that has either no result or an error, is marked as ``attempted``: no tool ran. Calls whose
+    ids are in ``elsewhere`` are not marked."""
     found = _pair_calls(list(iter_calls(messages)), requested)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
@@ -52,10 +52,10 @@ def mark_calls(
 
 
 def _pair_calls(calls: list[Message], requested: list[RequestedCall]) -> dict[int, RequestedCall]:
-    """Return the request for each call, by the call's identity.
+    """Return the matching request for each call, keyed by the call's identity.
 
-    Calls with an id are matched by id, since two calls may have the same arguments; all others by name and
-    arguments, since some frameworks give their tools no ids."""
+    Calls with an id are matched by id, since two calls may have the same arguments. Other calls are matched
+    by name and arguments, since some frameworks do not pass ids to their tools."""
     by_id: dict[Any, list[RequestedCall]] = {}
     by_arguments: dict[Any, list[RequestedCall]] = {}
     for each in requested:
@@ -81,11 +81,11 @@ _Made = TypeVar("_Made")
 
 
 def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
-    """Return what was made of each call that a model asked for (its name and arguments), for frameworks that
-    give their tools no ids.
+    """Return the item in ``made`` that matches each call requested by a model (name and arguments), for
+    frameworks that do not pass ids to their tools.
 
-    A call with the same arguments matches first, then the first of that name, since a framework may have
-    changed the arguments. ``None``: there is no match."""
+    A call with the same arguments is preferred. Otherwise, the first call with the same name is used, since a
+    framework may have changed the arguments. ``None`` means that there is no match."""
     left = list(made)
     found: list[_Made | None] = [None for _ in wanted]
     for is_sure in (True, False):
@@ -100,8 +100,8 @@ def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made
 def restore_arguments(
     messages: list[Message], requested: list[RequestedCall]
 ) -> tuple[list[Message], set[Any]]:
-    """Return the messages with the arguments with which the scenario was asked for their calls, matched by
-    name in order, and the ids of these calls."""
+    """Restore the arguments that the scenario received. Return the messages, along with the ids of the
+    restored calls. Calls are matched by name, in order."""
     calls = list(iter_calls(messages))
     wanted = [
         (call["function"].get("name"), _parse_arguments(call["function"].get("arguments"))) for call in calls
@@ -127,7 +127,7 @@ def _map_calls(messages: list[Message], read: Callable[[Message], Message]) -> l
 
 
 def _parse_arguments(arguments: Any) -> Any:
-    """Return arguments in the form in which they are compared."""
+    """Return arguments in the form used for comparison."""
     try:
         return (json.loads(arguments or "{}") if isinstance(arguments, str) else arguments) or {}
     except ValueError:

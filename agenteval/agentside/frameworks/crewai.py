@@ -1,8 +1,8 @@
-"""Play an ``Agent`` of CrewAI, with a copy for each conversation (``Agent.copy``).
+"""Run a CrewAI ``Agent``, with a copy for each conversation (``Agent.copy``).
 
-A crew answers once and has no conversation, so it is refused. The framework runs in a thread, since it calls
-its tools without awaiting them. A model's native calls are listed in the output; calls that it writes as text
-are known only from the scenario's tools."""
+A crew answers once and cannot continue a conversation, so crews are refused. The framework runs in a thread,
+because it calls its tools synchronously. Native calls of a model are listed in the output. Calls that a model
+writes as text are known only through the scenario's tools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OTHERS = {
     "crewai.agents.agent_builder.base_agent.BaseAgent": "BaseAgent",
 }
 _QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
-"""Settings that keep the framework from reporting each run to its makers, unless the author has set them."""
+"""Settings that disable the framework's telemetry, unless the author has set them."""
 
 
 class CrewAI:
@@ -65,7 +65,7 @@ class CrewAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
-            raise Refused("a CrewAI agent takes no deps", "remove deps")
+            raise Refused("a CrewAI agent does not accept deps", "remove deps")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
@@ -80,7 +80,7 @@ FRAMEWORK = CrewAI()
 
 
 def _require_agent(obj: Any) -> None:
-    """Raise ``Refused`` for objects that this adapter does not play."""
+    """Raise ``Refused`` for objects that this adapter cannot run."""
     if inspect.isclass(obj):
         raise Refused(f"{obj.__name__} is a class of CrewAI", "name an instance of it")
     if _AGENT not in kinds(obj):
@@ -129,9 +129,9 @@ class CrewAIConversation:
         }
 
     def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
-        """Note calls that the framework answered itself because they reached no tool.
+        """Note calls that the framework answered itself because they did not reach a tool.
 
-        A model that writes its calls as text writes one in each message except the answer."""
+        A model that writes its calls as text writes one call in each message except the final answer."""
         llm = self._agent.llm
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
@@ -143,19 +143,19 @@ class CrewAIConversation:
             self._world.note_unseen_calls("the framework itself answered a call that the model wrote as text")
 
     async def close(self) -> None:
-        """Do nothing: everything that a run has started has ended with it."""
+        """Do nothing, because everything that a run starts ends with that run."""
 
     def _token_counts(self) -> dict[str, int]:
         return dict(getattr(self._agent.llm, "_token_usage", None) or {})
 
     def _usage_since(self, before: dict[str, int]) -> dict[str, int] | None:
-        """Return the counts of the conversation's own model without those of earlier turns."""
+        """Return the token counts of the conversation's own model, excluding earlier turns."""
         used = {name: count - before.get(name, 0) for name, count in self._token_counts().items()}
         return used if any(used.values()) else None
 
 
 def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
-    """Return the native calls of a turn with their results. A call that reached no tool was refused."""
+    """Return the native calls in a turn with their results. A call that did not reach a tool was refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
     messages, answered_ids = restore_arguments(of_calls, list(world.calls_so_far))
     return [

@@ -1,7 +1,7 @@
-"""Play an agent, a tree of agents or an ``App`` of Google's Agent Development Kit, with a runner of
-agenteval's.
+"""Run an agent, an agent tree or an ``App`` of Google's Agent Development Kit (ADK), using agenteval's own
+runner.
 
-A plugin records what agents that are tools did, and which calls are the framework's own."""
+A plugin records the actions of agents used as tools, and identifies the framework's internal calls."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _TOOL = "google.adk.tools.base_tool.BaseTool"
 _TOOLSET = "google.adk.tools.base_toolset.BaseToolset"
 
 _KNOWN = ("LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "LangGraphAgent", "BaseAgent")
-"""Agents whose tools run in this process. Others are remote."""
+"""The agent classes whose tools run in this process. Agents of all other classes are remote."""
 _GROUNDING = (
     "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
     "VertexAiRagRetrieval",
 )  # fmt: skip
-"""Tools that run at the provider and leave in the reply what they looked up."""
+"""The tools that run at the provider and leave their queries in the reply."""
 _HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
 _OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
-"""Tools that add to the prompt and are never called."""
+"""The tool classes that add text to the prompt and are never called."""
 _COUNTS = (
     "prompt_token_count", "candidates_token_count", "thoughts_token_count", "tool_use_prompt_token_count",
     "cached_content_token_count", "total_token_count",
@@ -109,13 +109,13 @@ def _root_agent(obj: Any) -> Any:
         )
     root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
     if not is_instance_of(root, _AGENT):
-        what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
+        what = f"a {type(root).__name__} of Google ADK cannot be run directly"
         raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
     return root
 
 
 def _agents(root: Any) -> Iterator[Any]:
-    """Yield an agent, its sub-agents, and the agents that are its tools."""
+    """Yield an agent, its sub-agents, and the agents that it uses as tools."""
     return walk_tree(root, _parts_of)
 
 
@@ -125,7 +125,7 @@ def _parts_of(agent: Any) -> list[Any]:
 
 
 def _require_local_tools(agent: Any) -> None:
-    """Raise ``Refused`` for an agent whose tools run where they cannot be answered."""
+    """Raise ``Refused`` for an agent whose tools run in a place where agenteval cannot answer their calls."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
@@ -133,7 +133,8 @@ def _require_local_tools(agent: Any) -> None:
 
 
 def _to_tool(tool: Any) -> Tool | None:
-    """Return what is known of an agent's tool before the run; ``None`` if it is the framework's own."""
+    """Return the known properties of an agent's tool before the run, or ``None`` for an internal tool of the
+    framework."""
     if not is_instance_of(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
@@ -153,8 +154,8 @@ def _to_tool(tool: Any) -> Tool | None:
 
 
 def _is_internal(tool: Any) -> bool:
-    """Return whether a tool belongs to the framework's own control flow, or adds to the prompt and is never
-    called."""
+    """Return whether a tool belongs to the framework's own control flow, or only adds text to the prompt and
+    is never called."""
     return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
 
@@ -175,7 +176,8 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _lower_types(schema: Any) -> Any:
-    """Return a schema with the types in lower case: Google writes ``STRING`` for JSON Schema's ``string``."""
+    """Return a schema with its types in lower case: Google writes ``STRING`` instead of JSON Schema's
+    ``string``."""
     if isinstance(schema, dict):
         return {
             key: each.lower() if key == "type" and isinstance(each, str) else _lower_types(each)
@@ -188,11 +190,11 @@ def _lower_types(schema: Any) -> Any:
 
 
 class _RecordedEvent(NamedTuple):
-    """An event of a run."""
+    """An event that occurred during a run."""
 
     event: Any
     is_inner: bool = False
-    """True if it comes from an agent that ran as a tool, whose text the calling agent passes on."""
+    """True if the event comes from an agent used as a tool, whose text the calling agent passes on."""
 
 
 class _AdkTurn:
@@ -262,7 +264,8 @@ class AdkConversation:
         return {"messages": messages, "usage": _usage(events), "elsewhere": elsewhere}
 
     async def close(self) -> None:
-        """Do nothing: plugins and toolsets belong to the agent, and other conversations use them, too."""
+        """Do nothing, because plugins and toolsets belong to the agent and are shared with other
+        conversations."""
 
 
 def _make_runner(obj: Any, plugin: Any) -> Any:
@@ -283,7 +286,7 @@ def _make_runner(obj: Any, plugin: Any) -> Any:
 
 
 def _require_seam() -> None:
-    """Raise ``Refused`` for a version that lacks what the adapter uses."""
+    """Raise ``Refused`` for a framework version that lacks features required by the adapter."""
     try:
         from google.adk.models.llm_request import LlmRequest
         from google.adk.plugins.base_plugin import BasePlugin
@@ -309,7 +312,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     from google.adk.tools import BaseTool
 
     class Heard(BasePlugin):  # type: ignore[misc]
-        """A plugin that records what the events of the run itself do not report."""
+        """A plugin that records facts that are missing from the events of the run."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
             tools = llm_request.tools_dict.items()
@@ -334,7 +337,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
 
 
 class _ProviderTools:
-    """The tools that run at the model's provider, and show only in its replies."""
+    """The tools that run at the model's provider and appear only in its replies."""
 
     def __init__(self, agents: Iterator[Any]) -> None:
         tools = [tool for agent in agents for tool in getattr(agent, "tools", None) or ()]
@@ -342,26 +345,26 @@ class _ProviderTools:
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
     def unplaced(self, events: list[_RecordedEvent]) -> Iterator[str]:
-        """Yield descriptions of the parts of a turn that may contain calls that agenteval cannot see."""
+        """Yield a description of each part of a turn that may contain calls that agenteval cannot see."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
         for event in (each.event for each in events):
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
             yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
             if self._grounding_queries(event) is not None and len(self._grounding) != 1:
-                yield "the model looked something up at its provider, with a tool that it does not name"
+                yield "the model searched at its provider, with a tool that the reply does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
-        """Return what the model looked up, as a call of the tool that did it, if there is exactly one such
-        tool."""
+        """Return the model's grounding queries as a call to the tool that ran them, if there is exactly one
+        such tool."""
         queries = self._grounding_queries(event)
         if queries is None or len(self._grounding) != 1:
             return []
         return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
     def _grounding_queries(self, event: Any) -> list[str] | None:
-        """Return what a reply looked up; ``None`` if nothing. A reply that repeats the metadata of an agent
-        that is a tool reports it again."""
+        """Return the grounding queries in a reply, or ``None`` if the reply is not grounded. A reply that
+        repeats the metadata of an agent used as a tool reports the same queries again."""
         metadata = getattr(event, "grounding_metadata", None)
         queries = [
             each
@@ -372,7 +375,7 @@ class _ProviderTools:
 
 
 _UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
-"""Parts that report executions at the provider or by a code executor."""
+"""The parts that report executions at the provider or by a code executor."""
 
 
 def _parts(event: Any) -> list[Any]:
@@ -380,7 +383,7 @@ def _parts(event: Any) -> list[Any]:
 
 
 def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any]]:
-    """Return the turn as messages in OpenAI's format, without the framework's internal calls."""
+    """Return the turn as messages in OpenAI's format, excluding the framework's internal calls."""
     transcript = Transcript()
     for place, recorded in enumerate(turn.events):
         if getattr(recorded.event, "partial", None) or recorded.event.author == "user":
@@ -395,8 +398,8 @@ def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any
 
 
 def _write_answer(transcript: Transcript, recorded: _RecordedEvent, turn: _AdkTurn) -> None:
-    """Add an agent's message. A hand-off is one without text. The text of an agent that is a tool is left
-    out, since its caller passes it on."""
+    """Add an agent's message. A hand-off is a message without text. The text of an agent used as a tool is
+    omitted, because the calling agent passes the text on."""
     event, is_inner = recorded
     text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
@@ -422,13 +425,13 @@ def _finish_reason(event: Any) -> str | None:
 
 
 def _is_hidden(call: Any, turn: _AdkTurn) -> bool:
-    """Return whether a call or a result is the framework's own."""
+    """Return whether a call or a result is internal to the framework."""
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
 def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
-    """Add the result of a call. The framework wraps a result that is no mapping in ``result``, and puts an
-    error into ``error``."""
+    """Add the result of a call. The framework wraps a result that is not a mapping in ``result``, and stores
+    an error in ``error``."""
     response = result.response
     failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))
     if isinstance(response, dict) and list(response) == ["result"]:
@@ -442,14 +445,14 @@ def _speaker(events: list[_RecordedEvent]) -> str | None:
 
 
 def _usage(events: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
-    """Return the usage that each model call of a turn reported, including agents that are tools; ``None`` if
-    no model reported any."""
+    """Return the token usage that each model call in a turn reported, or ``None`` if no model reported any
+    usage. Calls by agents used as tools are included."""
     reported = [each.event.usage_metadata for each in events if each.event.usage_metadata is not None]
     return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 
 
 def _require_done(events: list[_RecordedEvent]) -> None:
-    """Raise ``Waits`` for a call without an answer, and ``RuntimeError`` for a model's failure."""
+    """Raise ``Waits`` for a call without an answer, and ``RuntimeError`` if a model failed."""
     answered = {each.id for one in events for each in one.event.get_function_responses()}
     for event, _ in events:
         pending = set(getattr(event, "long_running_tool_ids", None) or ()) - answered

@@ -1,4 +1,4 @@
-"""Play agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
+"""Run LlamaIndex agents, either alone or in a multi-agent ``AgentWorkflow``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CODE_ACT = "llama_index.core.agent.workflow.codeact_agent.CodeActAgent"
 _REACT = "llama_index.core.agent.workflow.react_agent.ReActAgent"
 _WORKFLOW = "workflows.workflow.Workflow"
 _HAND_OFF = "handoff"
-"""The framework's own tool, whose name no other tool can have."""
+"""The framework's own hand-off tool. Its name is reserved."""
 
 
 class LlamaIndex:
@@ -64,7 +64,7 @@ class LlamaIndex:
                 what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
                 raise Refused(what, "write a function that runs it (docs/agents.md)")
         if deps is not None and deps is not LATER:
-            raise Refused("a LlamaIndex agent takes no deps", "remove deps; give it initial_state")
+            raise Refused("a LlamaIndex agent does not accept deps", "remove deps; give it initial_state")
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
             raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
         return LlamaIndexConversation(obj, world)
@@ -92,8 +92,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 class LlamaIndexConversation:
-    """One conversation. It has a memory of its own as the history, since the framework keeps none that the
-    next run could be given."""
+    """A conversation with its own memory for the history, since the framework does not keep a history that
+    could be passed to the next run."""
 
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = obj
@@ -131,7 +131,7 @@ class LlamaIndexConversation:
         return {"messages": messages, "usage": used or None, "agent": result.current_agent_name}
 
     async def close(self) -> None:
-        """Do nothing: everything that a run has started has ended with it."""
+        """Do nothing, because everything that a run starts ends with that run."""
 
 
 # ── messages and usage ───────────────────────────────────────────────────────────────────────────
@@ -144,7 +144,7 @@ def _waits_for(event: Any) -> str:
 
 
 def _at_provider(event: Any) -> list[str]:
-    """Return the types of the calls in a model's reply that its provider ran."""
+    """Return the types of the calls in a model's reply that ran at the provider."""
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
@@ -175,7 +175,8 @@ def _calls_in(output: Any) -> list[ToolCall]:
 
 
 def _usage_in(event: Any) -> list[dict[str, Any]]:
-    """Return the token usage in the provider's words, since the framework keeps its reply unchanged."""
+    """Return the token usage in the provider's format, since the framework keeps the provider's reply
+    unchanged."""
     raw = event.raw if type(event).__name__ == "AgentOutput" else None
     for name in ("usage", "usage_metadata", "usageMetadata"):
         usage = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
@@ -186,8 +187,8 @@ def _usage_in(event: Any) -> list[dict[str, Any]]:
 
 
 def _with_answer(transcript: Transcript, result: Any) -> list[dict[str, Any]]:
-    """Return the turn's messages with the answer, from which the framework strips thoughts, or which it takes
-    from a tool that answers directly."""
+    """Return the turn's messages, ending with the answer. The framework strips thoughts from the answer, or
+    uses the result of a tool that answers directly."""
     transcript.end_with(result.response.content or "", agent=result.current_agent_name)
     *before, answer = transcript.to_openai()
     kept = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]

@@ -1,7 +1,8 @@
-"""Find stateful objects of frameworks in the code around them.
+"""Find stateful framework objects in the code around them.
 
-If a function calls one that its module holds, it is not made anew for each conversation. It is found through
-the names in the code: globals, closures, defaults, and what these lead to. Nothing is called."""
+If a function calls an object that is stored in a module, the object is not recreated for each conversation,
+and conversations share its memory. Such an object is found through the names in the code: globals, closures,
+defaults, and the values that these lead to. Nothing is called."""
 
 from __future__ import annotations
 
@@ -23,15 +24,16 @@ if TYPE_CHECKING:
 
 
 class StatefulClass(NamedTuple):
-    """A class whose objects remember something."""
+    """A class whose objects remember earlier calls."""
 
     package: str
-    """The package that contains the class, whatever the modules in between."""
+    """The package that contains the class, regardless of the modules in between."""
     name: str
     memory_attribute: str = ""
-    """The attribute that holds the memory, for objects that remember only if it is set."""
+    """The attribute that contains the memory, for classes whose objects remember only if this attribute is
+    set."""
     is_keyed_by_id: bool = False
-    """True if the objects keep conversations apart by an id in each call."""
+    """True if the objects keep conversations apart by an id that is passed to each call."""
     is_agent: bool = False
 
     def is_class_of(self, obj: Any) -> bool:
@@ -62,32 +64,32 @@ STATEFUL_CLASSES = (
     StatefulClass("crewai", "Crew", memory_attribute="memory", is_agent=True),
     StatefulClass("crewai", "Agent", memory_attribute="memory", is_agent=True),
 )
-"""The known classes. Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's
-workflows remember nothing by themselves."""
+"""The known stateful classes. The agents of Pydantic AI, the OpenAI Agents SDK and ADK, and LlamaIndex
+workflows are not listed, because they remember nothing by themselves."""
 
 _MAX_DEPTH = 6
 _MAX_OBJECTS = 2000
 _MAX_ITEMS = 50
 _NEW_IDS = ("uuid", "secrets")
-"""Modules that create ids: code that uses them has a new id for each call."""
+"""The modules that create ids. Code that uses such a module may use a new id for each call."""
 
 
 class SharedMemory(NamedTuple):
-    """An object that remembers something across conversations."""
+    """An object that remembers data across conversations."""
 
     name: str
     """The name by which the code refers to the object."""
     kind: str
     """The object's class."""
     remedy: str
-    """The change that would keep conversations apart."""
+    """The change to the code that would keep conversations apart."""
 
 
 def find_shared_memory(code: Any, *, has_ids: bool = False) -> SharedMemory | None:
-    """Return the object that keeps a memory across all calls of ``code``, a function, a class or an object of
-    the author's; ``None`` if there is none.
+    """Return the object that shares its memory across all calls to ``code``, or ``None`` if there is no such
+    object. ``code`` is a function, a class or an object that the author wrote.
 
-    ``has_ids``: the code gets or makes an id for each conversation."""
+    ``has_ids`` is True if the code receives or creates an id for each conversation."""
     walk = _Walk()
     found = [(keeper, shared) for shared, keeper in walk.keepers("", code, 0)]
     has_ids = has_ids or walk.makes_ids
@@ -116,12 +118,12 @@ class _Walk:
 
 def _remedy(keeper: StatefulClass, kind: str) -> str:
     if keeper.is_keyed_by_id:
-        return "let the target take `session_id`, and use it as the conversation id"
+        return "add a `session_id` parameter to the target, and use it as the conversation id"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
-        options = f"{made} as the target, or a class that makes it in __init__"
-        return f"make a new one for each conversation: {options}"
-    return "make a new one for each conversation: name a class as the target that makes it in __init__"
+        options = f"{made} as the target, or a class that creates it in __init__"
+        return f"create a new one for each conversation: {options}"
+    return "create a new one for each conversation: name a class as the target, and create it in __init__"
 
 
 def _stateful_class_of(value: Any) -> StatefulClass | None:
@@ -131,7 +133,7 @@ def _stateful_class_of(value: Any) -> StatefulClass | None:
 
 
 def _named_values_in(value: Any) -> NamedValues:
-    """Yield the values that a value leads to, with their names, except those of a library."""
+    """Yield the values that a value leads to, with their names. Values from libraries are excluded."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
@@ -176,11 +178,11 @@ _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
     (ModuleType, lambda module: ()),  # _read_code finds the attributes that code reads
     (object, _read_object),
 )
-"""The readers by type. The first match counts."""
+"""The readers, keyed by type. The first match is used."""
 
 
 def _read_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the globals that code reads, and what it takes from loaded modules."""
+    """Yield the globals that code reads, and the attributes that it reads from loaded modules."""
     module: Any = None
     for step in dis.get_instructions(code):
         name = str(step.argval)

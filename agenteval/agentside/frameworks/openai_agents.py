@@ -1,7 +1,7 @@
-"""Play an ``agents.Agent`` of OpenAI's Agents SDK, with its hand-offs and the agents that are its tools.
+"""Run an ``agents.Agent`` of the OpenAI Agents SDK, with its hand-offs and the agents that it uses as tools.
 
-The SDK's own ``Runner`` runs agents inside tools. It is the one place where every run begins, and where their
-sessions, their usage and the calls at the provider are known."""
+The SDK's own ``Runner`` runs agents inside tools. The ``Runner`` is therefore the only place where every run
+begins, and where the sessions, token usage and provider calls of all runs are known."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HOSTED = frozenset(
         *("ToolSearchTool", "ProgrammaticToolCallingTool"),
     )
 )
-"""The classes in ``agents.tool`` of tools that run at the provider."""
+"""The classes in ``agents.tool`` whose tools run at the provider."""
 _GUARDRAIL_ERRORS = {
     "InputGuardrailTripwireTriggered": "input guardrail",
     "OutputGuardrailTripwireTriggered": "output guardrail",
@@ -56,7 +56,7 @@ _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_hand
 """The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's message.
 """
 _CONVERSATIONS: dict[World, OpenAIAgentsConversation] = {}
-"""The open conversations, by their worlds."""
+"""The open conversations, keyed by their worlds."""
 
 
 class _OpenAIAgents:
@@ -96,11 +96,11 @@ class _OpenAIAgents:
             what = (
                 f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not supported"
             )
-            raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
+            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
             what = f"'{obj.name}' is a {type(obj).__name__}"
             what += ": a scenario cannot answer for what it does in its sandbox"
-            raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
+            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
             raise unsupported_version_error(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):
@@ -115,7 +115,7 @@ FRAMEWORK = _OpenAIAgents()
 
 
 def _required_context(agent: Any) -> str | None:
-    """Return the name of the context type in ``Agent[Shop](…)``."""
+    """Return the name of the context type, such as ``Shop`` in ``Agent[Shop](…)``."""
     args = getattr(getattr(agent, "__orig_class__", None), "__args__", ())
     needed = args[0] if args else None
     is_one = isinstance(needed, type) and needed not in (type(None), object)
@@ -135,7 +135,8 @@ def _reachable_agents(agent: Any) -> list[Any]:
 
 
 def _handoff_target(handoff: Any) -> Any:
-    """Return the agent of a hand-off, which the SDK keeps in the object that ``handoff()`` made."""
+    """Return the target agent of a hand-off. The SDK stores this agent in the object created by
+    ``handoff()``."""
     if _AGENT in kinds(handoff):
         return handoff
     reference = getattr(handoff, "_agent_ref", None)
@@ -144,7 +145,7 @@ def _handoff_target(handoff: Any) -> Any:
 
 
 def _wrapped_agent(tool: Any) -> Any:
-    """Return the agent that became a tool through ``as_tool``; ``None`` for all other tools."""
+    """Return the agent that became a tool through ``as_tool``, or ``None`` for any other tool."""
     known = getattr(tool, "_agent_instance", None)
     if known is not None or not hasattr(tool, "on_invoke_tool") or not is_agent_tool(tool):
         return known
@@ -152,8 +153,8 @@ def _wrapped_agent(tool: Any) -> Any:
 
 
 def _may_run_other_agents(tool: Any) -> bool:
-    """Return whether the function of a tool refers to an agent, which it may run and which has tools of its
-    own."""
+    """Return whether a tool's function refers to an agent. The function may run this agent, which has its own
+    tools."""
 
     def names_one(value: Any) -> bool:
         return _is_agent(value) or may_reach(value, _is_agent, "agents")
@@ -165,7 +166,7 @@ def _may_run_other_agents(tool: Any) -> bool:
 
 
 def _is_of_server(tool: Any) -> bool:
-    """Return whether a tool stands for those of an MCP server that the provider calls."""
+    """Return whether a tool represents the tools of an MCP server that the provider calls."""
     return type(tool).__name__ == "HostedMCPTool"
 
 
@@ -185,8 +186,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 def _is_hosted(tool: Any) -> bool:
-    """Return whether a tool runs at the provider. Raise ``Refused`` for an unknown tool, and for one that
-    acts on this machine in a way that cannot be answered for it."""
+    """Return whether a tool runs at the provider. Raise ``Refused`` for an unknown tool, and for a tool that
+    acts on this machine in a way that the scenario cannot answer."""
     names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
     if names & {"LocalShellTool", "ShellTool"}:
         return getattr(tool, "executor", None) is None
@@ -251,7 +252,7 @@ class OpenAIAgentsConversation:
         await self._servers.close()
 
     def _transcript(self, items: Any) -> Transcript:
-        """Return the items of a turn as messages."""
+        """Convert the items of a turn to messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
             self._world.note_unseen_calls(f"an item '{kind}' of a run is not read")
         transcript, refused = Transcript(), self._refused_call_ids(items)
@@ -261,8 +262,8 @@ class OpenAIAgentsConversation:
         return transcript
 
     def _refused_call_ids(self, items: Any) -> set[str]:
-        """Return the ids of calls for which the scenario was not asked: the SDK, a guardrail or a person
-        refused them, and their tools did not run."""
+        """Return the ids of calls that did not reach the scenario: the SDK, a guardrail or a person refused
+        these calls, and their tools did not run."""
         calls = [_parse_call(item)[0] for item in items if item.type == "tool_call_item"]
         names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
@@ -270,7 +271,8 @@ class OpenAIAgentsConversation:
         return {call_id for call_id in local_ids if not self._was_asked(call_id, names.get(call_id, ""))}
 
     def _was_asked(self, call_id: str, name: str) -> bool:
-        """Return whether a call reached the scenario, by its id if the SDK gave its tool one."""
+        """Return whether a call reached the scenario. The call is matched by its id if the SDK passed an id
+        to the tool."""
         requested = self._world.calls_so_far
         return self._world.has_received_call(call_id) or any(
             each[0] == name and not each.call_id for each in requested
@@ -279,10 +281,10 @@ class OpenAIAgentsConversation:
     # ── copies of agents
 
     def copy(self, agent: Any) -> Any:
-        """Return this conversation's copy of an agent if its MCP servers, or those of an agent that it can
-        reach, have to be connected; otherwise the agent itself.
+        """Return a copy of an agent for this conversation if its MCP servers, or the servers of an agent that
+        it can reach, must be connected. Otherwise, return the agent itself.
 
-        The copy has the same fields; a constructor of the author's is not called."""
+        The copy has the same fields. A constructor written by the author is not called."""
         if not self._needs_connections or not _is_agent(agent):
             return agent
         known = self._copies.get(id(agent))
@@ -312,7 +314,7 @@ class OpenAIAgentsConversation:
     # ── runs inside tools
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options for a run inside a tool. A session of the author's is replaced, since all
+        """Return the options for a run inside a tool. The author's session is replaced, since all
         conversations would share it."""
         session = options.get("session")
         if session is None:
@@ -324,7 +326,7 @@ class OpenAIAgentsConversation:
         return {**options, "session": self._sessions[id(session)][1]}
 
     def record_run(self, result: Any) -> Any:
-        """Record a run inside a tool, whose items do not reach the outer run."""
+        """Record a run inside a tool, because the items of this run do not reach the outer run."""
         self._count(result)
         called = [_parse_call(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
@@ -362,7 +364,8 @@ def _counts(usage: Any) -> dict[str, Any]:
 
 
 def _options(deps: Any) -> dict[str, Any]:
-    """Return the options for each run of a conversation: a context, or a dict of options by name."""
+    """Return the options for each run in a conversation. ``deps`` is a context, a ``RunConfig``, or a dict
+    that maps option names to values."""
     if isinstance(deps, dict) and deps and _OPTIONS.issuperset(deps):
         return dict(deps)
     if "agents.run.RunConfig" in kinds(deps) or "agents.run_config.RunConfig" in kinds(deps):
@@ -371,8 +374,8 @@ def _options(deps: Any) -> dict[str, Any]:
 
 
 def _guardrail_message(error: BaseException) -> str:
-    """Return the message to the user from a guardrail that stopped a turn, for which the SDK has no text of
-    its own; empty for any other error."""
+    """Return the message to the user from a guardrail that stopped a turn, because the SDK has no text for
+    this case. Return an empty string for any other error."""
     kind = _GUARDRAIL_ERRORS.get(type(error).__name__)
     if not kind:
         return ""
@@ -382,7 +385,8 @@ def _guardrail_message(error: BaseException) -> str:
 
 
 def _waits_for(result: Any) -> str:
-    """Return what a person has to decide; empty if nothing."""
+    """Return a description of the decision that a person must make, or an empty string if no decision is
+    pending."""
     pending = list(getattr(result, "interruptions", None) or ())
     pending += [item for item in result.new_items if item.type == "mcp_approval_request_item"]
     answered = any(item.type == "mcp_approval_response_item" for item in result.new_items)
@@ -405,7 +409,7 @@ _READ = frozenset(
         *("tool_search_call_item", "tool_search_output_item"),
     )
 )
-"""The items that are read or that contain no calls."""
+"""The item types that are read or that contain no calls."""
 _LOCAL_RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
@@ -444,12 +448,12 @@ _WRITERS: dict[str, Callable[[Transcript, Any, set[str]], None]] = {
     "handoff_call_item": _write_hand_off,
     "tool_call_output_item": _write_result,
 }
-"""The functions that write the items of each kind. ``refused`` holds the ids of calls for which no tool ran.
-"""
+"""The functions that write items, keyed by item type. ``refused`` contains the ids of calls for which no tool
+ran."""
 
 
 def _parse_call(item: Any) -> tuple[ToolCall, str | None]:
-    """Return a call, and its result if it ran at the provider."""
+    """Return a call, along with its result if the call ran at the provider."""
     raw = item.raw_item
     kind = str(_field(raw, "type") or "")
     read = _ARGUMENTS.get(kind)
@@ -467,11 +471,11 @@ _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "shell_call": lambda raw: shell_arguments(_with_attributes(_field(raw, "action"))),
     "apply_patch_call": lambda raw: file_patch_arguments(_with_attributes(_field(raw, "operation"))),
 }
-"""The readers of the arguments, by the type of a call that runs here."""
+"""The functions that read the arguments, keyed by the type of a call that runs on this machine."""
 
 
 def _name_of(item: Any, kind: str) -> Any:
-    """Return the name of a call's tool. Calls of the SDK's own tools have a type in place of a name."""
+    """Return the name of the called tool. Calls to the SDK's own tools have a type instead of a name."""
     if name := _field(item.raw_item, "name"):
         return name
     known = getattr(item, "_resolved_tool_name", None) if kind.endswith("shell_call") else None
@@ -505,8 +509,8 @@ def _with_attributes(value: Any) -> Any:
 
 
 def _write_answer(transcript: Transcript, output: Any, agent: str) -> None:
-    """Make the output of the turn the last message. It may differ from the model's text: it may be a tool's
-    result, or a structured answer parsed from the text."""
+    """Make the output of the turn the last message. The output may differ from the model's text: it may be a
+    tool result, or a structured answer parsed from the text."""
     is_last_message = transcript.ends_in_answer and isinstance(output, str)
     if output is not None and not is_last_message:
         transcript.end_with(_text(output), agent=agent)
@@ -526,13 +530,13 @@ def _plain(value: Any) -> Any:
 
 
 def _needs_connection(agent: Any) -> bool:
-    """Return whether an agent has an unconnected server of a kind that needs a connection."""
+    """Return whether an agent has an unconnected MCP server of a kind that requires a connection."""
     return any(getattr(server, "session", agent) is None for server in agent.mcp_servers)
 
 
 class _Servers:
-    """The unconnected MCP servers of a conversation's agents, each with a connection for this conversation.
-    One task opens and closes them, as their transports require."""
+    """The unconnected MCP servers of the agents in a conversation, each with its own connection for this
+    conversation. A single task opens and closes the connections, as required by their transports."""
 
     def __init__(self) -> None:
         self._copies: list[tuple[Any, Any]] = []
@@ -587,8 +591,8 @@ class _Servers:
 
 
 def _install_runner(framework: Any) -> _Runner:
-    """Install and return agenteval's runner, to which ``agents.Runner`` then passes every run; ``original``
-    is the previous one."""
+    """Install and return agenteval's runner. From then on, ``agents.Runner`` passes every run to this runner.
+    ``original`` is the previous runner."""
     import agents.run
 
     missing = [
@@ -607,7 +611,7 @@ def _install_runner(framework: Any) -> _Runner:
 
 
 class _Runner:
-    """A runner that runs agents as usual and records the runs inside a conversation's tools."""
+    """A runner that runs agents as usual, and records the runs inside the tools of a conversation."""
 
     def __init__(self, original: Any) -> None:
         self.original = original

@@ -1,4 +1,4 @@
-"""Play agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
+"""Run Pydantic AI agents. Each turn is a run of the agent with the previous messages as its history."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
-"""The agent classes. Versions with the second one are too old; they are refused by name."""
+"""The agent classes. Versions with the second class are too old, and its agents are refused by name."""
 _NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
-"""Toolsets that keep the tool names of what they wrap."""
+"""The wrapper toolsets that preserve the names of the wrapped tools."""
 _INTERNAL = ("", "tool_search")
-"""The tools that the framework itself adds so that a model finds deferred tools."""
+"""The tools that the framework adds so that a model can find deferred tools."""
 _ONLY_IN_A_RUN = ("", "mcp_server")
-"""Placeholders for tools that a function chooses, or that a server at the provider has."""
+"""Placeholders for tools that a function selects, or that a server at the provider offers."""
 _AT_PROVIDER = "builtin-tool-call"
 _READ = frozenset(
     (
@@ -39,7 +39,7 @@ _READ = frozenset(
         *(_AT_PROVIDER, "builtin-tool-return"),
     )
 )
-"""The kinds of parts of a model's reply that are read or that contain no calls."""
+"""The types of parts in a model's reply that are read or that contain no calls."""
 
 
 class PydanticAI:
@@ -78,7 +78,7 @@ FRAMEWORK = PydanticAI()
 
 
 def _tools_in(toolset: Any) -> Iterator[Tool]:
-    """Yield the tools of a toolset, as far as they are known before a run."""
+    """Yield the tools in a toolset, as far as they are known before a run."""
     kind, mro = type(toolset).__name__, kinds(toolset)
     tools = getattr(toolset, "tools", None)
     if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(tools, dict):
@@ -150,12 +150,12 @@ class PydanticAIConversation:
         return transcript
 
     def _is_refused(self, result: Any) -> bool:
-        """Return whether a call was refused: if only the world answers for tools, a call that did not reach
-        it did not run."""
+        """Return whether a call was refused. If only the world answers tool calls, a call that did not reach
+        the world did not run."""
         return not self._may_answer and not self._world.has_received_call(result.tool_call_id)
 
     async def close(self) -> None:
-        """Do nothing: everything that a run has started has ended with it."""
+        """Do nothing, because everything that a run starts ends with that run."""
 
 
 def _waiting_for(output: Any) -> str:
@@ -166,14 +166,14 @@ def _waiting_for(output: Any) -> str:
 
 
 def _output_tools(agent: Any) -> frozenset[str]:
-    """Return the names of the tools that the framework adds for structured output. Their arguments are the
-    answer."""
+    """Return the names of the tools that the framework adds for structured output. The arguments of these
+    tools are the answer."""
     defs = getattr(getattr(agent, "_output_toolset", None), "_tool_defs", None) or ()
     return frozenset(each.name for each in defs)
 
 
 def _has_output_function(agent: Any, name: str) -> bool:
-    """Return whether a function of the author's makes the output."""
+    """Return whether one of the author's functions produces the output."""
     processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
     return getattr(processors.get(name), "_function_schema", None) is not None
 
@@ -188,12 +188,12 @@ def _capabilities(agent: Any) -> list[Any]:
 
 
 def _is_dynamic(capability: Any) -> bool:
-    """Return whether a capability's contribution is known only in a run."""
+    """Return whether a capability's contribution is known only during a run."""
     return type(capability).__name__ == "DynamicCapability"
 
 
 def _may_answer_for_tools(capability: Any) -> bool:
-    """Return whether a capability may answer a call in place of the tool."""
+    """Return whether a capability may answer a call instead of the tool."""
     hooks = getattr(capability, "_registry", None)
     if isinstance(hooks, dict):
         return any("tool" in name for name in hooks)
@@ -221,7 +221,7 @@ def _reply_parts(messages: list[Any]) -> list[Any]:
 
 
 def _at_provider(messages: list[Any]) -> set[str]:
-    """Return the ids of calls that the model's provider ran."""
+    """Return the ids of calls that ran at the model's provider."""
     return {part.tool_call_id for part in _reply_parts(messages) if part.part_kind == _AT_PROVIDER}
 
 
@@ -242,11 +242,12 @@ def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str
 
 
 _MCP = "mcp_server"
-"""The prefix of the names of calls that the provider made to an MCP server; the arguments name the tool."""
+"""The name prefix of calls that the provider made to an MCP server. The arguments contain the name of the
+tool."""
 
 
 def _lists_tools(part: Any) -> bool:
-    """Return whether the provider asked an MCP server for its tools without calling one."""
+    """Return whether the provider requested the tool list from an MCP server without calling a tool."""
     is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
     return bool(is_mcp and part.args_as_dict().get("action") == "list_tools")
 

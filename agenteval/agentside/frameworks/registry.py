@@ -1,10 +1,10 @@
-"""Find the adapter that plays an object.
+"""Find the adapter that runs an object of an agent framework.
 
-An adapter is registered under the import name of the package with the classes that it plays, so that no
-adapter is asked or imported for a function or an object of the author's. Adapters, including the built-in
-ones, are entry points of one group. An agent's own interpreter has no agenteval installed: there, the
-built-in adapters are the modules next to this one. Adapters from other packages are asked first, so that a
-user can replace a built-in one."""
+An adapter is registered under the import name of the package that defines the framework's classes. Therefore,
+no adapter is imported for the author's own functions and objects. Adapters, including the built-in adapters,
+are entry points in one group. An agent's own interpreter does not have agenteval installed: there, the
+built-in adapters are the modules next to this module. Adapters from other packages take precedence, so that a
+user can replace a built-in adapter."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ BUILT_IN = {
     "smolagents": "smolagents",
     "strands": "strands",
 }
-"""The modules next to this one with a ``FRAMEWORK``, by the package of the framework."""
+"""The modules next to this module that define a ``FRAMEWORK``, keyed by the framework's package."""
 
 _NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "open")
 
 
 def framework_of(obj: Any) -> Framework | None:
-    """Return the framework of an object, or of a class's instances; ``None`` if there is none."""
+    """Return the framework of an object or of a class's instances, or ``None`` if the object does not belong
+    to a framework."""
     cls = obj if inspect.isclass(obj) else type(obj)
     modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
@@ -63,7 +64,7 @@ def _is_within(module: str, package: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return all adapters that can be found on a path, in the order in which they are asked."""
+    """Return all adapters that can be found on a path, in order of precedence."""
     from importlib.metadata import EntryPoint  # slower to import than the rest of this package
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
@@ -99,10 +100,10 @@ def _entry_points_of(package: Any) -> list[EntryPoint]:
 
 
 def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
-    """Return the adapter of an entry point if it plays the object.
+    """Return the adapter for an entry point if the adapter can run the object.
 
-    An adapter that cannot tell also claims the object, because its tools would run if it were played as
-    another kind."""
+    An adapter that cannot decide also claims the object, because the object's tools would run if it were
+    treated as a different kind of agent."""
     try:
         found = entry.load()
         is_maker = inspect.isroutine(found) or inspect.isclass(found)
@@ -137,4 +138,4 @@ class _BrokenAdapter:
         raise self._refusal()
 
     def _refusal(self) -> Refused:
-        return Refused(self._what, "fix or uninstall the package that it comes with")
+        return Refused(self._what, "fix or uninstall the package that contains the adapter")

@@ -1,4 +1,4 @@
-"""Extract the answer from a framework's result that a function of the author's returns unchanged."""
+"""Extract the answer from a framework's result that the author's function returns unchanged."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
     "smolagents.agents.RunResult": _field("output"),
     "strands.agent.agent_result.AgentResult": str,
 }
-"""The function that extracts the answer, by the class of the result."""
+"""The functions that extract the answer, keyed by the class of the result."""
 
 
 def extract_answer(value: Any) -> Any:
-    """Return the answer in a framework's result: a string unchanged, an object as JSON. Return any other
-    value unchanged."""
+    """Return the answer in a framework's result, either as an unchanged string or as JSON for an object.
+    Return any other value unchanged."""
     if isinstance(value, (str, dict, list, tuple, type)) or value is None:
         return value
     read = next((_ANSWERS[kind] for kind in kinds(value) if kind in _ANSWERS), None)

@@ -1,9 +1,9 @@
-"""The interface of adapters for frameworks.
+"""The interface that framework adapters implement.
 
-An adapter is one module with one object, ``FRAMEWORK``. It writes plain dicts with a ``Transcript`` and uses
-only the standard library and the syntax of Python 3.8, because it is also run by path in the agent's own
-interpreter (``agentside/start.py``). It imports the framework inside functions, once there is an object of
-it. ``registry`` decides which adapter plays an object."""
+An adapter is a module that defines an object named ``FRAMEWORK``. It writes plain dicts with a ``Transcript``
+and uses only the standard library and the syntax of Python 3.8, because it is also run by path in the agent's
+own interpreter (``agentside/start.py``). An adapter imports its framework inside functions, when there is an
+object of the framework. ``registry`` selects the adapter for an object."""
 
 from __future__ import annotations
 
@@ -19,57 +19,59 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Framework(Protocol):
-        """A framework."""
+        """The adapter for an agent framework."""
 
         name: str
-        """The name in messages."""
+        """The framework's name, as used in messages."""
         package: str
-        """The distribution that determines the version."""
+        """The distribution whose version is the framework's version."""
         supports: str
         """The tested versions, such as "0.6 to 1.2"."""
 
         def matches(self, obj: Any) -> bool:
-            """Return whether an object belongs to the framework, by ``kinds(obj)``, without importing
-            anything or calling the object."""
+            """Return whether an object belongs to the framework, using ``kinds(obj)``. Neither import
+            anything nor call the object."""
 
         def tools(self, obj: Any) -> list[Tool]:
             """Return the tools of the agent and of the agents below it, before anything runs.
 
-            Tools that the framework itself needs (a final answer, a hand-off) are left out. ``MORE`` in the
-            list means that there may be others."""
+            Exclude tools for the framework's own use, such as a final answer or a hand-off. ``MORE`` in the
+            list means that there may be further tools."""
 
         def runs_own_code(self, obj: Any) -> bool:
-            """Return whether code of the author's that may run a tool without the adapter takes part in how
-            the agent answers: a node of a graph, a method of a class of its own. The code of tools does not
-            count, since the scenario answers in its place."""
+            """Return whether the agent runs the author's own code outside tools, such as a node in a graph or
+            a method in a subclass. Such code may run a tool without the adapter. The code in tools does not
+            count, since the scenario answers instead."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
-            """Return a conversation with a copy of its own and with the world for its tools. Raise
-            ``Refused`` if there can be none.
+            """Return a conversation that has its own copy of the agent and uses the world for its tools.
+            Raise ``Refused`` if this is impossible.
 
-            It starts nothing yet. Before a run it is opened once as a check, with ``deps`` as ``LATER`` if
-            there will be any, and closed again."""
+            Nothing is started yet. Before a run, a conversation is opened once as a check and closed again.
+            If there will be dependencies, ``deps`` is ``LATER`` in this check."""
 
     class FrameworkConversation(Protocol):
-        """One conversation with an object of a framework."""
+        """A conversation with an object of a framework."""
 
         async def reply(self, text: str) -> dict[str, Any]:
-            """Play one turn. Return ``messages``, in OpenAI's format, of this turn only (calls, results, the
-            answer; a result that is an error has ``status: error``); ``usage`` of this turn, or ``None``;
-            ``agent``, the speaker of messages that name nobody.
+            """Run one turn. Return ``messages``, ``usage`` and ``agent``. ``messages`` contains only the
+            messages of this turn in OpenAI's format: calls, results and the answer. A result that is an error
+            has ``status: error``. ``usage`` is the token usage of this turn, or ``None``. ``agent`` is the
+            speaker for messages that do not name an agent.
 
-            The framework's own exceptions propagate; ``with_partial`` attaches what happened before them. The
-            world and the messages get arguments as the model wrote them. A call that the world was not asked
-            for, without a result or with an error as its result, was refused before any tool ran.
-            ``elsewhere``: the ids of calls that ran without the world: in a node of the author's, or at the
-            provider. ``unknown``: the names of tools that the framework refused because the agent has no tool
-            of that name, in case ``tools`` does not know all."""
+            The framework's own exceptions propagate; ``with_partial`` attaches the part of the turn that
+            preceded the exception. The world and the messages receive arguments as the model wrote them. A
+            call that did not reach the world, and that has no result or an error as its result, was refused
+            before any tool ran. ``elsewhere`` contains the ids of calls that ran outside the world, either in
+            a node with the author's code or at the provider. ``unknown`` contains the names of tools that the
+            framework refused because the agent has no tool with that name. It is used if ``tools`` may be
+            incomplete."""
 
         async def close(self) -> None: ...
 
 
 class Refused(Exception):  # noqa: N818
-    """A mistake of the author's, known before anything runs."""
+    """Raised for an author's mistake that is detected before anything runs."""
 
     agenteval_kind = "author"
 
@@ -79,8 +81,8 @@ class Refused(Exception):  # noqa: N818
 
 
 class Waits(Exception):  # noqa: N818
-    """The agent waits for a person: for an approval, an answer to an interrupt, the result of a deferred
-    call. This is not the agent's fault, and nobody is there to answer."""
+    """Raised if the agent waits for human input (human-in-the-loop): an approval, an answer to an interrupt,
+    or the result of a deferred call. The agent is not at fault, and nobody is available to answer."""
 
     agenteval_kind = "infrastructure"
 
@@ -99,11 +101,11 @@ class Tool(NamedTuple):
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
-    """True if it runs at the provider, so that agenteval cannot answer for it."""
+    """True if the tool runs at the provider, so that agenteval cannot answer its calls."""
     hints: dict[str, bool] = {}
-    """The tool's own description of its effects; see ``hints_of``."""
+    """The tool's own description of its effects. See ``hints_of``."""
     is_agent: bool = False
-    """True if it is another agent, which runs unless it is mocked."""
+    """True if the tool is another agent, which runs unless the tool is mocked."""
 
 
 _HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}
@@ -111,8 +113,9 @@ _MCP_TOOL_ATTRIBUTES = ("mcp_tool", "raw_mcp_tool", "_mcp_tool")
 
 
 def hints_of(tool: Any) -> dict[str, bool]:
-    """Return a tool's own description of its effects, under the names of MCP: a server's tool has them in its
-    ``annotations``, wherever the framework keeps these; any other tool in its ``metadata``."""
+    """Return a tool's own description of its effects, using the names of MCP tool annotations. A tool from an
+    MCP server provides them in its ``annotations``, which each framework stores in a different place. Any
+    other tool provides them in its ``metadata``."""
     for each in (tool, *(getattr(tool, name, None) for name in _MCP_TOOL_ATTRIBUTES)):
         metadata = getattr(each, "metadata", None)
         nested = metadata.get("annotations") if isinstance(metadata, dict) else None
@@ -130,22 +133,22 @@ def _hint(source: Any, *names: str) -> Any:
 
 
 MORE = Tool("")
-"""A placeholder for tools that are known only in a run: those of a server, or those that a function chooses.
-"""
+"""A placeholder for tools that are known only during a run, because a server offers them or a function
+selects them."""
 
 
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────
 
 
 _MAX_FUNCTIONS = 200
-"""The number of functions that are examined."""
+"""The maximum number of functions to examine."""
 
 
 def may_reach(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
-    """Return whether a function, directly or through the functions that it names, refers to a value that
-    fits, such as an agent or the class of one, which it may run.
+    """Return whether a function refers to a matching value, directly or through the functions that it names.
+    Such a value is, for example, an agent or an agent class that the function may run.
 
-    Nothing is called; functions of the framework's ``package`` are not read."""
+    Nothing is called. Functions in the framework's ``package`` are not read."""
     waiting: list[Any] = [function]
     seen: set[int] = set()
     while waiting and len(seen) < _MAX_FUNCTIONS:
@@ -164,13 +167,13 @@ def may_reach(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
 
 
 def _names_in(code: Any) -> set[str]:
-    """Return the names that code uses, including those in nested functions."""
+    """Return the names used in code, including names in nested functions."""
     inner = [each for each in code.co_consts if hasattr(each, "co_names")]
     return set(code.co_names).union(*map(_names_in, inner))
 
 
 def adds_code(obj: Any, package: str) -> bool:
-    """Return whether the class of a framework's object has methods that are not its ``package``'s."""
+    """Return whether the class of a framework object has methods that are defined outside ``package``."""
     for cls in type(obj).__mro__:
         if cls.__module__.partition(".")[0] == package:
             return False
@@ -180,20 +183,20 @@ def adds_code(obj: Any, package: str) -> bool:
 
 
 def _is_code_of(cls: type, value: Any) -> bool:
-    """Return whether a method is defined in the class's module, not added by a library."""
+    """Return whether a method is defined in the class's module and was not added by a library."""
     function = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
     return inspect.isfunction(function) and function.__module__ == cls.__module__
 
 
 def kinds(obj: Any) -> list[str]:
-    """Return the classes of an object as ``module.Class``, its own first. For a class, return those of its
-    instances."""
+    """Return the classes of an object as ``module.Class``, starting with the object's own class. For a class,
+    return the classes of its instances."""
     cls = obj if inspect.isclass(obj) else type(obj)
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
 
 
 def walk_tree(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """Yield an object and everything ``below`` it, however deep: the nearest first, and each once."""
+    """Yield an object and everything ``below`` it at any depth, nearest first, and each object once."""
     found = [obj]
     for each in found:
         yield each
@@ -203,14 +206,14 @@ def walk_tree(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
 
 
 def is_instance_of(obj: Any, *names: str) -> bool:
-    """Return whether an object is of one of these classes, by ``kinds``."""
+    """Return whether an object is an instance of one of the given class names, as returned by ``kinds``."""
     return any(kind in names for kind in kinds(obj))
 
 
 def with_partial(
     error: BaseException, messages: list[dict[str, Any]], usage: Any = None, **marks: Any
 ) -> None:
-    """Attach to an exception what happened in its turn before it."""
+    """Attach the part of the turn that preceded an exception to that exception."""
     try:
         error.agenteval_partial = {"messages": messages, "usage": usage, **marks}  # type: ignore[attr-defined]
     except Exception:  # an exception with __slots__ is reported without its turn
@@ -218,7 +221,7 @@ def with_partial(
 
 
 def version_of(package: str) -> str:
-    """Return the installed version; empty if none is known."""
+    """Return the installed version, or an empty string if the version is unknown."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -228,7 +231,7 @@ def version_of(package: str) -> str:
 
 
 def unsupported_version_error(framework: Framework, missing: str) -> Refused:
-    """Return the error for a version without ``missing``, which the adapter needs."""
+    """Return the error for a framework version that lacks ``missing``, which the adapter requires."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
     what = f"{installed}: {missing} not found; agenteval supports {framework.supports}"
-    return Refused(what, "use a function as target (docs/agents.md)")
+    return Refused(what, "use a function as the target (docs/agents.md)")

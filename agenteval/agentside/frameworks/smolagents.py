@@ -1,8 +1,8 @@
-"""Play a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent`` of smolagents, with those it
-manages.
+"""Run a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent`` of smolagents, along with its
+managed agents.
 
-Each conversation has copies of the agents, with a memory, a state and an interpreter of their own. A turn
-runs in a thread, since the framework is synchronous."""
+Each conversation has copies of the agents, with their own memory, state and interpreter. A turn runs in a
+thread, since the framework is synchronous."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AGENT = "smolagents.agents.MultiStepAgent"
 _LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
 _QUIET = -1
 _NO_TYPES = ("any", "image", "audio")
-"""The types of inputs that JSON Schema does not have."""
+"""The input types that do not exist in JSON Schema."""
 
 
 class _Smolagents:
@@ -106,7 +106,7 @@ def _schema(tool: Any) -> Message:
 
 
 class _AnsweredCall(NamedTuple):
-    """An answered call, and the step that it belongs to."""
+    """An answered call, and the step that contains the call."""
 
     step: int
     name: str
@@ -120,7 +120,7 @@ class _TranscriptCall(NamedTuple):
     call: ToolCall
     result: str
     is_refused: bool = False
-    """True if no tool was called for it."""
+    """True if the call did not invoke a tool."""
 
 
 class SmolagentsConversation:
@@ -175,8 +175,8 @@ class SmolagentsConversation:
         return new
 
     def _callbacks(self, agent: Any, new: Any) -> Any:
-        """Return the agent's callbacks, with its monitor's replaced by the copy's, and one more that records
-        each step's calls and usage."""
+        """Return the agent's callbacks, with the original's monitor replaced by the copy's monitor, and an
+        additional callback that records the calls and usage of each step."""
 
         def rebind(callback: Any) -> Any:
             return (
@@ -203,15 +203,16 @@ class SmolagentsConversation:
         return registry
 
     def _collect_calls(self) -> None:
-        """Store the calls of the current step, without those of agents below, which are within another
-        call."""
+        """Store the calls of the current step. Calls made by agents below are excluded, because they are
+        nested in another call."""
         step = self._agent.step_number
         done = [each for each in self._world.take_answered_calls() if not each.is_inner]
         self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
     def _note_imports(self, code: str) -> None:
-        """Note the modules that code imports, because code may call them and keeps them for later steps. The
-        modules that the framework always allows reach nothing outside."""
+        """Note the modules that code imports, because the code may call these modules, and later steps can
+        still use them. Modules that the framework always allows are not noted, because they have no external
+        effects."""
         from smolagents.utils import BASE_BUILTIN_MODULES
 
         new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)
@@ -251,7 +252,8 @@ class SmolagentsConversation:
 
 
 def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
-    """Return the calls of a ``CodeAgent``, which only the world knows, since they are not in its step."""
+    """Return the calls made by the code of a ``CodeAgent``. Only the world knows these calls, because the
+    step does not list them."""
     return [
         _TranscriptCall(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
         for at, each in enumerate(calls)
@@ -306,8 +308,8 @@ def _text(output: Any) -> str:
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:
-    """Run a function in a thread of its own, because turns that wait in a pool would keep out the work that
-    they wait for."""
+    """Run a function in a separate thread. In a thread pool, waiting turns would block the work that they
+    wait for."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()

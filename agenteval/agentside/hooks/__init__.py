@@ -1,14 +1,15 @@
-"""Hooks: patch the one place where each framework runs a tool, for every agent in this process.
+"""Monkeypatch the one place where each agent framework runs a tool, for every agent in this process.
 
-``install()`` runs before the agent's code is imported. From then on the method that runs tools is patched at
-class level, once, in each framework that is or will be imported. A patched method asks for the tool world of
-the conversation it runs in (``world.current_world()``); without one it behaves as before. A tool that the
-scenario mocks is answered by the scenario, and its own code never runs.
+``install()`` runs before the agent's code is imported. From then on, the method that runs tools is patched at
+class level, once, in each framework that is imported or will be imported. A patched method looks up the tool
+world of the conversation that it runs in (``world.current_world()``). If there is no world, the method
+behaves as before. If the scenario mocks a tool, the scenario answers the call, and the tool's own code never
+runs.
 
-To add a hook: put a module here with a function ``install(module)``, and list in ``HOOKS`` the framework's
-modules that contain what it patches. Add ``PACKAGES`` to the module if the framework's code has further
-packages. A hook uses public attributes only, and is tested with the oldest and the newest supported release
-(``.ci/frameworks.py``)."""
+To add a hook, add a module with a function ``install(module)`` to this package. In ``HOOKS``, list the
+framework's modules that contain the code to patch. Add ``PACKAGES`` to the module if the framework's code is
+spread over several packages. A hook uses only public attributes, and is tested with the oldest and the newest
+supported release (``.ci/frameworks.py``)."""
 
 from __future__ import annotations
 
@@ -39,17 +40,18 @@ HOOKS: dict[str, str] = {
     "strands.tools.decorator": "strands_functions",
     "strands.types.tools": "strands",
 }
-"""The modules that are patched once they are imported, and the module here that patches them."""
+"""The modules that are patched when they are imported, mapped to the module in this package that patches
+them."""
 
 _NON_FRAMEWORK_HOOKS = ("http_clients",)
-"""Hooks for libraries that are not agent frameworks."""
+"""The hooks for libraries that are not agent frameworks."""
 _installed: set[str] = set()
 _failed: dict[str, str] = {}
 
 
 def install() -> None:
-    """Install the hooks for modules that are imported and for those that will be. Another call in the same
-    process has no effect."""
+    """Install the hooks that monkeypatch tool calls, for modules that are already imported and for modules
+    that are imported later. Further calls in the same process have no effect."""
     from .. import threads
 
     if not any(isinstance(each, _Finder) for each in sys.meta_path):
@@ -61,13 +63,13 @@ def install() -> None:
 
 
 def list_failures() -> list[str]:
-    """Return a sentence for each framework that could not be hooked: calls of its tools are not
+    """Return a sentence for each framework that could not be hooked. Calls to this framework's tools are not
     intercepted."""
     return list(_failed.values())
 
 
 def is_hooked(module: str) -> bool:
-    """Return whether a module of a framework, or the package that it names, was hooked."""
+    """Return whether a framework's module or a module below it was hooked."""
     return any(name == module or name.startswith(module + ".") for name in _installed)
 
 
@@ -78,8 +80,8 @@ def hooked_packages() -> tuple[str, ...]:
 
 
 def _packages(name: str) -> Sequence[str]:
-    """Return the packages that a hook declares (``PACKAGES``), otherwise the outermost one that is not a mere
-    namespace."""
+    """Return the packages that a hook declares (``PACKAGES``). Otherwise, return the outermost package that
+    is not just a namespace package."""
     if declared := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
         return tuple(declared)
     parts = name.split(".")
@@ -103,7 +105,8 @@ def _hook(module: ModuleType) -> None:
 
 
 class _Finder:
-    """A finder that runs before all others and hooks each module as soon as it is imported."""
+    """An import finder that runs before all other finders and hooks each module as soon as the module is
+    imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
         if name not in HOOKS or name in _installed:
@@ -119,7 +122,7 @@ class _Finder:
 
 
 class _Loader:
-    """A module's own loader, followed by the hook."""
+    """A loader that runs a module's own loader and then the hook."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

@@ -1,4 +1,4 @@
-"""Hook Microsoft's Agent Framework: ``FunctionTool.invoke``."""
+"""Hook Microsoft Agent Framework by patching ``FunctionTool.invoke``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def install(module: Any) -> None:
 
 
 def _change(tool_class: Any, check: Any, real: Any) -> Any:
-    """Patch ``invoke`` so that the framework itself refuses invalid arguments, in its own words, before a
+    """Patch ``invoke`` so that the framework itself refuses invalid arguments, with its own message, before a
     tool runs."""
     ask = hook("Microsoft's Agent Framework", _read, _give)(real)
 
@@ -60,13 +60,14 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def find_wrapped_agent(tool: Any) -> Any:
-    """Return the agent that a tool wraps (``as_tool``); ``None`` if there is none."""
+    """Return the agent that a tool wraps (``as_tool``), or ``None`` if the tool does not wrap an agent."""
     function = getattr(tool, "func", None)
     is_agent = getattr(function, "__qualname__", "") == _AS_TOOL
     return closures.closure_variables(function).get("self") if is_agent else None
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """Return the answer in the framework's form, which marks an error with these words or by an exception."""
+    """Return the answer in the framework's form, which marks an error with the prefix ``Error:`` or with an
+    exception."""
     value = f"Error: {answer.failure}" if answer.is_error else answer.value
     return value if kwargs.get("skip_parsing") else tool.parse_result(value)

@@ -1,5 +1,5 @@
-"""Hook AutoGen: ``BaseTool.run_json``, and ``Workbench.call_tool`` if a workbench has tools of another
-kind."""
+"""Hook AutoGen by patching ``BaseTool.run_json``, and ``Workbench.call_tool`` for workbenches that contain
+other kinds of tools."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ _BENCH = ("name", "arguments", "cancellation_token", "call_id")
 _TOOL = ("args", "cancellation_token", "call_id")
 _NO_CALL: tuple[str, Any, str] = ("", None, "")
 _IN_BENCH: ContextVar[tuple[str, Any, str]] = ContextVar("agenteval_autogen_call", default=_NO_CALL)
-"""The name, arguments and id of the call in a workbench, which may know the tool by another name."""
+"""The name, arguments and id of the current call in a workbench, which may use a different name for the tool.
+"""
 
 
 class _AnswerText(str):
-    """The scenario's answer, as the model reads it."""
+    """The scenario's answer as the model reads it."""
 
 
 class AutoGenToolError(Exception):
-    """A failed tool. The framework passes the message to the model, marked as an error."""
+    """Raised when a tool fails. The framework passes the message to the model, marked as an error."""
 
 
 def install(module: Any) -> None:
@@ -85,7 +86,8 @@ def _find_argument_error(tool: Any, args: Any) -> str:
 
 
 def _name_in_bench(bound: Any) -> str:
-    """Return the name by which a workbench was asked for the tool; empty for a tool that runs without one."""
+    """Return the name under which the tool was requested from a workbench, or an empty string for a tool that
+    runs outside a workbench."""
     name, arguments, call_id = _IN_BENCH.get()
     is_same = arguments == bound["args"] if call_id else arguments is bound["args"]
     return name if is_same and call_id == (bound.get("call_id") or "") else ""
@@ -98,7 +100,7 @@ def _return_value(_tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _to_recorded_value(value: Any) -> Any:
-    """Return the text of an agent that ran as a tool; any other value unchanged."""
+    """Return the text from an agent that ran as a tool. Return any other value unchanged."""
     if type(value).__name__ != "TaskResult" or not _is_of_autogen(type(value)):
         return value
     return "\n\n".join(

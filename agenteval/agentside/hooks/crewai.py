@@ -1,5 +1,5 @@
-"""Hook CrewAI: ``BaseTool.run`` for native calls, ``CrewStructuredTool.invoke`` for calls that models write
-as text, and their async counterparts."""
+"""Hook CrewAI by patching ``BaseTool.run`` for native calls, ``CrewStructuredTool.invoke`` for calls that
+models write as text, and the async counterparts of both methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BUILTIN_MODULES = (
     "crewai.tools.cache_tools",
     "crewai.skills.",
 )
-"""The modules with the framework's own tools: its memory, files and skills."""
+"""The modules that contain the framework's own tools for memory, files and skills."""
 _DELEGATION_TOOL = "crewai.tools.agent_tools.base_agent_tools.BaseAgentTool"
 
 
@@ -53,7 +53,7 @@ def _read(tool: Any, original: Any, arguments: Any) -> HookedCall | None:
 
 
 def name_of(tool: Any) -> str:
-    """Return a tool's name as a model sees it: "Get order" is get_order."""
+    """Return a tool's name as a model sees it. For example, "Get order" becomes get_order."""
     from crewai.utilities.string_utils import sanitize_tool_name
 
     return str(sanitize_tool_name(tool.name))
@@ -90,7 +90,8 @@ def _give_invoke(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _give(tool: Any, answer: Any, arguments: Any) -> Any:
-    """Return the answer, an error as text, since the framework repeats a call after an exception."""
+    """Return the answer. An error is returned as text, since the framework repeats a call that raised an
+    exception."""
     if argument_error := _find_argument_error(tool, arguments):
         raise ValueError(argument_error)
     tool.current_usage_count += 1  # so that the framework still enforces the limit

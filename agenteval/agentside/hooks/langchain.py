@@ -1,5 +1,5 @@
-"""Hook LangChain and LangGraph: ``BaseTool.run`` and ``arun``, through which agents, nodes and loops call
-tools."""
+"""Hook LangChain and LangGraph by patching ``BaseTool.run`` and ``arun``, through which agents, nodes and
+loops call tools."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .langchain_tools import find_argument_error, is_agent, is_handoff, model_ar
 from .tool_methods import HookedCall, hook, patch_subclasses
 
 PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
-"""The packages whose loops call models. An author's own loop over a LangChain chat model is in none of them.
-"""
+"""The packages whose loops call models. An author's own loop over a LangChain chat model is outside these
+packages."""
 
 
 def install(module: Any) -> None:
@@ -48,8 +48,8 @@ def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _skip_thread(base: Any, real: Any) -> Any:
-    """Patch the method so that a mocked tool skips the thread in which LangChain awaits synchronous tools,
-    because the order of simultaneous calls would be unknown there."""
+    """Patch the method so that a mocked tool bypasses the thread in which LangChain awaits synchronous tools.
+    In that thread, the order of simultaneous calls would be unknown."""
 
     def chosen(tool: Any) -> Any:
         world = worlds.current_world()

@@ -1,4 +1,4 @@
-"""Return a scenario's answer in the way a LangChain tool does."""
+"""Return a scenario's answer in the same way as a LangChain tool."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ANSWER_KEY = "_agenteval_say"
 
 
 def proxy_tool(tool: Any, answer: ToolAnswer, call_id: str | None) -> Any:
-    """Return a tool of LangChain's own class with the public attributes of ``tool``, whose ``run`` returns
-    the answer.
+    """Return a tool of LangChain's own class with the public attributes of ``tool``. The ``run`` method of
+    the new tool returns the answer.
 
-    Callbacks, events, argument checks and the form of the result stay as they are, and no code of ``tool``
+    Callbacks, events, argument checks and the form of the result remain unchanged, and no code in ``tool``
     runs."""
     kind: Any = next(
         each for each in type(tool).__mro__ if each.__module__.startswith("langchain_core.tools.")

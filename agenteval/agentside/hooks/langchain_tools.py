@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 _INJECTED = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
 _HANDOFF_METADATA = "__handoff_destination"
-"""The metadata key of the tools that langgraph-supervisor and langgraph-swarm make."""
+"""The metadata key in tools created by langgraph-supervisor and langgraph-swarm."""
 _HANDOFF_NAME = re.compile(
     r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
 )
 _STATE_TOOL_MODULES = ("langchain.agents.middleware.todo",)
-"""Modules of tools that only write to the graph's state."""
+"""The modules that define tools that only write to the graph's state."""
 _SUBAGENT_MODULES = ("deepagents.middleware.subagents",)
-"""Modules of tools that delegate work to another agent."""
+"""The modules that define tools that delegate work to another agent."""
 _AS_TOOL = "langchain_core.tools.convert"
-"""The module in which ``Runnable.as_tool()`` makes its function."""
+"""The module in which ``Runnable.as_tool()`` creates the tool's function."""
 
 
 def wrapped_function(tool: Any) -> Any:
-    """Return the function that a call of the tool runs."""
+    """Return the function that a call to the tool runs."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
 
 
@@ -42,7 +42,7 @@ def returns_text(tool: Any) -> bool:
 
 
 def model_arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
-    """Return the arguments of a call without those that the graph injects."""
+    """Return the arguments of a call, excluding arguments that the graph injects."""
     injected = injected_arguments(tool)
     if not isinstance(tool_input, dict):
         fields = getattr(getattr(tool, "args_schema", None), "model_fields", ())
@@ -54,7 +54,7 @@ def model_arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
 
 
 def injected_arguments(tool: Any) -> set[str]:
-    """Return the names of the arguments that the model does not supply, according to annotations in the
+    """Return the names of the arguments that the model does not supply, according to the annotations in the
     function or the schema."""
     functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
     notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
@@ -73,7 +73,8 @@ def _is_of_graph(value: Any) -> bool:
 
 
 def find_argument_error(tool: Any, tool_input: Any) -> str:
-    """Return why LangChain refuses the arguments before the tool runs; empty if it does not."""
+    """Return the reason why LangChain refuses the arguments before the tool runs, or an empty string if the
+    arguments are valid."""
     validate = getattr(getattr(tool, "args_schema", None), "model_validate", None)
     if validate is None or not isinstance(tool_input, dict):
         return ""
@@ -114,7 +115,7 @@ def _text(content: Any) -> Any:
 
 
 def is_agent(tool: Any) -> bool:
-    """Return whether the tool calls another agent by the framework's own means."""
+    """Return whether the tool calls another agent through a feature of the framework."""
     function = wrapped_function(tool)
     module = str(getattr(function, "__module__", ""))
     return module in _SUBAGENT_MODULES or (
@@ -127,8 +128,8 @@ def _is_graph(value: Any) -> bool:
 
 
 def is_handoff(tool: Any) -> bool:
-    """Return whether a tool is part of the graph's control flow: it hands over to another agent, or keeps a
-    to-do list. A handwritten hand-off is recognized by the name of the agent that it goes to."""
+    """Return whether a tool belongs to the graph's control flow, because it hands over to another agent or
+    maintains a to-do list. A handwritten hand-off is recognized by the name of the target agent."""
     function = wrapped_function(tool)
     if str(getattr(function, "__module__", "")) in _STATE_TOOL_MODULES or _HANDOFF_METADATA in (
         tool.metadata or {}
@@ -145,7 +146,7 @@ def plain_name(name: str) -> str:
 
 
 def _destinations(function: Any) -> list[str]:
-    """Return the targets of the ``Command`` that a function returns."""
+    """Return the targets in the ``Command`` that a function returns."""
     known = {**getattr(function, "__globals__", {}), **closure_variables(function)}
     return [
         found
@@ -156,8 +157,8 @@ def _destinations(function: Any) -> list[str]:
 
 @functools.lru_cache(maxsize=512)
 def _goto_values(function: Any) -> tuple[tuple[str, str], ...]:
-    """Return the strings and variable names in the function's ``goto`` arguments, as pairs of which one is
-    empty."""
+    """Return the strings and variable names in the function's ``goto`` arguments, as pairs in which one item
+    is empty."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # no source, or not parsable on its own

@@ -1,4 +1,5 @@
-"""Hook LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have nothing else."""
+"""Hook LlamaIndex by patching ``call`` and ``acall`` of its tools, and ``__call__`` of tools that define
+neither method."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _find_argument_error(tool: Any, args: Any, kwargs: Any) -> str:
 
 
 def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return the arguments without those that the framework, not the model, supplies."""
+    """Return the arguments that the model supplies, excluding arguments from the framework."""
     hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
     properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
     bound = bind_arguments(properties, args, kwargs)

@@ -1,4 +1,5 @@
-"""Hook MCP: ``ClientSession.call_tool``, in any client and over any transport."""
+"""Hook Model Context Protocol (MCP) clients by patching ``ClientSession.call_tool`` (``tools/call``), in any
+client and over any transport."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 from .tool_methods import MCP_LAYER, HookedCall, ToolFailedError, bind_arguments, hook, patch_subclasses
 
 _OWN = "agenteval"
-"""The name of agenteval's own server, which records its calls itself."""
+"""The name of agenteval's own MCP server, which records its calls itself."""
 
 
 def install(module: Any) -> None:

@@ -1,4 +1,4 @@
-"""Hook OpenAI's Agents SDK: ``on_invoke_tool``, a field of each tool."""
+"""Hook the OpenAI Agents SDK by patching ``on_invoke_tool``, a field in each tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tool_methods import HookedCall, hook
 
 LAYER = "the OpenAI Agents SDK"
 _ANSWER = "json_tool_call"
-"""The tool name under which some models give the final answer."""
+"""The tool name that some models use to give the final answer."""
 
 
 def install(module: Any) -> None:
@@ -23,7 +23,8 @@ def install(module: Any) -> None:
 
 
 def _change(real: Any) -> Any:
-    """Patch the function so that invalid arguments are refused before it runs, as the SDK itself does."""
+    """Patch the function so that invalid arguments are refused before the function runs, as in the SDK
+    itself."""
     ask = hook(LAYER, _read, _give)(real)
 
     def invoke(tool: Any, context: Any, raw_arguments: Any) -> Any:
@@ -47,7 +48,7 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _arguments(raw_arguments: Any) -> Any:
-    """Return the parsed arguments; the text itself if it is not a JSON object."""
+    """Return the parsed arguments, or the unparsed text if it is not a JSON object."""
     try:
         parsed = json.loads(raw_arguments or "{}")
     except ValueError:
@@ -56,7 +57,7 @@ def _arguments(raw_arguments: Any) -> Any:
 
 
 def is_agent_tool(tool: Any) -> bool:
-    """Return whether an agent's ``as_tool`` made the tool."""
+    """Return whether the tool was created by an agent's ``as_tool`` method."""
     run = closures.find_in_closures(tool.on_invoke_tool, _is_run_of_agent)
     return getattr(tool, "_agent_instance", None) is not None or run is not None
 
@@ -66,8 +67,8 @@ def _is_run_of_agent(value: Any) -> bool:
 
 
 def _find_argument_error(tool: Any, arguments: Any) -> Any:
-    """Return why the SDK refuses the arguments, if the release exposes the function that it checks them
-    against."""
+    """Return the reason why the SDK refuses the arguments, if the release exposes the function for checking
+    them."""
     function = getattr(tool, "__wrapped__", None)
     if function is None:
         return None
@@ -90,10 +91,10 @@ def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") -> Any:
-    """Return the text that the model gets for an error, as the tool's author chose it.
+    """Return the text that the model receives for an error, according to the tool author's settings.
 
-    If the author chose nothing, return ``words``, the text of a mock, because the SDK's own sentence may not
-    contain it. Raise the error if the run is to end."""
+    If the author set nothing, return ``words``, the text of a mock, because the SDK's own sentence may not
+    contain this text. Raise the error if the settings require that the run ends."""
     from agents import tool as tools
 
     error = error or RuntimeError(words)

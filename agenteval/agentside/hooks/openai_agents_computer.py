@@ -1,4 +1,5 @@
-"""Hook OpenAI's Agents SDK: the actions of a computer, one call each, including looking at its screen."""
+"""Hook the OpenAI Agents SDK for computer use. Each action counts as one call, and so does taking a
+screenshot."""
 
 from __future__ import annotations
 
@@ -35,6 +36,6 @@ def _read(action: str, computer: Any, args: Any, kwargs: Any) -> HookedCall:
 
 
 def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """Return the answer for a computer, which cannot report errors: nothing happens, and the screen is
-    empty."""
+    """Return the answer for a computer, which cannot report errors. For an error, nothing happens and the
+    screen is empty."""
     return ("" if answer.is_error else answer.text) if action == "screenshot" else None

@@ -1,4 +1,4 @@
-"""Hook Pydantic AI: ``AbstractToolset.call_tool`` of the outermost toolset."""
+"""Hook Pydantic AI by patching ``AbstractToolset.call_tool`` in the outermost toolset."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
-    """Return the arguments of a call as the model wrote them, because the framework's version may not be
-    JSON."""
+    """Return the arguments of a call as the model wrote them, because the framework's parsed arguments may
+    not be JSON."""
     for message in reversed(context.messages):
         for part in message.parts:
             if part.part_kind == "tool-call" and part.tool_call_id == call_id:
@@ -39,8 +39,8 @@ def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
 
 
 def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """Return the answer. An error is raised as the framework's own if the release has one that uses up no
-    retries, otherwise returned as text."""
+    """Return the answer. An error is raised as a framework exception if the release has an exception that
+    does not use up retries. Otherwise, the error is returned as text."""
     from pydantic_ai import exceptions
 
     failed = getattr(exceptions, _FAILED, None)

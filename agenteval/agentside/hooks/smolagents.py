@@ -1,4 +1,4 @@
-"""Hook smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of a managed agent."""
+"""Hook smolagents by patching ``Tool.__call__``, and ``MultiStepAgent.__call__`` for managed agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
 FINAL_ANSWER_TOOL = "final_answer"
-"""The framework's own tool, whose argument is the answer."""
+"""The framework's own tool that receives the final answer as its argument."""
 
 
 def install(module: Any) -> None:
@@ -34,14 +34,15 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _checks_own_arguments(tool: Any) -> bool:
-    """Return whether a tool handles its arguments in a way of its own."""
+    """Return whether a tool has its own way of handling arguments."""
     from smolagents.tools import Tool
 
     return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
 
 
 def _find_argument_error(inputs: Any, arguments: Any) -> str:
-    """Return how the framework refuses the arguments of a call that it makes itself; empty if it does not."""
+    """Return the error with which the framework refuses the arguments of a call that it makes itself, or an
+    empty string if the arguments are valid."""
     for name in arguments:
         if name not in inputs:
             return f"Argument {name} is not in the tool's input schema"

@@ -1,4 +1,4 @@
-"""Hook Strands: ``AgentTool.stream``."""
+"""Hook Strands by patching ``AgentTool.stream``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _BUILTIN_MODULES = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
     *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
 )
-"""The modules of the framework's own tools: hand-offs, structured answers, context management."""
+"""The modules that define the framework's own tools for hand-offs, structured answers and context management.
+"""
 
 
 def install(module: Any) -> None:
@@ -22,7 +23,8 @@ def install(module: Any) -> None:
 
 
 def is_strands_builtin(tool: Any) -> bool:
-    """Return whether a tool is the framework's own. The tools that it ships for agents are not."""
+    """Return whether a tool is internal to the framework. Tools that the framework ships for use by agents
+    are not internal."""
     function = getattr(
         tool, "_tool_func", tool
     )  # elsewhere in other releases: then the tool itself is checked
@@ -30,7 +32,7 @@ def is_strands_builtin(tool: Any) -> bool:
 
 
 def text_of(result: Any) -> str:
-    """Return the text of a tool's result."""
+    """Return a tool result as text."""
     blocks = result.get("content") or ()
     data = (each["text"] if "text" in each else each.get("json", each) for each in blocks)
     return "\n".join(
@@ -52,8 +54,8 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _find_argument_error(tool: Any, arguments: Any) -> str:
-    """Return how the framework refuses arguments before the function of a decorated tool runs; empty if it
-    does not."""
+    """Return the error with which the framework refuses arguments before the function of a decorated tool
+    runs, or an empty string if the arguments are valid."""
     from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
 
     if type(tool) is not DecoratedFunctionTool:
@@ -72,7 +74,7 @@ def _find_argument_error(tool: Any, arguments: Any) -> str:
 
 
 def properties_of(tool: Any) -> Any:
-    """Return the properties of a tool's input schema, as the model sees them."""
+    """Return the properties in a tool's input schema as the model sees them."""
     schema = tool.tool_spec["inputSchema"]
     return schema.get("json", schema).get("properties", {})
 

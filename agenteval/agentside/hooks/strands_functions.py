@@ -1,4 +1,5 @@
-"""Hook Strands: a decorated tool that code calls as a plain function, ``DecoratedFunctionTool.__call__``."""
+"""Hook Strands by patching ``DecoratedFunctionTool.__call__``, for decorated tools that code calls as plain
+functions."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def _patch_call(real: Any) -> Any:
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    """Return the call of a decorated tool as that of a function, which runs unless the scenario mocks it."""
+    """Return the call to a decorated tool as a call to a plain function. The function runs unless the
+    scenario mocks it."""
     world = worlds.current_world()
     if is_strands_builtin(tool) or (world is not None and world.target is tool):
         return None

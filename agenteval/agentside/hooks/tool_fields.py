@@ -1,4 +1,4 @@
-"""Patch the field in which each tool holds the object that runs it, so that the tool world is asked first."""
+"""Patch the field in which each tool stores the object that runs it, to call the tool world first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _CALL = "__call__"
 def patch_field(
     cls: Any, field: str, change: Callable[[Any], Any], methods: tuple[str, ...] = (_CALL,)
 ) -> None:
-    """Patch the methods of the object in a field, for all instances of a class and its subclasses, whenever
-    and however the field was set.
+    """Patch the methods of the object in a field, for all instances of a class and its subclasses, regardless
+    of when and how the field was set.
 
-    ``change`` is that of ``tool_methods.hook``; its functions get the tool first. The patched methods are
-    always async, because the framework has to await the result if it is awaitable."""
+    ``change`` is the same as in ``tool_methods.hook``, but its functions receive the tool as their first
+    argument. The patched methods are always async, because the framework must await the result if the result
+    is awaitable."""
     before, kept = cls.__getattribute__, f"_agenteval_{field}"
 
     def __getattribute__(tool: Any, name: str) -> Any:  # noqa: N807 - what Python calls
@@ -40,7 +41,8 @@ def patch_field(
 
 
 class PatchedField:
-    """A stand-in for the object in a tool's field. It looks the same from outside but behaves differently."""
+    """A stand-in for the object in a tool's field. The stand-in looks the same from outside but behaves
+    differently."""
 
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
         self._agenteval_tool = tool
@@ -87,8 +89,8 @@ def _patched_method(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
 
 
 async def _await_fully(value: Any) -> Any:
-    """Await a value and whatever that yields, because a function of the author's may have to put an error
-    into words."""
+    """Await a value and any awaitable result, because the author's function that formats an error may be
+    async."""
     while inspect.isawaitable(value):
         value = await value
     return value

@@ -1,4 +1,4 @@
-"""Patch the methods that run tools, so that the tool world is asked first."""
+"""Patch the methods that run tools, so that the tool world is called first."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class HookedCall(NamedTuple):
 
     name: str
     args: Any
-    """The arguments as the model wrote them: a dict without those that the framework injects, or the JSON
-    text."""
+    """The arguments as the model wrote them, as a dict or as JSON text. Arguments that the framework injects
+    are excluded."""
     call_id: str = ""
-    """The model's id for the call; empty if the framework does not pass it on."""
+    """The model's id for the call. Empty if the framework does not pass the id on."""
     key: Any = None
-    """The key that identifies the same call further in, if a method calls that of its base class or of an
-    object that it wraps; by default the call's id, otherwise the tool."""
+    """The key that identifies the same call at inner levels, where a method calls the method of its base
+    class or of a wrapped object. The default is the call's id or, if there is no id, the tool."""
     is_agent: bool = False
-    """True if another agent is called as a tool, or code calls a tool as a function: it runs unless the
-    scenario mocks it."""
+    """True if another agent is called as a tool, or if code calls a tool as a function. The agent or function
+    runs unless the scenario mocks it."""
     argument_error: str = ""
-    """Why the framework refuses the arguments before any tool runs; ``give`` reports it in the framework's
-    words."""
+    """The reason why the framework refuses the arguments before any tool runs. ``give`` reports this error in
+    the framework's words."""
     agent: str = ""
-    """The name of the agent that makes the call; empty if it is unknown."""
+    """The name of the agent that makes the call. Empty if the agent is unknown."""
 
 
 class _ActiveCall(NamedTuple):
@@ -50,7 +50,7 @@ class _ActiveCall(NamedTuple):
 
 
 MCP_LAYER = "mcp"
-"""The layer below all others: tools of a framework may come from a server."""
+"""The layer below all other layers, because a framework's tools may come from an MCP server."""
 
 _ACTIVE_CALLS: ContextVar[tuple[_ActiveCall, ...]] = ContextVar("agenteval_inside", default=())
 
@@ -58,19 +58,20 @@ worlds.propagate_variable(_ACTIVE_CALLS)
 
 
 def is_inside_call(name: str) -> bool:
-    """Return whether the running code is part of a known call of this tool."""
+    """Return whether the running code is part of a known call to this tool."""
     return any(each.call.name == name for each in _ACTIVE_CALLS.get())
 
 
 def innermost_call() -> HookedCall | None:
-    """Return the call that the running code is part of; ``None`` if none is known."""
+    """Return the call that the running code is part of, or ``None`` if the call is unknown."""
     calls = _ACTIVE_CALLS.get()
     return calls[-1].call if calls else None
 
 
 @contextmanager
 def enter_direct_call(name: str, args: Any) -> Iterator[None]:
-    """Mark the code inside the ``with`` block as a run of the agent's own tool that no framework started."""
+    """Mark the code inside the ``with`` block as a run of the agent's own tool that was not started by a
+    framework."""
     token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), _ActiveCall("", None, HookedCall(name, args))))
     try:
         yield
@@ -79,7 +80,8 @@ def enter_direct_call(name: str, args: Any) -> Iterator[None]:
 
 
 class ToolFailedError(Exception):
-    """An error that the agent's own tool reported through its return value. Its text is recorded."""
+    """Raised when the agent's own tool reported an error through its return value. The text of the error is
+    recorded."""
 
 
 def hook(
@@ -91,27 +93,29 @@ def hook(
     to_record: Callable[[Any], Any] = lambda value: value,
     pick_event: Callable[[list[Any]], Any] = lambda values: values[-1] if values else None,
 ) -> Callable[[Any], Any]:
-    """Return a function that patches a method: a plain one, a coroutine function or an async generator
-    function.
+    """Return a function that monkeypatches a method to intercept tool calls. The method is a plain function,
+    a coroutine function or an async generator function.
 
-    ``layer`` is the framework. ``read(tool, args, kwargs)`` returns the call; ``None`` if the framework uses
-    the tool for itself, in which case it runs as usual and is no call. ``give(tool, answer, args, kwargs)``
-    returns the method's result for the scenario's answer, or raises, with errors in the framework's own form.
-    The result is awaited if necessary; for a generator it is the only event.
+    ``layer`` is the framework. ``read(tool, args, kwargs)`` returns the call, or ``None`` if the framework
+    uses the tool for itself. The tool then runs as usual, and no call is recorded. ``give(tool, answer, args,
+    kwargs)`` converts the scenario's answer to the method's result, or raises an exception. Errors have the
+    framework's own form. The result is awaited if necessary; for a generator, the result is the only event.
 
     ``make_proxy(tool, ask)``, for a coroutine function, returns a copy of the tool in which the coroutine
-    function ``ask`` replaces the author's own. What the framework does before the call (argument check,
-    confirmation) then happens as usual. ``None`` if the tool has no such place. ``to_record(value)`` returns
-    what is recorded of the return value of the agent's own tool; it raises ``ToolFailedError`` for an error.
-    ``pick_event`` picks that value from the events of a generator.
+    function ``ask`` replaces the author's function. The framework's steps before the call (argument check,
+    confirmation) then happen as usual. ``make_proxy`` returns ``None`` if the tool does not support such a
+    replacement. ``to_record(value)`` converts the return value of the agent's own tool to the value to
+    record, and raises ``ToolFailedError`` for an error. ``pick_event`` selects the return value from the
+    events of a generator.
 
-    A mocked tool never runs: if ``read`` fails, the model gets an error, and the turn cannot be evaluated."""
+    A mocked tool never runs. If ``read`` fails, the model receives an error, and the turn cannot be
+    evaluated."""
 
     return functools.partial(_change, _ToolHook(layer, read, give, make_proxy, to_record, pick_event))
 
 
 class _ToolHook(NamedTuple):
-    """A framework's functions for its tools: the parameters of ``hook``."""
+    """A framework's functions for intercepting its tools, which are the parameters of ``hook``."""
 
     layer: str
     read: ReadCall
@@ -123,7 +127,8 @@ class _ToolHook(NamedTuple):
     def intercept_call(
         self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> _InterceptedCall | ToolAnswer | None:
-        """Return the call to ask for; the answer to a refused call; ``None`` if the method runs as usual."""
+        """Return the call to send to the scenario, the answer to a refused call, or ``None`` if the method
+        runs as usual."""
         world = worlds.current_world()
         if world is None and not worlds.may_be_agent_code():
             return None
@@ -146,8 +151,8 @@ class _ToolHook(NamedTuple):
 
 
 def _unanswerable_call(why: str, world: worlds.World | None) -> ToolAnswer:
-    """Return the error that a model gets for a call that cannot be answered. An exception would hang some
-    frameworks and end others."""
+    """Return the error that a model receives for a call that cannot be answered. An exception would hang some
+    frameworks and abort others."""
     if world is not None:
         world.record_fault(why)
     return _error_answer(why)
@@ -253,8 +258,8 @@ async def _await_if_needed(value: Any) -> Any:
 
 
 def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``change`` for a method that callers await, even if a class has a plain function for it: a
-    decorated one, or one that delegates to another object."""
+    """Return ``change`` for a method that callers await, even if a class implements the method as a plain
+    function. Such a function is decorated or delegates to another object."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -267,7 +272,7 @@ def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``change`` for a method whose events callers iterate over."""
+    """Return ``change`` for a method that returns events for callers to iterate over."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -293,11 +298,11 @@ def _is_part_of_known(active: _ActiveCall, *, is_mocked: bool) -> bool:
 
 
 def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
-    """Return whether a call is part of one that is already known.
+    """Return whether a call is part of a call that is already known.
 
-    It is if it comes from the method of a base class, from a tool that wraps another under its name, or from
-    a tool of one framework that delegates to the layer below. A mocked call of another name is not, because
-    ids may be those of another agent's model."""
+    This is the case if the call comes from the method of a base class, from a tool that wraps another tool
+    under its name, or from a framework's tool that delegates to the layer below. A mocked call with a
+    different name is not the same call, because ids may come from another agent's model."""
     has_name = outer.call.name == active.call.name
     if is_mocked and not has_name:
         return False
@@ -314,7 +319,7 @@ def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
 
 
 def _ends_with(name: str, mcp_name: str) -> bool:
-    """Return whether a framework's name for a tool is the server's name with a prefix."""
+    """Return whether a framework's name for a tool is the MCP server's name for the tool with a prefix."""
     framework_name, server_name = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
     return bool(server_name) and framework_name.endswith(server_name)
 
@@ -324,14 +329,14 @@ _PASSTHROUGH_CALLS: dict[int, _ActiveCall] = {}
 
 
 def _passthrough_calls() -> list[_ActiveCall]:
-    """Return the running calls that are left to an agent. An MCP client may send them from a task of its own
-    that serves many conversations and knows of none."""
+    """Return the running calls that are left to an agent. An MCP client may send such calls from its own
+    task, which serves many conversations and does not know which conversation a call belongs to."""
     with _LOCK:
         return [each for each in _PASSTHROUGH_CALLS.values() if each.layer != MCP_LAYER]
 
 
 class _InterceptedCall:
-    """A call for which the scenario is asked. It is also recorded if it is left to the agent."""
+    """A call that is sent to the scenario. A call that is left to the agent is recorded, too."""
 
     def __init__(self, active: _ActiveCall, world: worlds.World) -> None:
         self._active = active
@@ -344,7 +349,7 @@ class _InterceptedCall:
         return self._call.is_agent and not self._world.mocks(self._call.name)
 
     async def ask(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
-        """Return the scenario's answer; ``None`` if the agent's own tool ran."""
+        """Return the scenario's answer, or ``None`` if the agent's own tool ran."""
 
         async def run() -> Any:
             self._ran = True
@@ -360,7 +365,7 @@ class _InterceptedCall:
             return None
 
     def ask_sync(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
-        """Do the same as ``ask`` for code that cannot await."""
+        """Do the same as ``ask``, for synchronous code."""
 
         def run() -> Any:
             self._ran = True
@@ -376,7 +381,8 @@ class _InterceptedCall:
             return None
 
     def _record_outcome(self, outcome: Any) -> ToolAnswer | None:
-        """Record the outcome of a call: an answer, or the value of a call that is left to the agent."""
+        """Record the outcome of a call: the scenario's answer, or the return value of a call that is left to
+        the agent."""
         ran_real = self._ran or self.is_passthrough
         value = outcome if self.is_passthrough else outcome.value
         result = value if ran_real else outcome.text
@@ -400,7 +406,7 @@ class _InterceptedCall:
 
 
 def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> None:
-    """Patch methods in ``base`` and in every present or future subclass that overrides them."""
+    """Patch methods in ``base`` and in every existing or future subclass that overrides them."""
 
     def change_class(cls: Any) -> None:
         for name in names:
@@ -429,6 +435,6 @@ def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], 
 
 
 def bind_arguments(parameters: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by the names of the parameters, in their order."""
+    """Return the arguments of a call, keyed by parameter name and in the order of the parameters."""
     names = list(parameters)
     return {**{names[at]: value for at, value in enumerate(args) if at < len(names)}, **kwargs}

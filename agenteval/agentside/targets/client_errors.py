@@ -1,8 +1,8 @@
-"""Classify exceptions of client libraries: network failure, refused access, timeout.
+"""Classify exceptions from client libraries: network failure, refused access, timeout.
 
-There are too many such libraries to import them all for an ``isinstance`` check. Exceptions are classified by
-class name, by the status they carry and by the exceptions they wrap; not by words in a message, which anyone
-may write."""
+There are too many such libraries to import all of them for ``isinstance`` checks. Exceptions are classified
+by class name, by HTTP status and by the exceptions that they wrap. Error messages are not examined, because
+anyone may write any words in a message."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 
 
 def is_infrastructure(error: BaseException) -> bool:
-    """Return whether an exception reports a problem with the network, access, or a server that is down or
-    busy, which would affect any agent. A connection timeout is such a problem; a response timeout is not."""
+    """Return whether an exception reports an infrastructure failure, which would affect any agent: a problem
+    with the network, with access, or with a server that is down or busy, such as a rate limit (HTTP 429). A
+    connection timeout is an infrastructure failure; a response timeout is not."""
     errors = list(_wrapped_errors(error))
     if any(map(_is_refused, errors)) or any(map(_is_no_network, errors)):
         return True
@@ -67,8 +68,8 @@ def is_infrastructure(error: BaseException) -> bool:
 def is_final(error: BaseException) -> bool:
     """Return whether a retry is pointless or risky.
 
-    It is pointless if it would fail the same way (no access, an unknown host or certificate), and risky if it
-    might repeat what was sent before the connection broke."""
+    A retry is pointless if it would fail in the same way (no access, an unknown host, an invalid
+    certificate). A retry is risky if it might repeat a request that was sent before the connection broke."""
     return any(map(_is_final, _wrapped_errors(error)))
 
 
@@ -92,8 +93,8 @@ def is_timeout(error: BaseException) -> bool:
 
 
 def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and those that it wraps: many libraries put the original into ``reason`` or the
-    first arguments instead of using ``from``."""
+    """Yield the exception and the exceptions that it wraps. Many libraries store the original exception in
+    ``reason`` or in the first arguments instead of using ``from``."""
     pending = [error]
     seen: set[int] = set()
     while pending:
@@ -121,7 +122,7 @@ def _is_no_connection(error: BaseException) -> bool:
 
 
 def _is_no_network(error: BaseException) -> bool:
-    """Return whether the server could not be reached, or not in time: a ``URLError`` is raised before the
+    """Return whether the server could not be reached at all or in time. A ``URLError`` is raised before the
     server can answer."""
     if isinstance(error, OSError) and error.errno in _NO_NETWORK:
         return True
@@ -130,7 +131,7 @@ def _is_no_network(error: BaseException) -> bool:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Return whether the server answered with a status that says nothing about the request itself."""
+    """Return whether the server answered with a status that is unrelated to the content of the request."""
     if not isinstance(error, Exception):
         return False  # `sys.exit(401)` also has a code
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
@@ -139,7 +140,7 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def _statuses(error: Exception) -> Iterator[Any]:
-    """Yield the attributes of the exception or its response in which libraries keep the status."""
+    """Yield the attributes in which libraries store the status, from the exception and its response."""
     response = _safe_getattr(error, "response")
     yield from (_safe_getattr(error, name) for name in ("status_code", "status", "code"))
     yield from (_safe_getattr(response, name) for name in ("status_code", "status"))
@@ -158,7 +159,7 @@ def _grpc_status(error: Exception) -> Any:
 
 
 def _safe_getattr(owner: Any, name: str) -> Any:
-    """Return an attribute; ``None`` if it is missing or raises when it is read."""
+    """Return an attribute, or ``None`` if the attribute is missing or raises an exception when it is read."""
     try:
         return getattr(owner, name, None)
     except Exception:

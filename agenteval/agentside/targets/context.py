@@ -1,4 +1,4 @@
-"""The second argument of a Python agent, in agenteval's process and in the agent's own."""
+"""The second argument of a Python agent, used both in agenteval's process and in the agent's own process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=Fals
 
 
 def is_loop_blocked() -> bool:
-    """Return whether the current call blocks the event loop of the agent and of all the author's async code,
-    so that nothing on that loop can finish before it."""
+    """Return whether the current call blocks the event loop that runs the agent and all of the author's async
+    code. Nothing on that loop can then finish before the call does."""
     return _BLOCKS.get()
 
 
 @contextmanager
 def mark_loop_blocked() -> Iterator[None]:
-    """Mark a tool call that its caller waits for without ``await``."""
+    """Mark a tool call whose caller waits without ``await``."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -43,7 +43,7 @@ def mark_loop_blocked() -> Iterator[None]:
 
 
 async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
-    """Return the answer to a call. Raise ``CancelledError``, with the reason if the conversation is over."""
+    """Return the answer to a call. Raise ``CancelledError`` if the conversation is over, with the reason."""
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
@@ -54,22 +54,23 @@ async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
 
 
 class Context:
-    """The position in the run, and the tools of the scenario.
+    """The current position in the run, and the tools of the scenario.
 
-    ``ask(name, args, batch)`` makes a call; its future is cancelled if the conversation is over."""
+    ``ask(name, args, batch)`` makes a call and returns a future. The future is cancelled if the conversation
+    is over."""
 
     scenario_id: str
-    """The scenario's id."""
+    """The id of the scenario."""
     epoch: int
-    """The index of this conversation among those with the scenario, from 0."""
+    """The zero-based index of this conversation among the conversations with the same scenario."""
     seed: int
-    """The conversation's own seed, of 63 bits."""
+    """The random seed of this conversation, with 63 bits."""
     turn: int
-    """The index of the user's message, from 0."""
+    """The zero-based index of the user's message."""
     on_direct_call: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
-    """Receives each call that the agent's code makes through this context."""
+    """A callback that receives each call that the agent's code makes through this context."""
     has_listed_tools = False
-    """True if the agent has read ``tools``: then it knows of no others."""
+    """True if the agent has read ``tools``. The agent then knows no other tools."""
 
     def __init__(
         self,
@@ -91,16 +92,16 @@ class Context:
         return self._tools
 
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """Call a tool of the scenario's world.
+        """Call a tool in the scenario's world.
 
-        Return the value of its result; an error is returned as ``{"error": …}``, not raised. Calls made at
-        the same time count as one step."""
+        Return the value of the result. An error is returned as ``{"error": …}``, not raised. Simultaneous
+        calls count as one step."""
         self.on_direct_call(name, args)
         with self.open_batch() as batch:
             return (await await_answer(self.request_call(name, args, batch))).value
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """Do the same as ``call_tool`` from any thread, for code that cannot await."""
+        """Do the same as ``call_tool`` from any thread, for synchronous code."""
         self.on_direct_call(name, args)
         with self.open_batch() as batch, mark_loop_blocked():
             try:
@@ -109,12 +110,12 @@ class Context:
                 raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
-        """Make a call of a tool that the agent is known to have: if the scenario does not answer it, that is
-        the scenario author's mistake."""
+        """Call a tool that the agent is known to have. If the scenario does not answer the call, the scenario
+        author made a mistake, not the agent."""
         return self.request_call(name, args, batch)
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario has an answer for a tool."""
+        """Return whether the scenario contains an answer (a mock) for a tool."""
         return False
 
     def passes_through(self, name: str) -> bool:
@@ -129,7 +130,7 @@ class Context:
 
     @contextmanager
     def open_batch(self) -> Iterator[int]:
-        """Yield the batch of a call: that of the calls in progress, otherwise a new one."""
+        """Yield the batch for a call: the batch of calls in progress or, if there is none, a new batch."""
         with self._lock:
             if not self._in_flight:
                 self._batch = next(self._batches)

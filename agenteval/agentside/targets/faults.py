@@ -1,4 +1,5 @@
-"""Describe what the author's code raised, and decide whose fault it is."""
+"""Describe exceptions raised by the author's code, and decide whether the agent, the infrastructure or the
+author is at fault."""
 
 from __future__ import annotations
 
@@ -22,18 +23,18 @@ _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
 
 
 class QuitError(RuntimeError):
-    """An exception of the author's code that would end a program, such as ``sys.exit``; it is the
-    ``__cause__``."""
+    """Raised when the author's code would end the program, for example by calling ``sys.exit``. The original
+    exception is the ``__cause__``."""
 
 
 class CancelledUserCodeError(RuntimeError):
-    """A cancellation of the author's code that agenteval did not cause."""
+    """Raised when the author's code is cancelled for a reason other than a cancellation by agenteval."""
 
 
 @contextlib.contextmanager
 def contain_exits() -> Iterator[None]:
-    """Turn exceptions of the author's code that would end the run into ``QuitError``. The user's Ctrl-C and
-    agenteval's own cancellation pass through."""
+    """Convert exceptions in the author's code that would end the run to ``QuitError``. The user's Ctrl-C and
+    cancellations by agenteval pass through."""
     try:
         yield
     except (Exception, KeyboardInterrupt, asyncio.CancelledError):
@@ -43,8 +44,8 @@ def contain_exits() -> Iterator[None]:
 
 
 def describe_error(error: BaseException) -> str:
-    """Format an exception as ``ValueError: text (agent.py:12, in answer)``, with the last place outside
-    agenteval and libraries."""
+    """Format an exception as ``ValueError: text (agent.py:12, in answer)``, with the innermost location that
+    is outside agenteval and libraries."""
     if isinstance(error, QuitError) and error.__cause__:
         return describe_error(error.__cause__)
     try:
@@ -74,22 +75,23 @@ def is_internal_file(filename: str) -> bool:
 
 
 class ErrorClassification(NamedTuple):
-    """The description of an exception, and whose fault it is."""
+    """The description of an exception, along with the party at fault."""
 
     text: str
     kind: str
-    """``exception`` or ``timeout`` (the agent's fault), ``infrastructure`` (not the agent's), or ``author``.
-    """
+    """``exception`` or ``timeout`` if the agent is at fault, ``infrastructure`` if the agent is not at fault,
+    or ``author`` if the author is at fault."""
     is_final: bool = False
-    """For infrastructure, the same as in ``core.errors.InfrastructureError``."""
+    """For infrastructure failures, the same as ``is_final`` in ``core.errors.InfrastructureError``."""
 
 
 def classify_error(error: BaseException) -> ErrorClassification:
-    """Classify an exception of the agent's code.
+    """Classify an exception in the agent's code.
 
-    It is the agent's fault unless it reports a problem with the network, access, or a provider that is down,
-    which would affect any agent. An exception that was raised ``from`` such a one counts as one, too; an
-    exception that was merely raised while another was handled does not."""
+    The agent is at fault unless the exception reports an infrastructure failure, which would affect any
+    agent: a problem with the network, with access, or with a provider that is down. An exception that was
+    raised ``from`` an infrastructure failure also counts as an infrastructure failure. An exception that was
+    raised while such a failure was handled, but without ``from``, does not."""
     causes = list(_leaf_errors(error))
     if kind := getattr(causes[0], "agenteval_kind", ""):  # agenteval's own exceptions declare it
         # Final, because a retry would hide that calls were missed.
@@ -101,13 +103,16 @@ def classify_error(error: BaseException) -> ErrorClassification:
 
 
 _PARTIAL = "agenteval_partial"
-"""The attribute of an exception that holds what happened before it. Adapters of frameworks set it."""
+"""The attribute of an exception that contains the part of the turn before the exception. Framework adapters
+set this attribute."""
 
 
 def get_partial_reply(error: BaseException) -> Any:
-    """Return the part of the turn that the agent completed before the exception, in any form of an answer.
+    """Return the part of the turn that the agent completed before the exception, in any form that an answer
+    may have.
 
-    It is attached to the exception or to one that led to it. ``None``: there is none."""
+    The partial reply is attached to the exception or to an exception that caused it. Return ``None`` if there
+    is no partial reply."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
@@ -138,7 +143,7 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 def _cause_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and those from which it was explicitly raised."""
+    """Yield the exception and its explicit causes (``raise … from``)."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

@@ -1,9 +1,11 @@
-"""Answer calls of the agent's functions from the scenario (``intercept``) without changing its code.
+"""Intercept calls to the agent's functions (``intercept``) and answer them from the scenario, without
+changing the agent's source code.
 
-Such a function keeps its identity but gets other code for the length of a run, so that the interception works
-through every name, table and decorator that refers to it. The world says which conversation a call belongs to
-(``world.current_world()``). If that is unknown, the call raises, the real code does not run, and no
-conversation that was open then can be evaluated."""
+An intercepted function keeps its identity, but its code is monkeypatched during a run. Interception therefore
+works through every name, table and decorator that refers to the function. The world determines which
+conversation a call belongs to (``world.current_world()``). If the conversation is unknown, the call raises an
+exception, the original code does not run, and none of the conversations that were open at that time can be
+evaluated."""
 
 from __future__ import annotations
 
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class ToolError(RuntimeError):
-    """The exception that an intercepted function raises if its tool fails."""
+    """Raised by an intercepted function if its tool fails."""
 
 
 class CannotInterceptError(Exception):
-    """A function that cannot be intercepted. ``tool`` is its tool."""
+    """Raised for a function that cannot be intercepted. ``tool`` is the tool that the function implements."""
 
     def __init__(self, tool: str, what: str, remedy: str = "") -> None:
         super().__init__(what)
@@ -46,7 +48,7 @@ _MARK = "agenteval intercepts this call"
 
 
 class FunctionInterceptor:
-    """The functions of one agent, by the tools that they implement. Creating it raises
+    """The intercepted functions of one agent, keyed by the tools that they implement. The constructor raises
     ``CannotInterceptError``."""
 
     def __init__(self, targets: Mapping[str, str], base: str) -> None:
@@ -60,11 +62,11 @@ class FunctionInterceptor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools, as the author names them."""
+        """The names of the tools as the author writes them."""
         return tuple(self._sources)
 
     def _find_new_functions(self) -> list[str]:
-        """Return the tools that were found in modules loaded since the last call."""
+        """Return the tools that were found in modules loaded since the last call to this method."""
         if self._module_count == len(sys.modules):
             return []
         self._module_count = len(sys.modules)
@@ -92,8 +94,8 @@ class FunctionInterceptor:
             _PatchedFunction.for_function(function).release(self)
 
     def check_second_copy(self) -> str:
-        """Return a message if a tool's function was loaded again under another name, else an empty string.
-        The copy is intercepted from then on."""
+        """Return a message if a tool's function was loaded again under a different name, or an empty string
+        otherwise. The copy is intercepted from then on."""
         known = len(self._functions)
         added = self._find_new_functions()
         for _, function in self._functions[known:]:
@@ -105,7 +107,7 @@ class FunctionInterceptor:
 
     @property
     def tools(self) -> Mapping[int, str]:
-        """The tools, by the identity of their functions. The mapping grows as modules are loaded."""
+        """The tools, keyed by the identity of their functions. The mapping grows as modules are loaded."""
         return self._tools
 
 
@@ -113,9 +115,9 @@ class FunctionInterceptor:
 
 
 def _locate_source(name: str, target: str, base: str) -> str:
-    """Return the file of the module that a target names, or the module's name if it has no file.
+    """Return the file of the module that a target names, or the module's name if the module has no file.
 
-    The module is loaded under the name by which the agent would import it, since a file may belong to a
+    The module is loaded under the name that the agent would use to import it, since a file may belong to a
     package."""
     location, _, _ = target.rpartition(":")
     if location.endswith(".py") or "/" in location:
@@ -184,7 +186,7 @@ class _LocatedFunction(NamedTuple):
 
     found: Any
     takes_self: bool
-    """True for a method, whose first parameter is not the tool's."""
+    """True for a method, whose first parameter does not belong to the tool."""
 
 
 class _InterceptableFunction:
@@ -202,8 +204,8 @@ class _InterceptableFunction:
 
 
 def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
-    """Return the functions that a target names. For a framework's tool, these are the author's functions in
-    it: a plain and an async one if it has both."""
+    """Return the functions that a target names. For a framework's tool, return the author's functions in the
+    tool. A tool may contain both a synchronous and an async function."""
     if not (
         isinstance(located.found, (FunctionType, MethodType)) or _explain_refusal(located.found, is_tool=True)
     ):
@@ -214,8 +216,8 @@ def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_Inte
 
 
 def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
-    """Return why an object cannot be intercepted; empty if it can. With ``is_tool``, an object that may hold
-    a function is accepted."""
+    """Return the reason why an object cannot be intercepted, or an empty string if it can be intercepted. If
+    ``is_tool`` is True, an object that may contain a function is accepted."""
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
@@ -278,10 +280,10 @@ class _PatchedFunction:
             self.patched.pop(id(self.function), None)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call as JSON, by parameter name.
+        """Return the arguments of a call as JSON, keyed by parameter name.
 
-        A value that JSON cannot represent and that has no text form is not an argument of the tool: a
-        connection, for example."""
+        A value that has neither a JSON form nor a text form is not an argument of the tool. An example is a
+        database connection."""
         named = {}
         for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:
@@ -307,10 +309,10 @@ class _PatchedFunction:
         raise TypeError(f"{self.name}() {fault}")
 
     def find_call_world(self) -> tuple[str, World] | None:
-        """Return the tool and the tool world of a call.
+        """Return the tool and the tool world for a call.
 
-        ``None``: the function is not intercepted in this conversation, or the call is part of one that is
-        known. Raise ``UntrackedCallError`` if the conversation is unknown."""
+        Return ``None`` if the function is not intercepted in this conversation, or if the call is part of a
+        known call. Raise ``UntrackedCallError`` if the conversation is unknown."""
         world = current_world()
         if world is not None:
             name = world.intercepted.get(id(self.function))
@@ -345,7 +347,8 @@ def _copy_function(function: Any) -> Any:
 def _stub(function: Any, replacement: Any) -> CodeType:
     """Build code that passes its arguments to ``replacement``.
 
-    It declares the function's own free variables without using them, since Python requires the same ones."""
+    The code declares the same free variables as the function without using them, because Python requires the
+    same number of free variables."""
     free = function.__code__.co_freevars
     is_async = inspect.iscoroutinefunction(function)
     lines = [
@@ -397,7 +400,7 @@ async def _run_intercepted_async(patched: _PatchedFunction, /, *args: Any, **kwa
 
 
 def _return_or_raise(answer: ToolAnswer) -> Any:
-    """Return the answer's value. Raise ``ToolError`` if the tool failed."""
+    """Return the answer's value, or raise ``ToolError`` if the tool failed."""
     if not answer.is_error:
         return answer.value
     value = answer.value

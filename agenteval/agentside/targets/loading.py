@@ -1,4 +1,4 @@
-"""Find the object that ``file.py:attribute`` or ``package.module:attribute`` names."""
+"""Import the object that ``file.py:attribute`` or ``package.module:attribute`` names."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 class TargetError(Exception):
-    """A target that cannot be found.
+    """Raised when a target cannot be found.
 
-    ``what`` continues a sentence that begins with the use of the target ("tool 'x'"). ``missing_name`` is a
-    name that is not among ``attribute_names``, one of which may have been meant."""
+    ``what`` continues a sentence that begins with the purpose of the target ("tool 'x'"). ``missing_name`` is
+    a name that is not in ``attribute_names``. The author may have meant one of the names in
+    ``attribute_names``."""
 
     def __init__(
         self, what: str, remedy: str = "", *, missing_name: str = "", attribute_names: Iterable[str] = ()
@@ -36,15 +37,15 @@ class TargetError(Exception):
 
 
 class Method(NamedTuple):
-    """A method of a class that has no instance yet."""
+    """A method in a class that has not been instantiated yet."""
 
     owner: type
     name: str
 
 
 def load_agent(target: str, base: str) -> Any:
-    """Return the object that ``target`` names, as ``load_object`` does; a method that needs an instance is
-    returned as a ``Method``."""
+    """Return the object that ``target`` names, in the same way as ``load_object``. A method that requires an
+    instance is returned as a ``Method``."""
     owner, name, found = _load_with_owner(target, base)
     attribute = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
     if inspect.isclass(owner) and isinstance(attribute, (FunctionType, partialmethod)):
@@ -53,13 +54,13 @@ def load_agent(target: str, base: str) -> Any:
 
 
 def load_object(target: str, base: str) -> Any:
-    """Return the object that ``target`` names. ``base`` is the folder that file paths start from; it is made
-    importable. Raise ``TargetError`` if there is no such object."""
+    """Import the object that ``target`` names. ``base`` is the folder that file paths are relative to, and is
+    made importable. Raise ``TargetError`` if there is no such object."""
     return _load_with_owner(target, base)[-1]
 
 
 def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
-    """Return the owner of the object, its name there, and the object."""
+    """Return the object's owner, the object's name in its owner, and the object itself."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(
@@ -85,7 +86,8 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
 
 
 def _has_attribute(owner: Any, name: str) -> bool:
-    """Return whether there is such an attribute; a module may find it by code of its own."""
+    """Return whether the owner has the attribute. The lookup may run the owner's code, such as a module's
+    ``__getattr__``."""
     try:
         with contain_exits():
             return hasattr(owner, name)

@@ -1,4 +1,4 @@
-"""Load the modules of Python files that a configuration or a scenario names."""
+"""Load modules from Python files that a configuration or a scenario names."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _PACKAGE = "__init__.py"
 
 @lru_cache(maxsize=None)
 def module_of_file(path: str, base: str) -> ModuleType:
-    """Return the module of a file, loaded once per process. ``base`` is already importable.
+    """Return the module for a file, loaded once per process. ``base`` must already be importable.
 
-    A file in a package is loaded as that package's module, so that its relative imports work; the folder that
-    contains the outermost package is made importable, as in pytest's ``prepend`` mode. The file's own folder
-    is made importable, too, as when Python runs the file.
+    A file in a package is loaded as a module of that package, so that its relative imports work. The folder
+    that contains the outermost package is made importable, as in pytest's ``prepend`` mode. The file's own
+    folder is made importable, too, as when Python runs the file.
 
-    The result is the module that ``import`` returns whenever that finds this very file by name. An agent and
-    the mocks that it imports therefore share their state, and a process that the agent starts finds its
-    functions. Raise ``ImportError`` (``SameNameError`` among them) and whatever the module raises."""
+    The result is the same module that ``import`` returns if it finds this file by name. Therefore, an agent
+    and the mocks that it imports share their state, and a process that the agent starts can find its
+    functions. Raise ``ImportError`` or its subclass ``SameNameError``. Exceptions raised by the module
+    propagate."""
     file = Path(path)
     packages = _packages_around(file)
     _make_importable(packages[0].parent if packages else file.parent)
@@ -50,7 +51,7 @@ def is_installed(obj: Any) -> bool:
 
 
 def _packages_around(file: Path) -> list[Path]:
-    """Return the folders of the packages that contain a file, the outermost first."""
+    """Return the folders of the packages that contain a file, outermost first."""
     folders: list[Path] = []
     for folder in file.parents:
         if not (folder / _PACKAGE).is_file() or not folder.name.isidentifier():
@@ -65,8 +66,7 @@ def _make_importable(folder: Path) -> None:
 
 
 def _load_outermost(file: Path) -> ModuleType:
-    """Return the module of a file outside packages, or that of the ``__init__.py`` of an outermost
-    package."""
+    """Return the module for a file outside packages, or for the ``__init__.py`` of an outermost package."""
     usual = file.parent.name if file.name == _PACKAGE else file.stem
     known = sys.modules.get(usual)
     if known is not None and _is_same_file(getattr(known, "__file__", None), file):
@@ -102,8 +102,8 @@ def _is_same_file(origin: str | None, file: Path) -> bool:
 
 
 def _unique_name(usual: str, file: Path) -> str:
-    """Return a module name that is unique to the file, because two files of one name must not be one
-    module."""
+    """Return a module name that is unique to the file, because two files with the same name must be separate
+    modules."""
     from hashlib import blake2b
 
     return f"{usual}_{blake2b(str(file).encode(), digest_size=4).hexdigest()}"

@@ -1,5 +1,5 @@
-"""Limit the size of one reply of an agent: over HTTP, through a pipe, or as the return value or exception of
-a Python agent."""
+"""Limit the size of a single agent reply: an HTTP response, output through a pipe, or the return value or
+exception of a Python agent."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_REPLY_BYTES = 10 * 2**20
-"""The limit in bytes."""
+"""The maximum size of a reply in bytes."""
 TOO_LARGE_TEXT = f"larger than {MAX_REPLY_BYTES // 2**20} MiB"
 
 
 def is_too_large(value: Any) -> bool:
-    """Return whether the texts of a value exceed the limit. Pydantic and dataclass objects count by their
-    fields. The walk stops as soon as the limit is passed."""
+    """Return whether the total size of the strings in a value exceeds the limit. The fields of Pydantic
+    objects and dataclass objects are included. The traversal stops as soon as the limit is exceeded."""
     left, waiting = MAX_REPLY_BYTES, [value]
     seen: set[int] = set()  # ids of containers, because one may contain itself
     while waiting and left >= 0:

@@ -1,13 +1,13 @@
 """Detect modules with the same name among the author's files that are loaded into one process.
 
-Python holds one module per name. If ``old/bot.py`` and ``new/bot.py`` both have ``from prices import price``,
-each for the ``prices.py`` in its own folder, the second gets the first one's module, and another version than
-the named one would run. So the imports of each file from its own folders, including those inside functions,
-are read before it is loaded. They must match what Python would import, now and after every file that is
-loaded later.
+Python keeps only one module for each name. For example, both ``old/bot.py`` and ``new/bot.py`` contain ``from
+prices import price``, and each file means the ``prices.py`` in its own folder. The second file would be given
+the first file's module, so that the wrong version would run. To prevent this, the imports in each file that
+refer to its own folders are read before the file is loaded, including imports inside functions. These imports
+must match the files that Python would import, both now and after every file that is loaded later.
 
-Installed packages are left to Python: a ``types.py`` that Python does not prefer is no other version of that
-code."""
+Installed packages are left to Python: if Python prefers another module to a ``types.py``, the ``types.py`` is
+not a second version of that module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """An import that would get the module of another of the author's files."""
+    """Raised for an import that would load the module from another of the author's files."""
 
     remedy = (
         "make the import relative (from .module import name) in a package, rename one of the two modules,"
@@ -41,18 +41,18 @@ class SameNameError(ImportError):
 
 
 _CLAIMS: dict[tuple[str, str], str] = {}
-"""The importers of modules from their own folders, by the module's name and file."""
+"""The files that import a module from their own folders, keyed by the module's name and file."""
 
 
 def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
-    """Record the imports of ``files``, which are about to be loaded, from ``folders``, which are searched
-    first for them. Raise ``SameNameError`` if Python would import another file."""
+    """Record the imports in ``files``, which are about to be loaded, from ``folders``, which are searched
+    first for these imports. Raise ``SameNameError`` if Python would import a different file."""
     _check_claims(dict(_collect_claims(files, folders)))
 
 
 @lru_cache(maxsize=None)
 def claim_module(name: str, base: str) -> None:
-    """Record the imports of a module that is itself named, as ``claim_imports`` does."""
+    """Record the imports in a module that is itself a target, in the same way as ``claim_imports``."""
     claims: dict[tuple[str, str], str] = {}
     files = []
     for found, file in _walk_modules(name, [base]):
@@ -74,8 +74,8 @@ def _check_claims(claims: dict[tuple[str, str], str]) -> None:
 
 
 def _resolve_module_file(name: str) -> str | None:
-    """Return the file that an import of ``name`` would load: that of the first part of the dotted name that
-    has one."""
+    """Return the file that an import of ``name`` would load, which is the file of the first part of the
+    dotted name that has a file."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         module = sys.modules.get(".".join(parts[:end]))
@@ -103,7 +103,8 @@ def _display_path(file: str) -> str:
 
 
 def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the modules along a dotted name that have a file; a folder without ``__init__.py`` has none."""
+    """Yield the modules along a dotted name that have a file. A folder without an ``__init__.py`` has no
+    file."""
     parts = name.split(".")
     for end, part in enumerate(parts, 1):
         spec = PathFinder.find_spec(part, folders)
@@ -117,7 +118,7 @@ def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path
 
 
 def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the imports of files from the folders, followed recursively."""
+    """Yield the imports of files from the folders, including indirect imports."""
     waiting = list(files)
     seen = set()
     while waiting:
@@ -138,14 +139,14 @@ def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[t
 
 
 class _Import(NamedTuple):
-    """An import statement's module."""
+    """A module in an import statement."""
 
     name: str
     level: int
-    """The level, as in ``ast``."""
+    """The level of a relative import, as in ``ast``."""
     line: int
     fallback_for: tuple[_Import, ...]
-    """The imports that fail if this one is executed."""
+    """The imports that must have failed if this import is executed."""
 
 
 def _resolve_import(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:
@@ -209,8 +210,8 @@ _READERS = {ast.Import: _read_import, ast.ImportFrom: _read_import_from, ast.Try
 
 
 def _is_never_true(test: ast.expr) -> bool:
-    """Return whether a condition is false when the module is imported: ``TYPE_CHECKING``, or the test for
-    ``__main__``."""
+    """Return whether a condition is false when the module is imported, such as ``TYPE_CHECKING`` or the
+    ``__main__`` guard."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
         names = [each.id for each in (test.left, *test.comparators) if isinstance(each, ast.Name)]
         return names == ["__name__"]

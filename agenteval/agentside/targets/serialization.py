@@ -1,4 +1,4 @@
-"""Convert an agent's return value to JSON: objects of libraries by their own serialization or by their
+"""Convert an agent's return value to JSON. Library objects are serialized by their own methods or by their
 fields."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MAX_DEPTH = 100
 
 
 def to_reply_line(value: Any) -> dict[str, Any]:
-    """Return an answer as a line of the worker's protocol."""
+    """Return an answer as a line in the worker's protocol."""
     if type(value).__name__ == "AgentReply" and hasattr(value, "tool_calls"):
         names = ("text", "tool_calls", "messages", "usage", "latency_ms", "agent")
         return {"agent_reply": {name: to_plain_json(getattr(value, name, None)) for name in names}}
@@ -24,8 +24,8 @@ def to_reply_line(value: Any) -> dict[str, Any]:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Return a value as plain JSON data. Raise ``ValueError`` if it is nested too deeply, and whatever its
-    objects raise."""
+    """Return a value as plain JSON data. Raise ``ValueError`` if the value is nested too deeply. Exceptions
+    raised by objects in the value propagate."""
     if depth > _MAX_DEPTH:
         raise ValueError("the agent's return value is nested too deeply or contains itself")
     if isinstance(value, Enum):

@@ -1,4 +1,4 @@
-"""Read the signatures of the author's code."""
+"""Read the signatures in the author's code."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """Return the parameters of a function; ``None`` if it has no readable signature."""
+    """Return the parameters of a function, or ``None`` if the function has no readable signature."""
     signature = _signature_of(function)
     return list(signature.parameters.values()) if signature else None
 
 
 def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -> inspect.Signature | None:
-    """Return the signature of a function, or ``None``. With ``is_outermost``, ignore what a decorator
-    wraps."""
+    """Return the signature of a function, or ``None`` if it cannot be read. If ``is_outermost`` is True,
+    ignore the function that a decorator wraps."""
     try:
         return inspect.signature(function, follow_wrapped=not is_outermost)
     except (TypeError, ValueError):
@@ -33,8 +33,9 @@ def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -
 def takes_context(function: Callable[..., Any]) -> bool:
     """Return whether ``function`` is called with a context as its second argument.
 
-    It is if it has a second parameter that is not an option of its own, or if it has no readable signature.
-    An option has a default, and neither its name nor its annotation refers to a context."""
+    This is the case if ``function`` has no readable signature, or if it has a second parameter that is not an
+    unrelated option. A parameter is an unrelated option if it has a default and neither its name nor its
+    annotation refers to a context."""
     parameters = parameters_of(function)
     if parameters is None:
         return True
@@ -46,7 +47,7 @@ def takes_context(function: Callable[..., Any]) -> bool:
 
 
 def is_context(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter is for the context, by its name or annotation."""
+    """Return whether a parameter accepts the context, according to its name or annotation."""
     return parameter.name.strip("_") in ("ctx", "context") or bool(_CONTEXT.search(str(parameter.annotation)))
 
 
@@ -54,7 +55,7 @@ def find_signature_mismatch(function: Callable[..., Any], arguments: int, by_nam
     """Return the signature of ``function`` if it cannot be called with this number of positional arguments
     and these keywords.
 
-    Empty if it can, or if it has no readable signature."""
+    Return an empty string if the call is possible, or if ``function`` has no readable signature."""
     if signature := _signature_of(function, is_outermost=True):
         try:
             signature.bind(*range(arguments), **dict.fromkeys(by_name))
@@ -70,8 +71,8 @@ def format_signature(function: Callable[..., Any]) -> str:
 
 
 def underlying_function(function: Any) -> Any:
-    """Return the function that is called in the end, inside decorators that declare what they wrap, a
-    partial, a bound method or a callable object. Return anything else unchanged."""
+    """Return the innermost function of a callable: the function inside decorators that declare the wrapped
+    function, inside a partial, a bound method or a callable object. Return anything else unchanged."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
         return underlying_function(inner.func)
@@ -80,14 +81,15 @@ def underlying_function(function: Any) -> Any:
 
 
 def source_location(function: Callable[..., Any]) -> str:
-    """Return the place where a function is defined, as `` (agent.py:12)``; empty if it is unknown."""
+    """Return the location where a function is defined, formatted as `` (agent.py:12)``, or an empty string if
+    the location is unknown."""
     code = getattr(underlying_function(function), "__code__", None)
     return f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether calling ``function`` returns a coroutine; for a class, whether calling its instances
-    does."""
+    """Return whether a call to ``function`` returns a coroutine. For a class, return whether a call to an
+    instance returns a coroutine."""
     owner = function if inspect.isclass(function) else type(function)
     call = getattr(owner, "__call__", None)  # noqa: B004 - what is asked is whether it is async
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

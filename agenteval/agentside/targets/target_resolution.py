@@ -1,7 +1,7 @@
-"""Decide how a target is called, from its kind and its signature, without calling any of it.
+"""Decide how to call a target, based on its kind and its signature. Nothing in the target is called.
 
-A target that has none of the forms in docs/agents.md is refused; the message gives its place and the forms.
-"""
+A target that does not have any of the forms in docs/agents.md is refused. The error message contains the
+target's location and the accepted forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..frameworks.memory import SharedMemory
 
     Recognizer = Callable[[Any], Optional[Any]]
-    """Recognizes an object of a framework as ``frameworks.FrameworkObject``."""
+    """A function that converts an object of a framework to a ``frameworks.FrameworkObject``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
 """The purposes of a parameter: the latest user message; the conversation so far; everything before the latest
@@ -50,7 +50,7 @@ HISTORY_NAMES = frozenset(
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
-"""The first words in the names of functions that make an agent."""
+"""The first words in the names of functions that create an agent."""
 _FORMS = (
     "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
     " other parameter (docs/agents.md)"
@@ -58,7 +58,7 @@ _FORMS = (
 _ROLE_DESCRIPTIONS = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
-    HISTORY: "the messages before it",
+    HISTORY: "the earlier messages",
     SESSION: "the conversation's id",
     CONTEXT: "ctx",
 }
@@ -72,41 +72,46 @@ class TargetRefusal(NamedTuple):
 
 
 class Role(NamedTuple):
-    """The value that one parameter receives."""
+    """The value that a parameter receives."""
 
     kind: str
     parameter: str = ""
-    """The parameter's name if it is passed by name, else empty."""
+    """The parameter's name if the value is passed by keyword. Empty if the value is passed by position."""
 
 
 class ParameterBinding(NamedTuple):
-    """The arguments of a call."""
+    """The arguments of a call, bound to parameters."""
 
     roles: tuple[Role, ...]
     why: str = ""
-    """The reason for the choice between text and messages, in words."""
+    """The explanation of the choice between text and messages."""
 
 
 class ResolvedTarget(NamedTuple):
-    """A target as an agent."""
+    """A target that has been identified as an agent."""
 
     owner: Any
     """The object that is called, instantiated, copied or opened."""
     lifecycle: str
-    """``function``; ``class``, an instance for each conversation; ``factory``, a function that makes the
-    agent; ``copied``, an object that is copied for each conversation; ``shared``, an object that cannot be
-    copied; ``framework``, an object of a framework, for which an adapter opens conversations."""
+    """The way in which agents are created for conversations:
+
+    - ``function``: the target is a function
+    - ``class``: an instance is created for each conversation
+    - ``factory``: a function creates the agent
+    - ``copied``: an object is copied for each conversation
+    - ``shared``: an object cannot be copied, so that all conversations share it
+    - ``framework``: an adapter opens conversations with an object of a framework"""
     method: str = ""
-    """The method of the owner that is called; empty if the owner itself is called."""
+    """The owner's method to call. Empty if the owner itself is called."""
     binding: ParameterBinding = ParameterBinding(())
     is_async: bool = False
     name: str = ""
     why_shared: str = ""
     """The reason why the object cannot be copied."""
     tools: tuple[Any, ...] | None = None
-    """The agent's tools; ``None`` if they are unknown."""
+    """The agent's tools, or ``None`` if the tools are unknown."""
     memory: SharedMemory | None = None
-    """A stateful object of a framework that all conversations call."""
+    """A stateful framework object that all conversations call."""
 
     @property
     def received_roles(self) -> frozenset[str]:
@@ -114,18 +119,18 @@ class ResolvedTarget(NamedTuple):
 
     @property
     def is_forgetful(self) -> bool:
-        """True if the agent gets one message without the earlier ones, and nothing to keep conversations
-        apart by."""
+        """True if the agent receives only one message, without earlier messages, and nothing that identifies
+        the conversation."""
         return TEXT in self.received_roles and not self.received_roles & {HISTORY, SESSION}
 
     @property
     def is_one_at_a_time(self) -> bool:
-        """True if two simultaneous conversations would be mixed up in the agent."""
+        """True if the agent would mix up two simultaneous conversations."""
         return self.memory is not None or (self.lifecycle == "shared" and self.is_forgetful)
 
     def to_summary(self, target: str) -> dict[str, Any]:
-        """Return a summary as JSON: a description, the warning of a run, the way conversations are kept
-        apart. ``target`` is the author's spelling of it."""
+        """Return a summary as JSON that contains a description, the warning for a run, and the way in which
+        conversations are kept apart. ``target`` is the target as the author wrote it."""
         return {
             "does": self._describe(target),
             "warning": self._warning(),
@@ -180,8 +185,8 @@ class ResolvedTarget(NamedTuple):
 def describe_plan(
     summary: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()
 ) -> str:
-    """Describe in a line how an agent will be called. ``summary``: see ``ResolvedTarget.to_summary``;
-    ``intercepted``: the tools whose functions the scenario answers for."""
+    """Describe in one line how an agent will be called. ``summary`` is the result of
+    ``ResolvedTarget.to_summary``. ``intercepted`` contains the tools whose functions the scenario mocks."""
     line = str(summary["does"]) + (f", in {interpreter}" if interpreter else "")
     if summary["one_at_a_time"]:
         apart = "each conversation has a process of its own" if interpreter else _ONE_AT_A_TIME
@@ -208,11 +213,11 @@ def _describe_tools(tools: Iterable[Any]) -> str:
 def resolve_target(
     target: Any, written: str = "…", recognize: Recognizer = lambda _: None, *, has_deps: bool = False
 ) -> ResolvedTarget | TargetRefusal:
-    """Decide how ``target``, an object or a ``Method``, is called.
+    """Decide how to call ``target``, which is an object or a ``Method``.
 
-    ``written`` is the author's spelling of it. ``recognize`` knows the objects of frameworks, some of which
-    are callable and would run their real tools. ``has_deps``: the author also names a function that makes the
-    dependencies of such an object."""
+    ``written`` is the target as the author wrote it. ``recognize`` detects objects of frameworks, some of
+    which are callable and would run their real tools. ``has_deps`` is True if the author also names a
+    function that creates the dependencies of such an object."""
     resolved = _resolve_framework_object(target, written, recognize, has_deps)
     if resolved:
         return resolved
@@ -224,8 +229,8 @@ def resolve_target(
 
 
 def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
-    """Add the memory that the conversations share. The product of a factory is examined when it is made; a
-    copied object's own attributes are copied with it."""
+    """Add the memory that conversations share. The product of a factory is examined when the factory creates
+    it. The attributes of a copied object are copied along with the object."""
     if agent.lifecycle == "factory":
         return agent
     owner = type(agent.owner) if agent.lifecycle == "copied" else agent.owner
@@ -234,7 +239,8 @@ def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
 
 
 def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
-    """Return why the object named as ``deps`` cannot make them; ``None`` if it can."""
+    """Return the reason why the object named as ``deps`` cannot create the dependencies, or ``None`` if it
+    can create them."""
     if not callable(found):
         what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
         return TargetRefusal(what, "name a function that creates them, such as def make_deps(): …")
@@ -292,8 +298,8 @@ def _resolve_framework_object(
 
 
 def _is_like_a_function(target: Any) -> bool:
-    """Return whether a callable has a ``__qualname__``, as only classes and functions do: builtins, compiled
-    functions, products of ``lru_cache``."""
+    """Return whether a callable has a ``__qualname__``, as classes and functions do. Functions include
+    builtins, compiled functions and ``lru_cache`` wrappers."""
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
@@ -320,10 +326,11 @@ def _resolve_function(function: Callable[..., Any]) -> ResolvedTarget | TargetRe
 
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
-    """Return whether a function makes an agent.
+    """Return whether a function is a factory for agents.
 
-    It needs no arguments, has no parameter for the user's message, and its name or annotation says that it
-    makes something; if it has parameters, both have to."""
+    A factory requires no arguments and has no parameter for the user's message. Its name or its annotation
+    indicates that the function creates something. If the function has parameters, both the name and the
+    annotation must indicate this."""
     parameters = parameters_of(function)
     if parameters is None or any(p.default is p.empty or _is_for_the_user(p) for p in parameters):
         return False
@@ -364,7 +371,8 @@ def _resolve_object(owner: Any, method: str) -> ResolvedTarget | TargetRefusal:
 
 
 def explain_not_copyable(value: Any) -> str:
-    """Return why an object cannot be copied for each conversation; empty if it can."""
+    """Return the reason why an object cannot be copied for each conversation, or an empty string if it can be
+    copied."""
     try:
         with contain_exits():
             return "its copy is the same object" if copy.deepcopy(value) is value else ""
@@ -378,13 +386,12 @@ def _function_name(function: Any) -> str:
 
 
 def _defines(cls: type, name: str) -> bool:
-    """Return whether instances of the class have the attribute from a definition of their own, not from
-    ``object``."""
+    """Return whether the class or one of its bases, excluding ``object``, defines the attribute."""
     return any(name in vars(each) for each in cls.__mro__ if each is not object)
 
 
 def _entry_on_instance(owner: type, method: str) -> Any:
-    """Return the method as it would be bound to an instance, without making one."""
+    """Return the method as it would be bound to an instance, without creating an instance."""
     found = inspect.getattr_static(owner, method)
     if isinstance(found, partialmethod):
         return found.__get__(object(), owner)
@@ -396,7 +403,7 @@ def _entry_on_instance(owner: type, method: str) -> Any:
 
 def bind_signature(function: Callable[..., Any]) -> ParameterBinding | TargetRefusal:
     """Return the value that each parameter of a function receives. A function without a readable signature
-    gets messages and ctx."""
+    receives the messages and the context."""
     all_parameters = parameters_of(function)
     parameters = [p for p in all_parameters or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if refusal := _refuse_history(parameters, function):
@@ -425,8 +432,8 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
 
 
 def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
-    """Return the roles if one parameter gets all messages: an optional history is dropped since they contain
-    it, and an unmarked second parameter gets the context."""
+    """Return the roles if one parameter receives all messages. An optional history parameter is dropped,
+    since the messages contain the history. An unmarked second parameter receives the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
     return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}
@@ -435,7 +442,7 @@ def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]
 def _build_binding(
     function: Any, parameters: list[inspect.Parameter], kinds: Mapping[str, str], why: str
 ) -> ParameterBinding | TargetRefusal:
-    """Return the binding if the function can be called that way, else the refusal."""
+    """Return the binding if the function can be called this way. Otherwise, return the refusal."""
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
     if missing:
         return _refuse(function, f"there is nothing to pass as {missing[0]}")
@@ -457,7 +464,8 @@ def _bare_name(parameter: inspect.Parameter) -> str:
 
 
 def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
-    """Return the role of a parameter that is not for the user's current message; empty for all others."""
+    """Return the role of a parameter that does not receive the user's current message, or an empty string for
+    all other parameters."""
     if is_context(parameter):
         return CONTEXT
     admitted, name = _accepted_roles(parameter, function), _bare_name(parameter)
@@ -469,7 +477,7 @@ def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
 def _find_main_parameter(
     parameters: list[inspect.Parameter], kinds: Mapping[str, str]
 ) -> inspect.Parameter | None:
-    """Return the parameter for the user's message."""
+    """Return the parameter that receives the user's message."""
     others = [p for p in parameters if p.name not in kinds]
     required = [p for p in others if p.default is p.empty]
     named = [p for p in required or others if _is_for_the_user(p)]
@@ -482,7 +490,8 @@ def _is_for_the_user(parameter: inspect.Parameter) -> bool:
 
 
 def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
-    """Return whether a second parameter is required, and neither its name nor an annotation identifies it."""
+    """Return whether a second parameter is required, although neither its name nor an annotation identifies
+    its role."""
     is_unmarked = second.annotation is second.empty and second.name not in kinds
     is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
     return is_unmarked and is_needed and CONTEXT not in kinds.values()
@@ -491,7 +500,7 @@ def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> boo
 def _text_or_messages(
     parameter: inspect.Parameter, function: Any, *, has_history: bool
 ) -> tuple[str, str] | TargetRefusal:
-    """Decide whether a parameter gets the text of a message or all messages, and return the reason."""
+    """Decide whether a parameter receives the text of a message or all messages, and return the reason."""
     admitted, name = _accepted_roles(parameter, function), parameter.name
     if admitted is not None:
         shown = f"{name}: {_format_annotation(parameter.annotation)}"
@@ -513,7 +522,7 @@ def _text_or_messages(
 
 
 def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
-    """Yield the roles: by position until a parameter is left out, by name after that."""
+    """Yield the roles. Values are passed by position until a parameter is skipped, and then by keyword."""
     is_by_name = False
     for parameter in parameters:
         if parameter.name not in kinds:
@@ -529,20 +538,23 @@ _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
 
 
 class _AnnotationNames(dict):  # type: ignore[type-arg]
-    """The names of a module, in which a name that only a type checker knows may be anything."""
+    """A module's namespace for evaluating annotations. A name that is known only to type checkers may refer
+    to anything."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, getattr(typing, name, Any))
 
 
 def _accepted_roles(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
-    """Return which of text and messages an annotation accepts; ``None`` if it does not say."""
+    """Return the roles (text, messages or both) that an annotation accepts, or ``None`` if the annotation
+    does not restrict the role."""
     annotation = _annotation_of(parameter, function)
     return None if annotation is parameter.empty else _roles_of_annotation(annotation)
 
 
 def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
-    """Return the evaluated annotation; a string if this Python cannot evaluate it."""
+    """Return the evaluated annotation, or the annotation as a string if this Python version cannot evaluate
+    it."""
     annotation, names = (
         parameter.annotation,
         _AnnotationNames(getattr(underlying_function(function), "__globals__", {})),
@@ -572,8 +584,7 @@ def _roles_of_annotation(annotation: Any) -> frozenset[str] | None:
 
 
 def _is_other_list(annotation: Any) -> bool:
-    """Return whether an annotation, or a member of a union, is a list of something that cannot be a
-    message."""
+    """Return whether an annotation, or a member of a union, is a list whose items cannot be messages."""
     origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
     if origin is typing.Union or type(annotation).__name__ == "UnionType":
         admitted = _roles_of_annotation(annotation)
@@ -583,7 +594,7 @@ def _is_other_list(annotation: Any) -> bool:
 
 
 def _are_messages(items: Any) -> bool:
-    """Return whether items of a list may be messages according to their annotation."""
+    """Return whether the items in a list may be messages, according to the items' annotation."""
     cls = getattr(items, "__origin__", items)
     return cls in (object, Any) or not isinstance(cls, type) or issubclass(cls, abc.Mapping)
 

@@ -1,4 +1,4 @@
-"""Call the agent under test, in agenteval's process and in the agent's own."""
+"""Call the agent under test, either in agenteval's process or in the agent's own process."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 
 class NotAnAgentError(TypeError):
-    """A factory's product that is not an agent, or an agent that asks for calls whose results it cannot
-    see."""
+    """Raised for a factory product that is not an agent, or for an agent that requests tool calls although it
+    cannot see their results."""
 
 
 class TargetRefusedError(Exception):
-    """A factory's product of a framework that cannot be played as it is: its author's mistake."""
+    """Raised for a factory product that is an object of a framework but cannot be run. The author is at
+    fault."""
 
     agenteval_kind = "author"
 
 
 class TargetSession:
-    """A target as the agent of one conversation.
+    """A target that acts as the agent in one conversation.
 
-    An instance of a class is made when the first message arrives, where the author's code runs and under the
-    same deadline."""
+    An instance of a class is created when the first message arrives. The author's constructor runs in the
+    same place as the agent and under the same deadline."""
 
     def __init__(
         self,
@@ -54,8 +55,8 @@ class TargetSession:
         make_deps: Callable[[], Any] | None = None,
         world: World | None = None,
     ) -> None:
-        """Prepare the session. ``recognize``: see ``resolve_target``; ``make_deps`` makes the dependencies of
-        a framework's object; ``world`` is the conversation's tool world."""
+        """Prepare the session. ``recognize`` is described in ``resolve_target``. ``make_deps`` creates the
+        dependencies of an object of a framework. ``world`` is the conversation's tool world."""
         self.world = world or World()
         self._agent = agent
         self._recognise = recognize
@@ -66,8 +67,8 @@ class TargetSession:
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
-        """Return the agent as a function of messages and context, async if the agent is. Its return value may
-        have to be awaited in either case."""
+        """Return the agent as a function of messages and context. The function is async if the agent is
+        async. In either case, the return value may be an awaitable."""
         if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
@@ -109,7 +110,7 @@ class TargetSession:
 
     @property
     def is_of_framework(self) -> bool:
-        """True if an adapter plays the agent, as far as is known so far."""
+        """True if a framework adapter runs the agent, as far as is known so far."""
         return self._agent.lifecycle == "framework"
 
     @property
@@ -119,7 +120,7 @@ class TargetSession:
 
     @contextmanager
     def turn(self, context: Any) -> Iterator[ActiveTurn]:
-        """Wrap one call of the agent, so that anything started inside belongs to this conversation."""
+        """Wrap one call to the agent. Anything started inside the call is part of the conversation."""
         context.on_direct_call = self.world.record_direct_call
         try:
             with self.world.turn(ToolProxy(context)) as turn:
@@ -139,7 +140,7 @@ class TargetSession:
         return await _await_fully(self._call(messages, context))
 
     def _adopt(self, made: Any) -> None:
-        """Use the factory's product as the agent from now on. Nobody else has a reference to it."""
+        """Use the factory's product as the agent from now on. No other code refers to the product."""
         resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
         if isinstance(resolved, TargetRefusal) and self._recognise(made):
@@ -148,7 +149,7 @@ class TargetSession:
             what = (
                 resolved.what
                 if isinstance(resolved, TargetRefusal)
-                else "it made a function without parameters"
+                else "it returned a function without parameters"
             )
             what = f"{name}() is called without arguments to make the agent; {what}"
             if type(made).__module__ == "builtins" or callable(made):
@@ -182,8 +183,8 @@ class TargetSession:
         return [values[role.kind] for role in roles if not role.parameter], named
 
     def _collect_answer(self, value: Any) -> Any:
-        """Return the items of a generator as one answer (a coroutine for an async generator), or the answer
-        in a framework's result. Return anything else unchanged."""
+        """Return the items of a generator as one answer (for an async generator, a coroutine that returns the
+        answer), or the answer in a framework's result. Return anything else unchanged."""
         is_growing = self._is_growing
         if inspect.isgenerator(value):
             return _collect(value, is_growing, self._pieces)
@@ -193,7 +194,8 @@ class TargetSession:
 
     @property
     def partial_answer(self) -> Any:
-        """The items that an unfinished generator has yielded, as an answer; otherwise ``None``."""
+        """The items that an unfinished generator has yielded, as an answer, or ``None`` if there is no such
+        generator."""
         found = list(self._pieces)
         return _join_pieces(found, self._is_growing) if found else None
 
@@ -203,7 +205,7 @@ class TargetSession:
 
 
 async def _await_fully(value: Any) -> Any:
-    """Await the return value of an async function if it is itself awaitable."""
+    """Await the return value of an async function if the value is itself awaitable."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -230,10 +232,10 @@ def _collect(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
 
 
 def _join_pieces(found: list[Any], is_growing: bool) -> Any:
-    """Join pieces of a text into one text; return other items as the list of the turn's messages.
+    """Join the pieces of a text. Return items of any other type as the list of the turn's messages.
 
-    Chat functions of a message and a history, as user interfaces expect them, yield the answer so far: the
-    last piece is the complete one."""
+    Chat functions for user interfaces, which accept a message and a history, yield the whole answer so far
+    each time. For such functions, the last piece is the complete answer."""
     if not all(isinstance(piece, str) for piece in found):
         return found
     if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):

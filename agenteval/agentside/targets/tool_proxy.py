@@ -1,5 +1,5 @@
-"""Handle calls of the agent's own tools: the scenario answers them, or the agent runs them and they are
-recorded (``unmocked_tools: passthrough``)."""
+"""Handle calls to the agent's own tools. The scenario answers the calls, or the agent runs its tools and the
+calls are recorded (``unmocked_tools: passthrough``)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class ToolProxy:
-    """The scenario's tools during one turn, for an agent that has tools of its own.
+    """The scenario's tools during one turn, for an agent that has its own tools.
 
-    ``run_real`` is the agent's real tool. It is called only if the scenario leaves the tool to the agent; its
-    value is then returned unchanged, and its exceptions propagate."""
+    ``run_real`` is the agent's real tool. It is called only if the scenario leaves the tool to the agent. The
+    tool's return value is then returned unchanged, and its exceptions propagate."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def mocks(self, name: str) -> bool:
-        """Return whether the scenario has an answer for the tool."""
+        """Return whether the scenario contains an answer (a mock) for the tool."""
         return self._context.mocks(name)
 
     async def call(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> ToolAnswer:
@@ -55,14 +55,15 @@ class ToolProxy:
             raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the result of ``run_real()``, whatever the scenario declares. Calls within it are separate
-        steps that follow it, since they may depend on each other's results."""
+        """Return the result of ``run_real()``, regardless of the tools that the scenario declares. Calls
+        inside ``run_real`` are recorded as separate, later steps, since they may depend on each other's
+        results."""
         with self._context.open_batch() as batch:
             arguments = to_json_arguments(args)
         return await record_call_async(self._context, name, arguments, batch, run_real)
 
     def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
-        """Do the same as ``record`` for code that cannot await."""
+        """Do the same as ``record``, for synchronous code."""
         with self._context.open_batch() as batch:
             arguments = to_json_arguments(args)
         try:
@@ -72,7 +73,7 @@ class ToolProxy:
 
 
 def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
-    """Return the result of ``run()``, recorded as the result of a call."""
+    """Run ``run()``, record its result as the result of a call, and return the result."""
     passthrough = PassthroughCall()
     recorded = call_in_start_order(lambda: passthrough.begin(context, name, args, batch))
     passthrough.go_ahead.result()
@@ -89,7 +90,7 @@ def record_call(context: Context, name: str, args: dict[str, Any], batch: int, r
 async def record_call_async(
     context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Awaitable[Any]]
 ) -> Any:
-    """Do the same as ``record_call`` for an awaitable."""
+    """Do the same as ``record_call``, for an awaitable."""
     passthrough = PassthroughCall()
     recorded = passthrough.begin(context, name, args, batch)
     await asyncio.wrap_future(passthrough.go_ahead)
@@ -104,7 +105,7 @@ async def record_call_async(
 
 
 class PassthroughCall:
-    """A call that the agent runs itself: the world signals ``go_ahead``, and waits until it is ``done``."""
+    """A call that the agent runs. The world signals ``go_ahead`` and waits until the call is ``done``."""
 
     def __init__(self) -> None:
         self.go_ahead: Future[None] = Future()
@@ -134,8 +135,8 @@ _MAX_DEPTH = 50
 
 
 def to_json_arguments(args: Any) -> Any:
-    """Return the arguments of a call as JSON, without values that JSON cannot represent, which are not
-    arguments of a tool."""
+    """Return the arguments of a call as JSON. Values that JSON cannot represent are omitted, because they are
+    not arguments of a tool."""
     if not isinstance(args, Mapping):
         return args
     found = {str(key): to_json_argument(value) for key, value in args.items()}
@@ -143,11 +144,11 @@ def to_json_arguments(args: Any) -> Any:
 
 
 class _NotJsonError(Exception):
-    """A value that JSON cannot represent, or one that is nested too deeply."""
+    """Raised for a value that JSON cannot represent, or that is nested too deeply."""
 
 
 def to_json_argument(value: Any) -> Any:
-    """Return a value as JSON; ``NOT_JSON`` if that is impossible."""
+    """Return a value as JSON, or ``NOT_JSON`` if JSON cannot represent the value."""
     try:
         return _to_json(value, _MAX_DEPTH)
     except _NotJsonError:
@@ -155,7 +156,8 @@ def to_json_argument(value: Any) -> Any:
 
 
 def _to_json(value: Any, left: int) -> Any:
-    """Return a value as JSON. ``left``: the nesting depth still allowed. Raise ``_NotJsonError``."""
+    """Return a value as JSON. ``left`` is the remaining nesting depth. Raise ``_NotJsonError`` if JSON cannot
+    represent the value."""
     if left < 0:
         raise _NotJsonError
     for kinds, read in _READERS:
@@ -173,15 +175,15 @@ def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
 
 
 def _read_items(value: Any, left: int) -> Any:
-    """Return a list; a named tuple as its fields."""
+    """Return a list as JSON. A named tuple is read like an object with fields."""
     if hasattr(value, "_asdict"):
         return _to_json(value._asdict(), left)
     return [_to_json(item, left) for item in value]
 
 
 def _read_object(value: Any, left: int) -> Any:
-    """Return an object's fields or its model as JSON, otherwise its text if its class defines one: dates,
-    UUIDs, paths."""
+    """Return an object's fields or its Pydantic model as JSON. Otherwise, return the object's text if its
+    class defines one, as dates, UUIDs and paths do."""
     if dataclasses.is_dataclass(value):
         return _to_json({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
     if callable(getattr(value, "model_dump", None)):
@@ -204,4 +206,4 @@ _READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((list, tuple, set, frozenset), _read_items),
     ((type, bytes, bytearray, memoryview), _refuse),
 )
-"""The readers by type. The first match counts, since an ``Enum`` may be a string, too."""
+"""The readers, keyed by type. The first match is used, because an ``Enum`` may also be a string."""

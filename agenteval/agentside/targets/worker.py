@@ -1,24 +1,28 @@
-"""Run the author's target in an interpreter of its own, one conversation at a time.
+"""Run the author's target in a separate interpreter, one conversation at a time.
+
+The protocol consists of JSON lines:
 
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if nobody answers
-                        any more; {"tool_result": {"id", "go": true}}: run it yourself
-                        {"over": true}: the conversation is over, the process may play another
-    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else; in
-                        both "imported", the calls that the import made
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if no further calls
+                        will be answered
+                        {"tool_result": {"id", "go": true}}: the worker must run the tool itself
+                        {"over": true}: the conversation is over, and the process may run another conversation
+    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else;
+                        both contain "imported", a warning about the calls made during the import
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
-                        the agent has such a tool, and "own": true if it will run it itself
-                        {"tool_done": {"id", "result", "is_error"}}: it has
-                        {"over": true}: it has closed the conversation
+                        the agent has such a tool, and "own": true if the worker will run the tool itself
+                        {"tool_done": {"id", "result", "is_error"}}: the worker has run the tool
+                        {"over": true}: the worker has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
                         {"error": {"message", "kind", "final"}}, with the partial answer, if any;
-                        in each "missed", why the turn cannot be evaluated, if it cannot, and "exchanges",
-                        the requests to models, if any, with "asked", the calls that reached the scenario,
-                        "met", the tools that are intercepted where they run, and "is_of_framework"
+                        each of these may contain "missed", the reason why the turn cannot be evaluated, and
+                        "exchanges", the model requests, along with "asked", the calls that reached the
+                        scenario, "met", the tools that are intercepted where they run, and "is_of_framework"
 
-The lines go over the pipes that the process started with; the agent's output goes to standard error."""
+The lines are sent through the pipes that the process started with. The agent's output is written to standard
+error."""
 
 from __future__ import annotations
 
@@ -55,17 +59,18 @@ if TYPE_CHECKING:
     from .tool_proxy import PassthroughCall
 
 _CLOSING_S = 1.0
-"""The time in seconds that a conversation may take to release its resources."""
+"""The maximum time in seconds that a conversation may spend on releasing its resources."""
 
 
 def work(
     target: str, base: str, deps: str, recognize: Recognizer, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Play conversations until the input ends.
+    """Run conversations until the input ends.
 
-    ``deps`` names the function that makes the dependencies of a framework's object; empty for none.
-    ``settings`` holds ``intercept``, the agent's functions that the scenario answers for, by tool;
-    ``declared`` and ``runs_others``, see ``ImportWatch``."""
+    ``deps`` names the function that creates the dependencies of an object of a framework. It is empty if
+    there is no such function. ``settings`` contains ``intercept``, which maps each tool to the agent's
+    function that the scenario mocks, along with ``declared`` and ``runs_others``, which are described in
+    ``ImportWatch``."""
     lines, out = _take_over_pipes()
     wire = _Wire(out)
     hooks.install()
@@ -99,7 +104,7 @@ class _LoadedTarget(NamedTuple):
 def _load_target(
     target: str, base: str, deps: str, recognize: Recognizer, intercept: Mapping[str, str]
 ) -> _LoadedTarget | dict[str, Any]:
-    """Import the target and return it, or the reason why it cannot be played."""
+    """Import the target and return it, or return the reason why it cannot be run."""
     try:
         make_deps = load_object(deps, base) if deps else None
         agent = resolve_target(load_agent(target, base), target, recognize, has_deps=bool(deps))
@@ -121,7 +126,8 @@ def _load_target(
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the pipes to agenteval. From then on the agent reads nothing, and its output goes to its log."""
+    """Return the pipes to agenteval. From then on, the agent's standard input is empty, and its output is
+    written to its log."""
     lines, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -134,7 +140,7 @@ def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 class _Wire:
-    """The lines to agenteval and, read in a thread, the lines from it."""
+    """The lines sent to agenteval and the lines received from agenteval, which are read in a thread."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -164,7 +170,7 @@ class _Wire:
         known: bool = False,
         passthrough: PassthroughCall | None = None,
     ) -> Future[Any]:
-        """Send a tool call and return its future, which is cancelled if the conversation is over."""
+        """Send a tool call and return its future. The future is cancelled if the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
         self._pending_calls[number] = future
         if passthrough:
@@ -234,8 +240,8 @@ class _WorkerContext(Context):
 
 
 def _json_arguments(args: Any) -> Any:
-    """Return arguments unchanged if JSON can represent them; otherwise a text that is not JSON, which is
-    answered with an error."""
+    """Return arguments unchanged if JSON can represent them. Otherwise, return a string that is not valid
+    JSON, so that the call is answered with an error."""
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:
@@ -272,14 +278,15 @@ def _play(
 
 
 def _close(target_session: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
-    """End the conversation. What the agent does about it must neither delay nor break the next one."""
+    """End the conversation. Errors or delays in the agent's own cleanup must not affect the next
+    conversation."""
     with contextlib.suppress(BaseException):
         asyncio.run_coroutine_threadsafe(target_session.close(), loop).result(_CLOSING_S)
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    """Keep the loop running: a ``sys.exit`` in a background task, or ``loop.stop()``, must not end later
-    conversations."""
+    """Keep the event loop running. A call to ``sys.exit`` in a background task, or to ``loop.stop()``, must
+    not end later conversations."""
     asyncio.set_event_loop(loop)
     while not loop.is_closed():
         with contextlib.suppress(BaseException):
@@ -307,7 +314,7 @@ def _build_reply_line(
 
 
 def _collect_observations(target_session: TargetSession) -> dict[str, Any]:
-    """Return the requests to models and the known facts about calls, as parts of an answer."""
+    """Return the model requests and the known facts about tool calls, as parts of an answer."""
     world = target_session.world
     parts = {
         "exchanges": model_requests.exchanges_to_json(
@@ -346,8 +353,8 @@ def _run_turn(
 def _call_entry(
     entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
 ) -> Any:
-    """Call the agent: async code runs on the process's one loop, other code in the main thread, which it may
-    block."""
+    """Call the agent. Async code runs on the single event loop of the process. Synchronous code runs in the
+    main thread and may block it."""
     if inspect.iscoroutinefunction(entry):
         return asyncio.run_coroutine_threadsafe(entry(messages, context), loop).result()
     value = entry(messages, context)
@@ -361,8 +368,8 @@ def _call_entry(
 
 
 def _as_exception(error: BaseException) -> BaseException:
-    """Return an exception as agenteval's own process sees it: one that would end a program is an error like
-    any other."""
+    """Return an exception in the form in which agenteval's own process sees it. An exception that would end a
+    program is an error like any other."""
     import concurrent.futures
 
     if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):

@@ -1,4 +1,4 @@
-"""Find the author's functions inside the objects that decorators and classes made of them."""
+"""Find the author's functions inside the objects that decorators and classes created from them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NAMES = (
     *("func", "_func", "fn", "_fn", "function", "_function", "coroutine", "async_fn", "_async_fn"),
     *("real_fn", "_real_fn", "_tool_func", "tool_function", "real_func", "the_func", "forward"),
 )
-"""The names under which frameworks keep a tool's function, as an attribute or in the closure of one of their
-own functions."""
+"""The names under which frameworks store a tool's function, either in an attribute or in the closure of one
+of the framework's own functions."""
 _HOLDER_NAMES = (
     "__self__",
     "on_invoke_tool",
@@ -26,14 +26,14 @@ _HOLDER_NAMES = (
     "_on_invoke_tool_impl",
     "invoke_tool_impl",
 )
-"""The names under which they keep the object that holds it. A function of the author's under such a name
-takes no arguments of a tool."""
+"""The names under which frameworks store the object that contains the function. If one of the author's own
+functions is stored under such a name, it does not accept a tool's arguments."""
 _MAX_DEPTH = 5
 
 
 def functions_in(tool: Any) -> list[Any]:
-    """Return the functions and bound methods in a tool, without those of its own library. Of the tool's code,
-    only properties run."""
+    """Return the functions and bound methods in a tool, excluding functions of the tool's own library. The
+    only code in the tool that runs is its properties."""
     own_package = _package(type(tool)) if is_installed(type(tool)) else ""
     libraries = frozenset(
         filter(None, (own_package, __name__.partition(".")[0]))
@@ -60,7 +60,7 @@ def _find_functions(holder: Any, libraries: frozenset[str], depth: int, seen: se
 
 
 def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the values under one of the known names."""
+    """Yield the values that are stored under one of the known names."""
     for name in (*_NAMES, *_HOLDER_NAMES):
         try:
             value = getattr(holder, name, None)
@@ -73,7 +73,7 @@ def _named_values(holder: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _package(obj: Any) -> str:
-    """Return the outermost package of a class, or of the module that defines a function, whatever its
-    ``__module__`` says."""
+    """Return the outermost package of a class, or of the module that defines a function, regardless of the
+    function's ``__module__``."""
     module = obj.__globals__.get("__name__") if isinstance(obj, FunctionType) else obj.__module__
     return str(module or "").partition(".")[0]

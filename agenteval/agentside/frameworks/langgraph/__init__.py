@@ -1,11 +1,13 @@
-"""Play LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+"""Run LangGraph and LangChain agents: graphs, and agents created by ``create_agent`` and similar functions,
+which are graphs, too.
 
 - ``graph``: inspects a graph before anything runs
-- ``conversation``: plays a copy of the graph turn by turn
-- ``recorder``: records the stream of a turn
-- ``encoder``: converts LangChain's messages to OpenAI's format
+- ``conversation``: runs a copy of the graph turn by turn
+- ``recorder``: records the event stream of a turn
+- ``encoder``: converts LangChain messages to OpenAI's format
 
-No module here replaces a tool: LangChain's hook does that where tools run (``hooks/langchain.py``)."""
+No module in this package replaces a tool. LangChain's hook intercepts calls where the tools run
+(``hooks/langchain.py``)."""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
     from ..seam import Tool
 
 _TOOLS = "langchain_core.tools.base"
-"""The module whose class of tools is hooked."""
-_FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
+"""The module that contains the hooked tool class."""
+_FUNCTION = "write a function that accepts the messages and calls the agent (docs/agents.md)"
 
 
 class LangGraph:
@@ -82,7 +84,7 @@ def _compiled(obj: Any) -> Any:
 
 
 def _require_messages(graph: Any) -> None:
-    """Raise ``Refused`` for a graph that takes no messages."""
+    """Raise ``Refused`` for a graph that does not accept messages."""
     for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
         if not hasattr(graph, attribute):
             raise unsupported_version_error(FRAMEWORK, "Pregel." + attribute)
@@ -94,7 +96,5 @@ def _require_messages(graph: Any) -> None:
             "the agent is a workflow of @entrypoint, whose input is that of its function", _FUNCTION
         )
     what = f"the graph takes {', '.join(sorted(keys))} but no messages"
-    remedy = (
-        "write a function of the user's message that calls it: the scenario answers for its tools there, too"
-    )
+    remedy = "write a function that accepts the user's message and calls the graph: the tools are intercepted"
     raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -1,7 +1,7 @@
-"""Play one conversation with a copy of a graph.
+"""Run one conversation with a copy of a graph.
 
-The copy has a checkpointer of its own if the graph has one; otherwise the state is carried from turn to turn.
-It also has a store and a cache of its own."""
+If the graph has a checkpointer, the copy has a separate checkpointer. Otherwise, the state is carried over
+from turn to turn. The copy also has its own store and cache."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class GraphRunOptions(NamedTuple):
-    """The context and configuration that a graph gets with its input."""
+    """The context and configuration that are passed to a graph along with its input."""
 
     context: Any = None
     config: dict[str, Any] = {}
 
 
 def run_options(graph: Any, deps: Any) -> GraphRunOptions:
-    """Return ``deps`` as the graph's context, and as its configuration for graphs that read them there. Raise
-    ``Refused`` if they fit neither."""
+    """Return ``deps`` as the graph's context, and as its configuration for graphs that read their
+    dependencies there. Raise ``Refused`` if ``deps`` fit neither."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
         return GraphRunOptions()
@@ -48,8 +48,8 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
 
 
 def _context_of_defaults(schema: Any) -> Any:
-    """Return the context if none is given. A graph whose context fields are those of a mapping can do without
-    one."""
+    """Return a context made of default values, or ``None`` if the context type is a mapping, because such a
+    graph can run without a context. Raise ``Refused`` if a field has no default."""
     if dataclasses.is_dataclass(schema):
         missing = dataclasses.MISSING
         fields = [each for each in dataclasses.fields(schema) if each.init]
@@ -85,7 +85,7 @@ class LangGraphConversation:
         self._input_keys = input_keys(graph)
 
     async def close(self) -> None:
-        """Do nothing: everything that a run has started has ended with it."""
+        """Do nothing, because everything that a run starts ends with that run."""
 
     async def reply(self, text: str) -> dict[str, Any]:
         from langchain_core.messages import HumanMessage
@@ -155,7 +155,7 @@ class LangGraphConversation:
 
 
 def _in_memory_saver(saver: Any) -> Any:
-    """Return a checkpointer in memory that serializes as the graph's own one does."""
+    """Return an in-memory checkpointer with the same serializer as the graph's checkpointer."""
     from langgraph.checkpoint.memory import InMemorySaver
 
     serde = getattr(saver, "serde", None)
@@ -163,8 +163,9 @@ def _in_memory_saver(saver: Any) -> Any:
 
 
 def _store_for(graph: Any) -> Any:
-    """Return a copy of the graph's store if that is in memory; a database is the author's choice and is
-    returned as it is. A graph that asks for a store but has none gets one, as it would from its platform."""
+    """Return a copy of the graph's store if the store is in memory. A database is the author's choice and is
+    returned unchanged. A graph that requires a store but has none is given a new store, as on its own
+    platform."""
     from langgraph.store.memory import InMemoryStore
 
     store = getattr(graph, "store", None)

@@ -1,7 +1,7 @@
-"""Convert LangChain's messages to OpenAI's format.
+"""Convert LangChain messages to OpenAI's format.
 
-They are objects, or what LangChain accepts in place of one: a dict, a string, a pair of a role and a string.
-"""
+A message is an object or a form that LangChain accepts instead: a dict, a string, or a pair of a role and a
+string."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 class RecordedMessage(NamedTuple):
-    """A message of a turn, and where it was seen."""
+    """A message in a turn, and the place in the graph where it was seen."""
 
     message: Any
     agent: str
-    """The innermost agent that the message belongs to; empty for the graph itself."""
+    """The innermost agent that the message belongs to. Empty for the graph itself."""
     is_of_graph: bool
-    """True if the message reached the graph itself instead of staying with an agent below."""
+    """True if the message reached the graph itself and is not internal to an agent below the graph."""
 
 
 class MessageEncoder:
-    """An encoder of the messages of a turn."""
+    """An encoder for the messages of a turn."""
 
     def __init__(self, user: Any, internal: frozenset[str]) -> None:
-        """Set up the encoder. ``user`` is the id of the user's message; ``internal`` holds the names of tools
-        that belong to the graph's control flow."""
+        """Set up the encoder. ``user`` is the id of the user's message. ``internal`` contains the names of
+        tools that belong to the graph's control flow."""
         self._user = user
         self._internal = internal
         self._hidden: set[Any] = set()
         self._writers = {"ai": self._write_answer, "human": self._write_person, "tool": self._write_result}
 
     def hide(self, call_id: Any) -> None:
-        """Leave out a call and its result, because it called no tool."""
+        """Omit a call and its result, because the call did not invoke a tool."""
         self._hidden.add(call_id)
 
     def encode(self, recorded: Iterable[RecordedMessage]) -> Transcript:
@@ -49,7 +49,7 @@ class MessageEncoder:
         return transcript
 
     def _write_answer(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """Add an agent's message. One that only hands over counts if the agent's name is known."""
+        """Add an agent's message. A message that only hands over is added if the agent's name is known."""
         message = recorded.message
         made = _calls(message)
         calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]
@@ -60,8 +60,8 @@ class MessageEncoder:
             transcript.answer(text or None, calls, name=name or None)
 
     def _write_person(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """Add a message in the user's role, in which some graphs write the answer of an agent below, under
-        its name."""
+        """Add a message with the user's role. Some graphs use this role for the answer of an agent below,
+        with the agent's name."""
         message = recorded.message
         name = get_field(message, "name")
         if recorded.is_of_graph and name and get_field(message, "id") != self._user:
@@ -76,7 +76,7 @@ class MessageEncoder:
 
 
 def _is_handed_back(message: Any) -> bool:
-    """Return whether a supervisor's library wrote the message to mark the end of an agent's work."""
+    """Return whether a supervisor library wrote the message to mark the end of an agent's work."""
     return bool((get_field(message, "response_metadata") or {}).get("__is_handoff_back"))
 
 
@@ -93,7 +93,7 @@ def get_field(message: Any, name: str) -> Any:
 
 
 def message_kind(message: Any) -> str:
-    """Return ``human``, ``ai``, ``tool`` or something else."""
+    """Return the kind of a message: ``human``, ``ai``, ``tool`` or another kind."""
     kind = str(get_field(message, "type") or get_field(message, "role") or "")
     if kind == "chat":
         kind = str(get_field(message, "role"))
@@ -102,8 +102,8 @@ def message_kind(message: Any) -> str:
 
 
 def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each message after its key in the conversation: its id, otherwise its content and the number of
-    times that content has occurred."""
+    """Yield each message with its key in the conversation. The key is the message's id or, if it has no id,
+    the message's content together with the number of times that this content has occurred."""
     count: dict[Any, int] = {}
     for message in messages:
         key = get_field(message, "id")
@@ -116,7 +116,7 @@ def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message, including that in the blocks of some providers."""
+    """Return the text of a message, including text in provider-specific blocks."""
     if isinstance(content, list):
         return "".join(each if isinstance(each, str) else _text_of_block(each) for each in content)
     return content if isinstance(content, str) else "" if content is None else to_json_text(content)
@@ -145,7 +145,7 @@ _READ = frozenset(
         *_AT_PROVIDER,
     )
 )
-"""The blocks of a reply that are read, that repeat its calls, or that contain none."""
+"""The block types in a reply that are read, that repeat its calls, or that contain no calls."""
 
 
 def _calls(message: Any) -> list[ToolCall]:
@@ -163,7 +163,7 @@ def _call_of_openai(call: Any) -> ToolCall:
 
 
 def server_calls(message: Any) -> list[ToolCall]:
-    """Return the calls that the model's provider ran, as some providers list them."""
+    """Return the calls that ran at the model's provider, in the forms in which some providers list them."""
     listed = [each for each in _blocks(message) if each.get("type") in _AT_PROVIDER and "name" in each]
     return [
         ToolCall(each.get("id"), each["name"], each.get("args", each.get("input")) or {}) for each in listed
@@ -171,13 +171,13 @@ def server_calls(message: Any) -> list[ToolCall]:
 
 
 def describe_unread(message: Any) -> Iterator[str]:
-    """Yield descriptions of the parts of a reply that may contain calls but are not read."""
+    """Yield a description of each part of a reply that may contain calls but is not read."""
     for block in _blocks(message):
         kind = str(block.get("type"))
         if kind not in _READ and not kind.endswith("_result"):
             yield f"a block '{kind}' of a message is not read"
     if (get_field(message, "additional_kwargs") or {}).get("tool_outputs"):
-        yield "the model used tools of its provider, whose calls are not read"
+        yield "the model used its provider's tools, whose calls are not read"
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:
@@ -186,7 +186,7 @@ def _blocks(message: Any) -> list[dict[str, Any]]:
 
 
 def answered_call_ids(written: Any) -> set[str]:
-    """Return the ids of the calls whose results a node wrote."""
+    """Return the ids of calls whose results were written by a node."""
     messages = written.get("messages") if isinstance(written, dict) else None
     listed = messages if isinstance(messages, (list, tuple)) else [messages]
     return {str(call_id) for each in listed if (call_id := get_field(each, "tool_call_id"))}

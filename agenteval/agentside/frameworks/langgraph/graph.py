@@ -1,5 +1,5 @@
-"""Inspect a graph before anything runs: its tools, its agents, the author's code in it. None of it is
-called."""
+"""Inspect a graph before anything runs: its tools, its agents and the author's code in it. Nothing in the
+graph is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def is_instance(obj: Any, module: str, name: str) -> bool:
-    """Return whether an object is an instance of such a class. (A graph's nodes also refer to classes.)"""
+    """Return whether an object is an instance of the class ``name`` in ``module``. Classes themselves are
+    excluded, because a graph's nodes also refer to classes."""
     return not isinstance(obj, type) and any(
         kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
     )
@@ -35,8 +36,8 @@ def is_builder(obj: Any) -> bool:
 
 
 def is_runnable(obj: Any) -> bool:
-    """Return whether an object is a ``Runnable`` of a library's class; one of an author's class is called
-    like any other object."""
+    """Return whether an object is a library's ``Runnable``. An object of an author's own ``Runnable`` class
+    is called like any other object."""
     return _is_library_object(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
 
 
@@ -49,8 +50,8 @@ def _is_library_object(obj: Any) -> bool:
 
 
 def _is_shipped(obj: Any) -> bool:
-    """Return whether an object's class is defined in its library's module; a decorator creates others there
-    from functions."""
+    """Return whether an object's class is defined in the library's module. A decorator also creates classes
+    in that module, from functions."""
     cls = type(obj)
     return (
         _is_library_module(cls.__module__)
@@ -62,8 +63,8 @@ _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
 def _is_library_module(module: str) -> bool:
-    """Return whether a module belongs to LangChain's libraries, since one of the author's own may have such a
-    name, too."""
+    """Return whether a module belongs to LangChain's libraries. The name alone is not sufficient, because an
+    author's own module may have a similar name."""
     root = module.partition(".")[0]
     found = sys.modules.get(root)
     if found is None or not root.startswith(_LIBRARIES):
@@ -76,16 +77,16 @@ def _is_library_module(module: str) -> bool:
 
 
 class GraphNames(NamedTuple):
-    """The names of a graph's tools and nodes."""
+    """The names of the tools and nodes in a graph."""
 
     tools: frozenset[str]
-    """All tools."""
+    """The names of all tools."""
     internal: frozenset[str]
-    """The tools that belong to the graph's control flow."""
+    """The names of the tools that belong to the graph's control flow."""
     agents: frozenset[str]
-    """The nodes that are agents."""
+    """The names of the nodes that are agents."""
     own_nodes: frozenset[str]
-    """The nodes with the author's own code."""
+    """The names of the nodes that contain the author's own code."""
 
 
 def collect_names(graph: Any) -> GraphNames:
@@ -98,8 +99,8 @@ def collect_names(graph: Any) -> GraphNames:
 def input_keys(graph: Any) -> set[str]:
     """Return the keys of the graph's input.
 
-    ``builder`` knows them if a graph has an ``input_schema`` of its own. Its JSON Schema is not used, since
-    Pydantic cannot make one of some states."""
+    If a graph has its own ``input_schema``, its keys are read from ``builder``. The schema's JSON Schema is
+    not used, since Pydantic cannot generate it for some state types."""
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", None)
     taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
@@ -107,8 +108,8 @@ def input_keys(graph: Any) -> set[str]:
 
 
 def collect_tools(graph: Any) -> dict[str, Any]:
-    """Return the tools that can be found, by name: those of tool nodes, and those that nodes hold or refer
-    to, including subgraphs."""
+    """Return the tools that can be found, keyed by name: the tools in tool nodes, and the tools that other
+    nodes contain or refer to, including nodes of subgraphs."""
     found: dict[str, Any] = {}
     for obj in _walk_reachable(graph):
         if _is_tool(obj):
@@ -117,20 +118,20 @@ def collect_tools(graph: Any) -> dict[str, Any]:
 
 
 def has_own_code(graph: Any) -> bool:
-    """Return whether the graph runs code of the author's that may call undiscovered tools: in a node, or
-    around the calls of an agent."""
+    """Return whether the graph runs the author's own code, either in a node or around the calls of an agent.
+    Such code may call undiscovered tools."""
     around = (wraps for each in _walk_reachable(graph) if is_graph(each) for wraps in _middleware(each))
     return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
 
 
 def needs_store(graph: Any) -> bool:
-    """Return whether part of the graph asks for a store."""
+    """Return whether any part of the graph requires a store."""
     return any(map(_asks_for_store, _walk_reachable(graph)))
 
 
 def has_no_async(graph: Any) -> bool:
-    """Return whether a middleware wraps calls in a synchronous function only: LangChain refuses to await such
-    a graph."""
+    """Return whether a middleware wraps calls only in a synchronous function. LangChain refuses to run such a
+    graph asynchronously."""
     return any(
         getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
         for cls in map(type, _middleware(graph))
@@ -145,17 +146,17 @@ def _base(cls: Any, name: str) -> Any:
 
 
 def _own_nodes(graph: Any) -> frozenset[str]:
-    """Return the names of nodes that run the author's code, which may run calls by hand."""
+    """Return the names of the nodes that run the author's code, which may execute calls itself."""
     return frozenset(name for name, node in _nodes(graph) if not all(map(_is_known, _steps(node))))
 
 
 def _is_agent(node: Any) -> bool:
-    """Return whether a node is a graph, or calls one."""
+    """Return whether a node is a graph or calls a graph."""
     return any(map(is_graph, (*(getattr(node, "subgraphs", None) or ()), *_steps(node))))
 
 
 def _is_known(step: Any) -> bool:
-    """Return whether a step is a library's own, so that its calls are those of the tools in it."""
+    """Return whether a step is a library's own step, so that all of its calls are made by its tools."""
     attributes = getattr(step, "__dict__", {})
     code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
@@ -170,8 +171,8 @@ def _is_code_of_library(function: Any) -> bool:
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Return whether an object is a function of the author's, or a tool, that has a store injected or fetches
-    it."""
+    """Return whether an object is a tool or one of the author's functions, and fetches a store or has a store
+    injected."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
@@ -190,7 +191,7 @@ def describe_tool(tool: Any) -> Tool:
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
-    """Return the JSON Schema of a tool's arguments as a model sees them, without those that the graph
+    """Return the JSON Schema of a tool's arguments as a model sees it, excluding arguments that the graph
     injects."""
     try:
         schema = tool.tool_call_schema
@@ -214,12 +215,12 @@ _CALLED_ATTRIBUTES = (
     *("bound", "func", "afunc", "coroutine"),
     *("steps", "mapper", "runnable", "subgraphs", "branches"),
 )
-"""The attributes in which objects of LangChain and LangGraph keep what they call."""
+"""The attributes in which LangChain and LangGraph objects store the objects that they call."""
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the nodes of a graph and its subgraphs, each with its name."""
+    """Yield each node in a graph and its subgraphs, along with the node's name."""
     for each in _walk_reachable(graph):
         if is_graph(each):
             yield from each.nodes.items()
@@ -232,7 +233,7 @@ def _steps(node: Any) -> Iterator[Any]:
 
 
 def _walk_reachable(graph: Any) -> Iterator[Any]:
-    """Yield the objects that are reachable from a graph, the nearest first."""
+    """Yield the objects that are reachable from a graph, nearest first."""
     seen: dict[int, Any] = {}
     waiting: list[tuple[Any, int]] = [(graph, 0)]
     while waiting:
@@ -245,8 +246,8 @@ def _walk_reachable(graph: Any) -> Iterator[Any]:
 
 
 def _references_of(obj: Any) -> Iterable[Any]:
-    """Return the objects that an object refers to. Only ``type`` is asked, because ``isinstance`` triggers
-    lazy loading."""
+    """Return the objects that an object refers to. Use only ``type`` to inspect them, because ``isinstance``
+    triggers lazy loading."""
     cls = type(obj)
     if is_graph(obj):
         return list(obj.nodes.values())
@@ -276,13 +277,14 @@ def _is_worth_following(obj: Any) -> bool:
 
 
 def _items(items: Any) -> list[Any]:
-    """Return the relevant items of a collection; none if it is so large that it must be data."""
+    """Return the relevant items in a collection, or no items if the collection is so large that it must
+    contain data."""
     return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 
 
 def _called_parts(obj: Any) -> list[Any]:
-    """Return the objects that an object calls. ``getattr`` would also ask the object inside a
-    RunnableBinding."""
+    """Return the objects that an object calls. Do not use ``getattr``, which would also look up attributes in
+    the object inside a RunnableBinding."""
     attributes = getattr(obj, "__dict__", {})
     return [attributes[name] for name in _CALLED_ATTRIBUTES if attributes.get(name) is not None]
 
@@ -293,7 +295,8 @@ def _fields(owner: Any) -> list[Any]:
 
 
 def _referenced_by_function(function: Any) -> list[Any]:
-    """Return the values in a function's closure and, unless it is a library's, the globals that it names."""
+    """Return the values in a function's closure. For functions outside the libraries, also return the globals
+    that the function names."""
     values = list(closure_variables(function).values())
     space = function.__globals__
     if not _is_library_module(str(space.get("__name__", ""))):
@@ -309,8 +312,8 @@ def _names_of_code(code: Any) -> Iterator[str]:
 
 
 def _middleware(graph: Any) -> Iterator[Any]:
-    """Yield the middleware around the calls of the model and the tools, from the closures of the nodes that
-    make them."""
+    """Yield the middleware around model calls and tool calls. The middleware is read from the closures of the
+    nodes that make these calls."""
     nodes = [graph.nodes[name] for name in ("model", "tools") if graph.nodes.get(name) is not None]
     steps = [step for node in nodes for step in _steps(node) if step is not None]
     waiting = [value for step in steps for value in vars(step).values()]

@@ -1,8 +1,8 @@
-"""Record the stream of a turn: the states after each step, of the graph and its subgraphs, and the updates of
-each node.
+"""Record the event stream of a turn: the states of the graph and its subgraphs after each step, and the
+updates written by each node.
 
-Messages are distinguished by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
-"""
+Messages are distinguished by id. A state that shrinks, for example because of a summary, therefore neither
+hides nor repeats any message."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _INTERRUPT = "__interrupt__"
 
 
 class StreamRecorder:
-    """A recorder of one turn. ``seen`` holds the keys of the conversation's messages so far; ``user`` is the
-    id of the message that begins the turn."""
+    """A recorder for one turn. ``seen`` contains the keys of the conversation's earlier messages. ``user`` is
+    the id of the message that begins the turn."""
 
     def __init__(self, seen: set[Any], user: Any, names: GraphNames) -> None:
         self._seen = seen
@@ -52,7 +52,7 @@ class StreamRecorder:
     # ── the stream
 
     def record_event(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
-        """Record an event: the ``values`` of a state, or the ``updates`` that nodes wrote."""
+        """Record an event: the ``values`` of a state, or the ``updates`` written by nodes."""
         if mode == "values":
             self._record_state(namespace, data)
         elif isinstance(data, dict):
@@ -77,7 +77,8 @@ class StreamRecorder:
             self._last = of_turn[-1][0]
 
     def _record(self, key: Any, new: RecordedMessage) -> None:
-        """Record a message. One that a subgraph has already shown keeps that agent."""
+        """Record a message. A message that was already seen in a subgraph remains attributed to that
+        subgraph's agent."""
         before = self._recorded.get(key)
         if before is not None:
             new = new._replace(agent=before.agent, is_of_graph=before.is_of_graph or new.is_of_graph)
@@ -115,8 +116,8 @@ class StreamRecorder:
         return "structured_response" in self.state
 
     def _hide_answered(self, messages: list[Any]) -> None:
-        """Hide calls that a node lists together with their results, since they called no tool: this is how an
-        agent of LangChain records a model's structured answer."""
+        """Hide calls that a node lists together with their results, since these calls did not invoke a tool.
+        A LangChain agent records a model's structured answer in this form."""
         answered = {getattr(each, "tool_call_id", None) for each in messages}
         for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
             if call["id"] in answered and call["name"] not in self._names.tools:
@@ -129,7 +130,7 @@ class StreamRecorder:
         return self._encoder.encode(self._recorded.values()).to_openai()
 
     def answer(self) -> list[dict[str, Any]]:
-        """Return the turn's messages, the last of which is the graph's answer."""
+        """Return the turn's messages. The last message is the graph's answer."""
         transcript = self._encoder.encode(self._recorded.values())
         listed = transcript.to_openai()
         if self._structured is not None:
@@ -151,9 +152,11 @@ class StreamRecorder:
         return [each for each in reported if isinstance(each, dict) and each] or None
 
     def external_call_ids(self, messages: list[dict[str, Any]]) -> set[Any]:
-        """Return the ids of calls that a node of the author's code may have run, or that ran at the provider.
+        """Return the ids of calls that ran at the provider or that a node with the author's code may have
+        run.
 
-        Only the calls that the library answers are known to have reached a tool or been refused."""
+        Only calls that the library answers are known either to have reached a tool or to have been refused.
+        """
         hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
         if not self._names.own_nodes:
             return hosted
@@ -161,7 +164,8 @@ class StreamRecorder:
         return (called - self._by_library) | hosted
 
     def unknown_tool_names(self, messages: list[dict[str, Any]]) -> set[str]:
-        """Return the names of tools that the library looked for and did not find."""
+        """Return the hallucinated tool names: the library looked for tools with these names and did not find
+        them."""
         failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
         refused = {call["id"]: call["function"]["name"] for call in iter_calls(messages)}
         return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools
@@ -190,8 +194,8 @@ def _is_same_json(text: Any, other: str) -> bool:
 
 
 def new_meter() -> Any:
-    """Return a callback that counts the tokens of all models called below the graph, including agents whose
-    messages never reach it."""
+    """Return a callback that counts the tokens used by all models below the graph, including models of agents
+    whose messages never reach the graph."""
     from langchain_core.callbacks import BaseCallbackHandler
 
     class Meter(BaseCallbackHandler):  # type: ignore[misc]

@@ -1,11 +1,11 @@
-"""Play an ``Agent`` of Strands, with the agents that are its tools.
+"""Run a Strands ``Agent``, along with the agents that it uses as tools.
 
-- ``conversation``: plays a copy of the agent turn by turn, and converts its messages to OpenAI's format
-- ``copies``: rebuilds that agent from the parts of the author's
+- ``conversation``: runs a copy of the agent turn by turn, and converts its messages to OpenAI's format
+- ``copies``: rebuilds the agent from the author's parts
 
-Only hooks intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
-keeps conversations apart, since no release can do so itself; agents with parts that it does not carry over
-are refused."""
+Hooks alone intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
+keeps conversations apart, because no release of Strands does so itself. Agents with parts that cannot be
+copied this way are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _NOT_CARRIED = {
-    "memory_manager": "a memory manager, which would store what tests say",
+    "memory_manager": "a memory manager, which would store messages from tests",
     "_background_tasks": "background tasks, which may end after their turn",
     "_checkpointing": "checkpointing",
 }
@@ -58,7 +58,7 @@ class _Strands:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
             what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not supported"
-            raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
+            raise Refused(what, "name one of its agents, or a function, as the target (docs/agents.md)")
         for agent in all_agents(obj):
             _require(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
@@ -88,14 +88,14 @@ def _describe_tool(name: str, tool: Any) -> Tool:
 
 
 def _require(agent: Any) -> None:
-    """Raise ``Refused`` for an agent with parts that cannot be carried over."""
+    """Raise ``Refused`` for an agent with parts that cannot be carried over to a copy."""
     for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
         if not hasattr(agent, name):
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")
     for name, what in _NOT_CARRIED.items():
         if getattr(agent, name, None):
-            remedy = "leave it out in tests, or give a function as target (docs/agents.md)"
+            remedy = "omit it in tests, or name a function as the target (docs/agents.md)"
             raise Refused(f"the agent '{agent.name}' has {what}", remedy)
     if has_middleware(agent):
         what = f"the agent '{agent.name}' has middleware of its own, which is not carried over"
-        raise Refused(what, "give a function as target (docs/agents.md)")
+        raise Refused(what, "name a function as the target (docs/agents.md)")

@@ -1,4 +1,4 @@
-"""Play one conversation with a rebuilt agent of Strands."""
+"""Run one conversation with a rebuilt Strands agent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _UNNAMED = "Strands Agents"
-"""The framework's name for an agent without one."""
+"""The name that the framework gives to an unnamed agent."""
 
 
 class StrandsConversation:
@@ -49,7 +49,7 @@ class StrandsConversation:
         return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._speaker()}
 
     async def close(self) -> None:
-        """Do nothing: everything that a run has started has ended with it."""
+        """Do nothing, because everything that a run starts ends with that run."""
 
     def _on_message(self, event: Any) -> None:
         if event.agent is self._agent:
@@ -102,14 +102,15 @@ _READ = frozenset(
         *("image", "video", "audio", "document", "guardContent"),
     )
 )
-"""The blocks that are read or that contain no calls."""
+"""The block types that are read or that contain no calls."""
 
 
 def _encode(added: list[Message], known_tools: set[str], without: str) -> Transcript:
-    """Return the messages as a transcript.
+    """Convert the messages to a transcript.
 
-    ``known_tools`` are the agent's tools; the result of any other is an error. ``without`` is the tool by
-    which the framework requests a structured answer. A model may reuse the id of a call."""
+    ``known_tools`` contains the agent's tools; a result from any other tool is an error. ``without`` is the
+    tool through which the framework requests a structured answer; its calls are omitted. A model may reuse
+    the id of a call."""
     left_out: set[str] = set()
     missing: set[str] = set()
     transcript = Transcript()
@@ -137,7 +138,7 @@ def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
 
 
 def _call(use: Message) -> ToolCall:
-    """Return a call. Its input was parsed from the model's JSON, so it is encoded again."""
+    """Return a call. Encode its input as JSON, because the framework has parsed the model's JSON."""
     arguments = json.dumps(use.get("input"), ensure_ascii=False, default=str)
     return ToolCall(use["toolUseId"], use["name"], arguments)
 

@@ -1,7 +1,8 @@
 """Rebuild agents from their parts for one conversation, and find these parts.
 
-An agent refuses a second simultaneous conversation (older releases mix them up), and a copy shares messages
-and hooks with it."""
+A copy of an agent is not sufficient, because it shares messages and hooks with the original. The original is
+not usable either: it refuses a second simultaneous conversation, and older releases mix up the conversations.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 
 
 def all_agents(agent: Any) -> list[Any]:
-    """Return an agent, and the agents that are its tools, directly or indirectly."""
+    """Return an agent, and the agents that it uses as tools, directly or indirectly."""
     return [each for each in walk_tree(agent, _tools_that_are_agents) if AGENT in kinds(each)]
 
 
@@ -32,7 +33,7 @@ def _tools_that_are_agents(agent: Any) -> list[Any]:
 
 
 def hosted_tools(agent: Any) -> list[str]:
-    """Return the tools that run at the model's provider, as the model's settings name them."""
+    """Return the tools that run at the model's provider, as named in the model's settings."""
     config = getattr(agent.model, "config", None)
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
     listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
@@ -41,7 +42,7 @@ def hosted_tools(agent: Any) -> list[str]:
 
 
 def _is_among(part: Any, parts: list[Any]) -> bool:
-    """Return whether the object itself is in the list."""
+    """Return whether the list contains the object itself, not just an equal object."""
     return any(part is each for each in parts)
 
 
@@ -52,11 +53,11 @@ class _RegisteredHook(NamedTuple):
     event: Any
     callback: Any
     order: Any
-    """The order; ``None`` in older releases."""
+    """The order of the hook. ``None`` in older releases."""
 
     @property
     def holder(self) -> Any:
-        """The object whose method the callback is or calls; ``None`` for a function."""
+        """The object whose method is the callback, or is called by the callback. ``None`` for a function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
 
@@ -75,15 +76,15 @@ def _plugins_of(agent: Any) -> dict[str, Any]:
 
 
 def _self_registering_parts(agent: Any) -> list[Any]:
-    """Return the parts of an agent that register their hooks themselves."""
+    """Return the parts of an agent that register their own hooks."""
     names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
     parts = [*(getattr(agent, name, None) for name in names), *_plugins_of(agent).values()]
     return [each for each in parts if each is not None]
 
 
 def has_middleware(agent: Any) -> bool:
-    """Return whether the author put middleware around the calls of models and tools, apart from what plugins
-    add again."""
+    """Return whether the author added middleware around model calls and tool calls. Middleware that plugins
+    add again in a copy does not count."""
     registered = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
     handlers = [getattr(each, "handler", each) for listed in registered.values() for each in listed]
     adapted = [closure_variables(each).get("handler") or each for each in handlers]
@@ -104,8 +105,8 @@ def _is_of_framework(callback: Any) -> bool:
 
 
 class AgentCopies:
-    """The agents of a conversation, one for each of the author's. ``on_message`` receives each message that
-    is added to one of them (a ``MessageAddedEvent``)."""
+    """The copied agents of a conversation, one for each of the author's agents. ``on_message`` receives each
+    message that is added to one of the copies (a ``MessageAddedEvent``)."""
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:
         self._on_message = on_message
@@ -134,8 +135,8 @@ class AgentCopies:
         return new
 
     def _parts_of(self, agent: Any, bare: Any) -> dict[str, Any]:
-        """Return the parts of an agent by the names of the parameters, in any release; ``None`` for those
-        that it does not have."""
+        """Return the parts of an agent, keyed by parameter name, for any release. Parts that the agent lacks
+        are ``None``."""
         session = getattr(agent, "_session_manager", None)
         context = getattr(agent, "_context_manager_instance", None)
         has_manager = context is None and not getattr(agent.model, "stateful", False)
@@ -165,7 +166,7 @@ class AgentCopies:
         }
 
     def _copy_tool(self, tool: Any) -> Any:
-        """Return the tool itself; for a tool that is an agent, one with this conversation's copy of the
+        """Return the tool itself or, for a tool that is an agent, a tool with this conversation's copy of the
         agent."""
         if _AS_TOOL not in kinds(tool):
             return tool
@@ -174,8 +175,8 @@ class AgentCopies:
         return new
 
     def _copy_part(self, part: Any) -> Any:
-        """Return this conversation's copy of a part of the author's; all conversations share one that cannot
-        be copied."""
+        """Return this conversation's copy of a part. A part that cannot be copied is shared by all
+        conversations."""
         if part is None:
             return None
         if id(part) not in self._parts:
@@ -186,8 +187,8 @@ class AgentCopies:
         return self._parts[id(part)][1]
 
     def _author_hooks(self, agent: Any, bare: Any) -> list[_RegisteredHook]:
-        """Return the hooks that the author registered, without those that each agent has and those of parts
-        that register theirs again."""
+        """Return the hooks that the author registered. Default hooks of every agent are excluded, as are
+        hooks of parts that register their hooks again."""
         usual = [each.callback for each in _hooks_of(bare)]
         parts = _self_registering_parts(agent)
         return [
@@ -197,7 +198,7 @@ class AgentCopies:
         ]
 
     def _copy_hook(self, hook: _RegisteredHook) -> _RegisteredHook:
-        """Return the hook itself; for a method, one of this conversation's copy of its object."""
+        """Return the hook itself or, for a method, the method of this conversation's copy of its object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
             return hook
@@ -205,7 +206,7 @@ class AgentCopies:
 
 
 class _CopiedHooks:
-    """The hooks of an agent for its rebuilt copy; agenteval's comes last."""
+    """The hooks for the rebuilt copy of an agent. agenteval's own hook comes last."""
 
     def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
         self._hooks = hooks
