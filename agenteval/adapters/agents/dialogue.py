@@ -404,7 +404,7 @@ class Dialogue:
             self.fail(self._protocol_fault(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
-        """Handle a line of JSON. ``requests`` is the number of requests that had been sent before the line."""
+        """Handle a line of JSON. ``requests`` is the number of requests that were sent before the line."""
         value = _parse_object(text)
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
             if others := sorted(_ANSWER_KEYS & value.keys()):

@@ -303,7 +303,7 @@ class HttpAgent:
             raise
 
     def _read_last_reply(self) -> ReadReply | None:
-        """Return whatever the last reply shows about the turn, although the reply is not a complete answer."""
+        """Return whatever the last reply shows about the turn. The reply is not a complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None

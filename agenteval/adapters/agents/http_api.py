@@ -68,7 +68,7 @@ class Api(Protocol):
         reports a failure."""
 
     def error_in(self, reply: HttpReply) -> Any:
-        """Return the error that a reply contains instead of an answer, or ``None`` if it contains no error."""
+        """Return the error that a reply contains instead of an answer, or ``None`` if there is no error."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
         """Return whatever an incomplete answer shows about the turn, or ``None`` if it shows nothing.

@@ -211,7 +211,7 @@ class Process:
         self._out.put(None)
 
     def end(self) -> None:
-        """Ask the program to exit by closing its input, wait for the exit, and then kill the program. Blocks."""
+        """Ask the program to exit by closing its input, wait for its exit, then kill it. Blocks."""
         self.close_input()
         self.over.wait(GRACE_S)
         self.kill()
@@ -227,14 +227,15 @@ class Process:
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
-        """Return the end of the log, worded as the rest of a sentence, or an empty string if there is no log."""
+        """Return the end of the log, worded as the rest of a sentence, or an empty string if the log is
+        empty."""
         words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code. A negative number is the signal that terminated the program; ``None`` means that the
-        program is not yet ``over``."""
+        """The exit code; a negative number is the signal that terminated the program. ``None`` until the
+        program is ``over``."""
         return self._popen.returncode
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────────
@@ -491,8 +492,8 @@ def kill_all() -> None:
 
 
 def find_program(program: str, folder: str, env: Mapping[str, str]) -> str | None:
-    """Find a program. A name that contains a path is relative to ``folder``; any other name is looked up as a
-    shell does."""
+    """Find a program. A name that contains a path is relative to ``folder``; other names are looked up as in
+    a shell."""
     import shutil
 
     if os.path.dirname(program):

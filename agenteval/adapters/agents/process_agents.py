@@ -175,7 +175,8 @@ class ProgramPool:
         ending.start()
 
     async def aclose(self) -> None:
-        """Terminate all programs that are not in a conversation, and wait until they have exited."""
+        """End all programs. Programs that are still in a conversation are killed; for all others, wait until
+        they have exited."""
         idle, self._idle = self._idle, []
         for dialogue in self._all.difference(idle):
             if not dialogue.is_ending:

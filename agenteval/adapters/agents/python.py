@@ -67,7 +67,7 @@ from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
-    """Measures the time that tools spent working for the agent, which does not count as the agent's own time."""
+    """Measures the time that tools spent working for the agent, which is not counted as the agent's."""
 
     def __init__(self) -> None:
         self._now = current_stopwatch().conversation_clock.now
@@ -146,7 +146,7 @@ class AgentContext(Context):
     async def _recorded(
         self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
     ) -> ToolAnswer:
-        """Record a call that the agent executes itself. The duration of the call counts as the agent's time."""
+        """Record a call that the agent executes itself. The duration of the call counts as agent time."""
         assert self.turn_tools.record
 
         async def result() -> ToolResult:

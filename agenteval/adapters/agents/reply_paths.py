@@ -302,7 +302,7 @@ def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
-    """Check whether a value equals ``wanted`` or, if ``wanted`` is a list, one of its items. Case is ignored."""
+    """Check whether a value equals ``wanted``, or an item of ``wanted`` if that is a list. Case is ignored."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return value is not MISSING and _word(value) in map(_word, several)
 
@@ -466,7 +466,7 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
 
 
 def _result_in(record: Mapping[str, Any]) -> Any:
-    """Return the result in a record of a call. If the record contains an error, the error takes precedence."""
+    """Return the result in a record of a call. An error in the record takes precedence."""
     if record.get("error"):
         return {"error": record["error"]}
     return next((record[key] for key in _RESULTS if key in record), None)

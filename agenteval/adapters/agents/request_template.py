@@ -79,7 +79,7 @@ def fill_request_template(template: Mapping[str, Any], values: Mapping[str, Any]
 
 
 def fill_request_text(template: str, values: Mapping[str, Any]) -> str | None:
-    """Fill in the placeholders in a string such as a header. Return ``None`` if a placeholder has no value."""
+    """Fill in a string such as a header. Return ``None`` if one of its placeholders has no value."""
     made = _filled_text(template, values).value
     return None if made is ABSENT else made if isinstance(made, str) else as_text(made)
 

@@ -295,8 +295,8 @@ class _TextProgramTurn:
 
 @contextmanager
 def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
-    """Create a file of the messages so far, which exists for the duration of the turn. Create no file if
-    there is no ``messages``."""
+    """Create a file that contains the messages so far and exists for the duration of the turn. If
+    ``messages`` is ``None``, create no file."""
     if messages is None:
         yield ""
         return
