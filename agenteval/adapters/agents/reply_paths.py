@@ -302,7 +302,7 @@ def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
-    """Check whether a value equals ``wanted``, or an item of ``wanted`` if that is a list. Case is ignored."""
+    """Check whether a value equals ``wanted`` or, if that is a list, one of its items. Case is ignored."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return value is not MISSING and _word(value) in map(_word, several)
 
