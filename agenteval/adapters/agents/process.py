@@ -485,7 +485,7 @@ def _unregister_process(process: Process) -> None:
 
 
 def kill_all() -> None:
-    """Kill all programs that are still running. A fork of this process kills none of its parent's programs."""
+    """Kill all programs that are still running. A fork of this process kills no programs of its parent."""
     if os.getpid() == _home:
         for process in tuple(_alive):
             process.kill()

@@ -55,8 +55,7 @@ _LIBRARY_ERRORS = (
 
 
 class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
-    """Raised for a request that did not return a completion, because the server refused the request or did
-    not reply.
+    """Raised for a request without a completion, because the server refused the request or did not reply.
 
     ``tried`` describes the attempts and is used in messages."""
 
@@ -210,7 +209,7 @@ class _ClientSender:
 
 
 def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
-    """Return a factory that always returns the same sender, because the package has its own connection pool."""
+    """Return a factory that always returns the same sender, because the package has its own pool."""
     verify, trust_env = _tls_settings(_url(endpoint))
     post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
     return lambda: post

@@ -204,8 +204,7 @@ class OpenAiChat:
     def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """Return the change to make after a refusal, or ``None`` if another call has found a change in the
-        meantime.
+        """Return the change to make after a refusal, or ``None`` if another call has already found one.
 
         Raises an error if no change is possible."""
         cause = failed.cause

@@ -180,7 +180,7 @@ _WRONG = {
 
 
 class _JsonPart(NamedTuple):
-    """A piece of a text: either an object that is not inside another object, or the text around such objects."""
+    """Part of a text: either an object that is not inside another object, or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
@@ -208,8 +208,7 @@ def _parts(text: str) -> Iterator[_JsonPart]:
 
 
 def _parse(text: str) -> _JsonPart:
-    """Parse an object, tolerating comments and trailing commas. A text that is not an object is returned
-    unchanged."""
+    """Parse an object, tolerating comments and trailing commas. Any other text is returned unchanged."""
     return _load(text, text) or _load(text, _BLANK.sub(lambda found: found[1] or "", text)) or _JsonPart(text)
 
 
@@ -235,7 +234,7 @@ _STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Return the end position of the object that begins at ``start``, or ``None`` if the object does not end."""
+    """Return the end position of the object that starts at ``start``, or ``None`` if the object is truncated."""
     depth, is_text = 0, False
     for found in _STRUCTURAL.finditer(text, start):
         mark = found[0]

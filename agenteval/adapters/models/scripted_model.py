@@ -104,7 +104,7 @@ def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
 
 
 def _with_outcome(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Derive a goal's outcome from its short form: ``score: 1`` means reached, and ``score: 0`` means missed."""
+    """Derive a goal's outcome from its short form: ``score: 1`` means reached, ``score: 0`` missed."""
     if "outcome" in fields or "score" not in fields:
         return fields
     score = fields["score"]

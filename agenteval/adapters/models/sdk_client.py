@@ -154,7 +154,7 @@ def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitab
 
 
 def _sendable(body: bytes) -> dict[str, Any]:
-    """Remove lone surrogates from the fields of a request, because the package encodes text as UTF-8."""
+    """Replace lone surrogates in the fields of a request, because the package encodes text as UTF-8."""
     fields: dict[str, Any] = json.loads(body)
     if b"\\ud" in body:
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
