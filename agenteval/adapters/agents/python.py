@@ -67,7 +67,7 @@ from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
-    """Measures the time that tools spent working for the agent, which is not counted as the agent's."""
+    """Measures the time that tools spent working for the agent, which does not count as agent time."""
 
     def __init__(self) -> None:
         self._now = current_stopwatch().conversation_clock.now
@@ -290,7 +290,7 @@ class PythonAgent:
         """Raise ``InfrastructureError`` if a call that may belong to this conversation was neither answered
         nor recorded.
 
-        In that case, the absence of a call proves nothing. ``seen`` is the agent's reply."""
+        In that case, it is unknown which calls the agent did not make. ``seen`` is the agent's reply."""
         if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():

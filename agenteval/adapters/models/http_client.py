@@ -55,7 +55,7 @@ _LIBRARY_ERRORS = (
 
 
 class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
-    """Raised for a request without a completion, because the server refused the request or did not reply.
+    """Raised for a request without a completion: the server refused the request or did not reply.
 
     ``tried`` describes the attempts and is used in messages."""
 
@@ -66,7 +66,8 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if it does not ask."""
+        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if there is no such
+        request."""
         return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 

@@ -204,7 +204,7 @@ class OpenAiChat:
     def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """Return the change to make after a refusal, or ``None`` if another call has already found one.
+        """Return the change to make after a refusal, or ``None`` if another call has found it already.
 
         Raises an error if no change is possible."""
         cause = failed.cause
@@ -257,7 +257,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Send the request until there is an answer. Raises ``FailedCall`` if another retry would not help."""
+        """Send the request until there is an answer. Raises ``FailedCall`` if further retries are useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:

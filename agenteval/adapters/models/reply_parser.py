@@ -234,7 +234,7 @@ _STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Return the end position of the object that starts at ``start``, or ``None`` if the object is truncated."""
+    """Return the end position of the object that begins at ``start``, or ``None`` if it is truncated."""
     depth, is_text = 0, False
     for found in _STRUCTURAL.finditer(text, start):
         mark = found[0]

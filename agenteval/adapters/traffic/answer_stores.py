@@ -99,9 +99,9 @@ def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> Mode
 class AnswerStore(Protocol):
     """A store of answers.
 
-    Each question is looked up first. If the store does not contain the answer, it is informed of what
-    happened instead. Either ``put`` is called with an answer from elsewhere and returns that answer in the
-    form that the run uses, or ``failed`` is called, unless the attempt was cancelled."""
+    Each question is looked up first. If the store has no answer, the caller passes an answer obtained
+    elsewhere to ``put``, which returns the answer in the form that the run uses. If that attempt failed, the
+    caller reports the error to ``failed``, unless the attempt was cancelled."""
 
     def get(self, question: Question) -> ModelReply | None: ...
 

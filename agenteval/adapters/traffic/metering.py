@@ -120,7 +120,7 @@ class MeteredAgent(AgentWrapper):
         return listed[len(known) :] if is_longer else listed
 
     def _measure(self, reply: AgentReply, messages: list[Message]) -> Usage:
-        """Return the token usage of a reply. If the reply reports no usage, estimate it from the new texts."""
+        """Return the token usage of a reply. If the reply does not report it, estimate it from new texts."""
         reported = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
         usage = read_usage(reply.usage) or sum_usage(filter(None, reported))
         if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind

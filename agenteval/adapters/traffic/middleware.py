@@ -1,14 +1,15 @@
-"""Put layers between a run and its models and agents: answer stores and the meter.
+"""Put layers (middleware) between a run and its models and agents: answer stores and the meter.
 
 ::
 
     scorer, user ──▶ stores: journal ─ recording ─ cache ──▶ circuit ──▶ priming ──▶ meter ──▶ model
-                                        the journal keeps the judges' questions and answers, and supplies
-                                        those of a run that is rejudged; a cached reply is no call, and is
-                                        recorded; the circuit breaker is for judges, and stops calls to one
-                                        that always fails; so is priming: one call of a record goes first
     conversation ──▶ recording ────────────────────────────────────────────▶ meter ──▶ agent
-    with --replay:   the recording answers                         nothing behind it is created"""
+    with --replay:   the recording answers; nothing behind it is created
+
+The journal stores the judges' questions and answers, and supplies the answers if the run is rejudged. A
+cached reply does not count as a call, but it is recorded. The circuit breaker applies only to judges; it
+stops calls to a judge that always fails. Priming also applies only to judges; it sends one call for a record
+first."""
 
 from __future__ import annotations
 

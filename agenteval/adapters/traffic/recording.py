@@ -1,4 +1,4 @@
-"""Record the traffic with models and agents, and replay recordings instead of calling the models and agents."""
+"""Record the traffic with models and agents, and replay recordings instead of calling them."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""The error classes keyed by their name in a recording. ``RequestSkippedError`` is an older name. All other
-errors were raised by the agent."""
+"""The error classes, keyed by their name in a recording. ``NotAskedError`` is an older name for
+``RequestSkippedError``. An exception with a name that is not listed here was raised by the agent's code."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
 """The fields of errors that are recorded without conversion."""
 

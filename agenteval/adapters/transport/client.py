@@ -109,8 +109,8 @@ class RequestPolicy:
     """The rules that apply to one caller's requests."""
 
     timeout_s: float
-    """The time limit for each attempt, from its start to the last byte. Waits for limits and retries do not
-    count."""
+    """The time limit for each attempt, up to the last byte. Waits for rate limits and retries do not count.
+    """
     throttle: Throttle | None = None
     """The rate limits that requests wait for, or ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
@@ -147,7 +147,7 @@ class _Progress:
     body: _Body = field(default_factory=_Body)
 
     def reply(self) -> HttpReply | None:
-        """Return the part of the reply that has arrived, or ``None`` if no part of the body has arrived yet."""
+        """Return the part of the reply that has arrived, or ``None`` if the body has not started yet."""
         return _reply(self.response, self.body) if self.response and self.body.data else None
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
@@ -274,7 +274,8 @@ class Transport:
         return reply
 
     def _find_inner_error(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
-        """Return the failure if a successful reply contains an error with its own status, otherwise ``None``."""
+        """Return the failure if a successful reply contains an error with its own status; otherwise, return
+        ``None``."""
         error = request.error_in(reply)
         status = find_error_status(error) if error else None
         if status is None:

@@ -191,7 +191,7 @@ _CORE = (
 
 
 def _to_client_error(exc: Exception) -> Exception:
-    """Convert an exception of the library's lower layer to the exception of the same name in its upper layer."""
+    """Convert an exception of the library's lower layer to the upper layer's exception of the same name."""
     converted: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
     return converted
 

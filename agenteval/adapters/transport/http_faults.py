@@ -90,7 +90,7 @@ _HINTS = {
 
 
 def describe(fault: HttpFault) -> str:
-    """Format a fault as a sentence: where it occurred, what happened, the server's message, and what to do."""
+    """Format a fault as a sentence: where it occurred, what happened, the server's message, and a remedy."""
     if fault.kind is FaultKind.STATUS:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
@@ -106,8 +106,7 @@ def describe(fault: HttpFault) -> str:
 
 
 def classify(fault: HttpFault) -> AgentevalError:
-    """Convert a fault to an error whose class shows who is at fault, for a server that is the agent under
-    test."""
+    """Convert a fault to an error whose class shows who is at fault. The server is the agent under test."""
     text = describe(fault)
     match fault.kind:
         case FaultKind.DEADLINE:

@@ -37,10 +37,10 @@ class Limiter:
     """The limit on calls in flight to one server, and the pauses that the server asks for.
 
     The limit starts at the sum of the calls in flight that its callers are allowed, and never exceeds this
-    sum. It is halved when the server reports that it is too busy (HTTP 429). It grows by one after as many
-    successful replies as its current value (additive increase, multiplicative decrease, AIMD: Chiu and Jain,
-    1989). Calls that are in flight when the limit is halved were sent under the old limit, so a refusal of
-    such a call does not halve the limit again. Callers are admitted in the order in which they arrived."""
+    sum. It is halved when the server reports that it is too busy (such as HTTP 429). It grows by one after as
+    many successful replies as its current value (additive increase, multiplicative decrease, AIMD: Chiu and
+    Jain, 1989). Calls that are in flight when the limit is halved were sent under the old limit, so a refusal
+    of such a call does not halve the limit again. Callers are admitted in the order in which they arrived."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Limiter:
         """Wait to be admitted, and return the era, which ``record_throttled`` requires.
 
         ``left_s`` limits the time spent waiting for pauses. Raises ``PauseTooLong`` if a pause exceeds this
-        time. Every admitted call must call ``release``."""
+        time. ``release`` must be called for every admitted call."""
         if self._queue or not self._is_free:
             with pause_deadlines():
                 await self._wait_in_queue(left_s)
@@ -293,7 +293,7 @@ class Throttle:
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
-        """Wait until a call may be sent. ``tokens`` is an estimate; for ``left_s``, see ``Limiter.acquire``."""
+        """Wait until a call may be sent. ``tokens`` is an estimate. For ``left_s``, see ``Limiter``."""
         reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
@@ -337,7 +337,7 @@ class RateLimits:
         return self._limiters[place]
 
     def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
-        """Return the rate of a model or an agent by its full name, or ``None`` if no limit has ever been set."""
+        """Return the rate of a model or an agent by its full name, or ``None`` if no limit was ever set."""
         if requests is None and tokens is None:
             return self._rates.get(name)
         if name in self._rates:

@@ -119,7 +119,8 @@ class RetryBudget:
 
     @property
     def summary(self) -> str:
-        """The retries and waits so far, as text for a message, or an empty string if there were no retries."""
+        """The retries and waits so far, as text for a message; an empty string if the first failure was the
+        last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
         times = "once" if self.failures == 1 else f"{self.failures} times"
