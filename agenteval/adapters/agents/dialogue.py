@@ -195,7 +195,7 @@ class Dialogue:
             await self._acceptance
             return
         what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
-        self._conclude(remark=f"{self._program.who} {what}; it was kept to play several conversations")
+        self._conclude(remark=f"{self._program.who} {what}; it was kept for several conversations")
         self.kill()
         raise RequestNotAcceptedError
 

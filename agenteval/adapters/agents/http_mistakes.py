@@ -83,7 +83,7 @@ def _request_mistakes(
         remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
-        what = "`request` has ${tool_results}, but `reply` does not say where tools are asked for"
+        what = "`request` has ${tool_results}, but `reply` does not specify where the tool calls are"
         yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
 
 

@@ -84,7 +84,7 @@ def interpreter_agents(
         first = programs.start()
     except (OSError, AgentError) as error:
         what = f"agent '{agent.name}': the interpreter '{interpreter}' {_describe_failure(error)}"
-        remedy = "does importing the target end the process, or is it not Python?"
+        remedy = "does importing the target end the process, or is the interpreter not Python?"
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()

@@ -102,7 +102,9 @@ class ProgramPool:
 
     def _drop(self, dialogue: Dialogue) -> None:
         if fault := dialogue.unattributed_fault:
-            self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
+            self._warn_once(
+                f"{fault} (the process was kept, and no conversation was in progress at the time)"
+            )
         if not dialogue.has_exited:
             dialogue.kill()
 
@@ -186,7 +188,9 @@ class ProgramPool:
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
             if fault := dialogue.unattributed_fault:
-                self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
+                self._warn_once(
+                    f"{fault} (the process was kept, and no conversation was in progress at the time)"
+                )
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:

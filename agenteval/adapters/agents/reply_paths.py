@@ -225,7 +225,7 @@ def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
             continue
         is_named = any(_values_at(ReplyDocument((event,)), path) for path in named)
         if not is_named and not any(_is_marked(event, mark) for mark in marks):
-            yield make_unplaced(event, "an event that no path of `reply` leads to").phrase
+            yield make_unplaced(event, "an event that no path in `reply` matches").phrase
 
 
 def _has_content(answer: Any, paths: ReplyPaths) -> bool:

@@ -188,7 +188,7 @@ def _server(
 
         def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
             if code == 505:
-                refuse("the exporter speaks gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+                refuse("the exporter uses gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
             super().send_error(code, message, explain)
 
         def log_message(self, format: str, *args: Any) -> None:  # the name that http.server calls
@@ -347,7 +347,7 @@ class TracedAgent(AgentWrapper):
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not contain the arguments of {names}: checks of them remain open"
+            what = f"its spans do not contain the arguments of {names}: checks of these arguments remain open"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
         usage = turn.usage if reply.usage is None else reply.usage

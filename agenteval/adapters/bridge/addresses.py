@@ -173,7 +173,7 @@ def _require_private(folder: Path) -> None:
     The parent folder is writable by everybody, so another user may have created the folder first."""
     found = folder.lstat()
     if not (stat.S_ISDIR(found.st_mode) and _is_own(found) and not found.st_mode & 0o077):
-        raise PermissionError(f"{folder} is not a folder of this user's alone")
+        raise PermissionError(f"{folder} is not private to this user")
 
 
 def _is_own(found: os.stat_result) -> bool:

@@ -73,7 +73,9 @@ def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, s
     for name in names:
         key = environ.get(name, "").strip()
         if key and not (key.isascii() and key.isprintable()):
-            raise AuthorError(Problem(f"{name} contains characters that no key has", "copy the key again"))
+            raise AuthorError(
+                Problem(f"{name} contains characters that cannot occur in a key", "copy the key again")
+            )
         if key:
             return name, key
     return None

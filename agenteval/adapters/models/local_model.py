@@ -77,7 +77,9 @@ def _model_file(config: ModelConfig, root: Path) -> Path:
 def _option(config: ModelConfig, name: str) -> int:
     value = config.extra.get(name, _OPTIONS[name])
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise AuthorError(Problem(f"`{name}` of the model {config.model} must be a whole number above 0"))
+        raise AuthorError(
+            Problem(f"`{name}` of the model {config.model} must be a whole number greater than 0")
+        )
     return value
 
 

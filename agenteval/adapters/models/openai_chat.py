@@ -399,7 +399,7 @@ _HINTS = {
     401: "is the key in {key} right?",
     402: "the account has no credit",
     403: "is the key in {key} right, and may it use this model?",
-    404: "is the model's name right? does base_url lack /v1, or have it twice?",
+    404: "is the model's name right? is /v1 missing from base_url, or does base_url contain it twice?",
     429: "lower `concurrency`, or check the account's limits",
 }
 

@@ -259,5 +259,6 @@ def _streamed(
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
     return RequestAdaptation(
-        replace(learned, streams=True), "the server answers only in streams; a stream is requested"
+        replace(learned, streams=True),
+        "the server supports only streaming; a streaming response is requested",
     )
