@@ -71,7 +71,7 @@ class ServedTools:
     call: CallTool | None = None
     real: RealServerCalls | None = None
     on_tools_listed: Callable[[], None] = lambda: None
-    """Called when the agent requests the list of tools (``tools/list``)."""
+    """The function that is called when the agent requests the list of tools (``tools/list``)."""
 
 
 def mcp_server(served: Callable[[Any], ServedTools | None]) -> Any:

@@ -114,17 +114,19 @@ class RequestPolicy:
     throttle: Throttle | None = None
     """The rate limits that requests wait for, or ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
-    """Returns whether a request may be sent again, given its fault and the wait that the server asked for."""
+    """The function that decides whether a request may be sent again, given its fault and the wait that the
+    server asked for."""
     max_wait_s: float | None = None
     """The maximum total wait in seconds, or ``None`` to use the limit of the retry policy."""
     on_retry: Callable[[Retry], None] | None = None
-    """Called before each retry."""
+    """The function that is called before each retry."""
     secrets: tuple[str, ...] = ()
     """The strings that must not appear in any fault."""
     classify: Classify = classify
-    """Converts a fault to an error."""
+    """The function that converts a fault to an error."""
     error_in: Callable[[HttpReply], Any] = lambda _: None
-    """Returns the error that a reply with a success status contains instead of an answer."""
+    """The function that returns the error in a reply with a success status that contains an error instead of
+    an answer."""
 
 
 @dataclass
