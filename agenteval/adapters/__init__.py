@@ -1,1 +1,1 @@
-"""Connect the package to the outside: agents, models, the network, recordings."""
+"""Connect the package to external systems: agents, models, the network, and recordings."""

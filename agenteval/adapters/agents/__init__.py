@@ -1,6 +1,6 @@
-"""The agents under test: each type is one ``AgentAdapter`` with its own options.
+"""The agents under test. Each agent type is one ``AgentAdapter`` with its own options.
 
-To add one: a module here with an ``ADAPTER``, a line in ``AGENTS``, and a test."""
+To add an agent type, add a module with an ``ADAPTER`` here, a line in ``AGENTS``, and a test."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 class AgentResources(Protocol):
-    """The shared resources of a run, as an adapter sees them."""
+    """The resources of a run that adapters may use."""
 
     @property
     def config(self) -> Config: ...
 
     @property
     def secrets(self) -> Sequence[str]:
-        """The texts that nothing may show."""
+        """The secrets, which must never appear in any output."""
 
     @property
     def declared_tools(self) -> Collection[str]:
-        """The tools that any scenario of the suite declares."""
+        """The tools declared by any scenario in the suite."""
 
     def notify(self, text: str, key: SampleKey | None = None) -> None:
-        """Show a notice; one about a single sample has its ``key``."""
+        """Show a notice. A notice about a single sample includes the sample's ``key``."""
 
     def warn(self, text: str) -> None:
-        """Show a notice that concerns the verdict; the same text is shown once."""
+        """Show a notice that affects the verdict. A notice with the same text is shown only once."""
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
-        """Return the place where a key of an agent is written."""
+        """Return the location in the configuration file of a key of an agent."""
 
     def limits(self) -> RateLimits: ...
 
@@ -49,7 +49,8 @@ class AgentResources(Protocol):
 
 
 def _of_plugin(found: Any) -> AgentAdapter:
-    """Return a plugin's adapter, or build one without options from a function that makes the agents."""
+    """Return a plugin's adapter. If the plugin is a function that creates agents, wrap the function in an
+    adapter without options."""
     if isinstance(found, AgentAdapter):
         if not (isinstance(found.options, type) and issubclass(found.options, BaseModel)):
             raise TypeError("its options are not a pydantic model")

@@ -1,5 +1,5 @@
-"""An agent that is a command: any program, in any language, that exchanges JSON lines or prints its answer as
-text."""
+"""Agents that are commands (subprocesses): any program, in any language, that exchanges JSON lines (JSONL)
+over stdin and stdout or prints its answer as text."""
 
 from __future__ import annotations
 
@@ -57,17 +57,18 @@ def _form(command: Any) -> str:
 
 
 class CommandOptions(Value):
-    """The options of an agent that is a command, in addition to those of every agent."""
+    """The options specific to an agent that is a command."""
 
     command: Annotated[
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
         Discriminator(_form),
     ] = ()
-    """Program and its arguments, which speaks JSON lines; {run: […]} prints its answer as text."""
+    """Program and its arguments. The program exchanges JSON lines, or with {run: […]} prints its answer as
+    text."""
     keep: bool | None = None
-    """Whether one process plays several conversations, one after another."""
+    """Whether one process is reused for several conversations, one after another."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
-    """otlp: the spans that the agent exports show its calls."""
+    """With otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
 
 
 def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -99,7 +100,7 @@ def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
 
 
 def _as_list(command: str) -> str:
-    """Format a command as a list."""
+    """Convert a command to a list."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -108,7 +109,7 @@ def _as_list(command: str) -> str:
 
 
 def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
-    """Create the agents of a run that are a command, started in the configuration's folder.
+    """Create the agents of a run that are commands. Their programs are started in the configuration's folder.
 
     Raises ``AuthorError`` if the program does not exist."""
     observe = options.observe
@@ -135,11 +136,11 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
 
 _OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDULE_DELAY": "200"}
-"""The settings that make spans arrive in a supported format, and soon."""
+"""The settings that make the exporter send spans in a supported format and with little delay."""
 
 
 def _environment_values(names: Iterable[str]) -> dict[str, str]:
-    """Return those of the variables that the author has set."""
+    """Return the values of the environment variables that are set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -171,7 +172,7 @@ def _start_agents(
 
 
 def _require_program(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
-    """Return the path of a program. Raises ``AuthorError``."""
+    """Return the path of a program. Raises ``AuthorError`` if the program does not exist."""
     found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
@@ -190,7 +191,8 @@ def _short_command(command: tuple[str, ...]) -> str:
 
 
 def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """Parse an answer line: the parts of the protocol, or an assistant message or completion as it is."""
+    """Parse an answer line. The line contains either the parts that the protocol defines, or an unmodified
+    assistant message or completion."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
         raise parse_program_error(answer["error"], seen=read_or_none(lambda: parse_program_answer(rest)))
@@ -214,7 +216,8 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
 
 
 def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
-    """Return a part of an answer; ``None`` if it has none. Raises ``AgentError`` if its type is wrong."""
+    """Return a part of an answer, or ``None`` if the answer does not contain that part. Raises ``AgentError``
+    if the part has the wrong type."""
     value = answer.get(name)
     if value is None or isinstance(value, kind):
         return value

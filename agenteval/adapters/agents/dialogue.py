@@ -1,4 +1,4 @@
-"""Exchange JSON lines with a program: one request, one answer, and tool calls between them.
+"""Exchange JSON lines (JSONL) with a program: one request, one answer, and tool calls between them.
 
 ::
 
@@ -8,7 +8,8 @@
                         (to and from agenteval's worker, also what ``agentside/targets/worker.py`` documents)
                         anything else                                              the request's answer
 
-A line that no request asked for puts everything after it out of step, so the program is ended at once."""
+After an unrequested line, answers could no longer be matched to requests, so the program is terminated at
+once."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
 QUIET_S = 0.1
-"""The least seconds for which a command is left alone after a conversation: a later line cannot be told from
-one of the next conversation."""
+"""The minimum time in seconds for which a command is left idle after a conversation. A line that the command
+writes later cannot be distinguished from a line of the next conversation."""
 _SHOWN = 200
 _RULE = (
     "standard output is for one JSON object per line, one per request; log to standard error. A program"
@@ -61,7 +62,8 @@ _ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", 
 
 
 class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
-    """Raised for a line that violates the protocol. ``what`` completes "it wrote …"; ``text`` is the line."""
+    """Raised for a line that violates the protocol. ``what`` completes the sentence "it wrote …"; ``text`` is
+    the line."""
 
     def __init__(self, what: str, text: str = "") -> None:
         self.shown = one_line(text, _SHOWN) if text else what
@@ -70,27 +72,28 @@ class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError w
 
 @dataclass(frozen=True)
 class Program:
-    """How to start a program."""
+    """A description of how a program is started."""
 
     who: str
-    """The program's name in messages."""
+    """The program's name as shown in messages."""
     command: Sequence[str]
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     is_worker: bool = False
-    """True for agenteval's worker, whose first line states whether it is ready, before any request."""
+    """True if the program is agenteval's worker. The worker's first line states, before any request, whether
+    the worker is ready."""
 
 
 class RequestNotAcceptedError(Exception):
-    """Raised if the program ended or broke after the previous conversation's last answer.
+    """Raised if the program exited or failed after the last answer of the previous conversation.
 
-    The request must go to another process."""
+    The request must be sent to another process."""
 
 
 class Aftermath:
-    """What a program did after the last answer of a conversation, once that is known.
+    """A program's behavior after the last answer of a conversation, once that behavior is known.
 
-    ``fault``: it broke; ``remark``: a sentence on anything else that is odd."""
+    ``fault`` is set if the program failed; ``remark`` is a sentence about any other unusual behavior."""
 
     def __init__(self) -> None:
         self.known = asyncio.Event()
@@ -101,12 +104,13 @@ class Aftermath:
 class Dialogue:
     """A running program and its current conversation. Raises ``OSError`` if the program cannot be started.
 
-    It is created in any thread; from the first request on, it belongs to that request's event loop. What
-    breaks it is kept as ``fault`` and raised by the current or the next request; after that, nothing more can
-    be asked.
+    A dialogue may be created in any thread. From the first request on, it belongs to that request's event
+    loop. An error that ends the dialogue is stored as ``fault`` and raised by the current or the next
+    request. After that, no more requests can be sent.
 
-    Anything the program does between two conversations belongs to the earlier one, until it has read the
-    first request of the next: only then is the earlier one's ``Aftermath`` known."""
+    Anything that the program does between two conversations is attributed to the earlier conversation until
+    the program has read the first request of the next. Only then is the ``Aftermath`` of the earlier
+    conversation known."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -145,12 +149,13 @@ class Dialogue:
     async def ask(
         self, request: Mapping[str, Any], tools: TurnTools, *, timeout_s: float
     ) -> tuple[dict[str, Any], float]:
-        """Send a request; return the answer and the program's seconds for it, without those of the tools.
+        """Send a request. Return the answer and the seconds that the program spent on it, excluding the time
+        spent in tools.
 
-        Raises ``AgentError`` if there is no readable answer within ``timeout_s``, ``AfterAnswerError`` if a
-        line that no request asked for followed the previous answer, and ``RequestNotAcceptedError`` if the
-        program broke or ended after an earlier conversation. A caller that is cancelled here must ``kill``
-        it, because the program is still working on an answer that nobody awaits."""
+        Raises ``AgentError`` if no readable answer arrives within ``timeout_s``, ``AfterAnswerError`` if an
+        unrequested line followed the previous answer, and ``RequestNotAcceptedError`` if the program failed
+        or exited after an earlier conversation. If the caller is cancelled here, it must call ``kill``,
+        because the program is still working on an answer that is no longer needed."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
@@ -179,7 +184,8 @@ class Dialogue:
         raise AgentError(f"no answer within {timeout_s:g} s{self._process.quoted_log()}", kind="timeout")
 
     async def _hand_over(self) -> None:
-        """Wait until the program has read the first request of a conversation; from then on its time counts.
+        """Wait until the program has read the first request of a conversation. The program's time counts from
+        then on.
 
         Raises ``RequestNotAcceptedError``."""
         self._acceptance = asyncio.get_running_loop().create_future()
@@ -188,8 +194,8 @@ class Dialogue:
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
             await self._acceptance
             return
-        what = f"did not read another request within {GRACE_S:g} s of it, and was terminated"
-        self._conclude(remark=f"{self._program.who} {what}; it was kept to play several conversations")
+        what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
+        self._conclude(remark=f"{self._program.who} {what}; it was kept for several conversations")
         self.kill()
         raise RequestNotAcceptedError
 
@@ -203,7 +209,7 @@ class Dialogue:
             self._acceptance.set_result(None)
 
     def _refuse(self) -> None:
-        """Leave the request to another process."""
+        """Reject the request, so that it is sent to another process."""
         if self._acceptance and not self._acceptance.done():
             self._acceptance.set_exception(RequestNotAcceptedError())
         self._answer = None
@@ -217,20 +223,21 @@ class Dialogue:
             aftermath.known.set()
 
     async def wait_quiet_period(self) -> None:
-        """Wait long enough for a thread of the program to finish writing about the previous conversation."""
+        """Wait long enough for any thread in the program to finish writing output that belongs to the
+        previous conversation."""
         if not self.is_worker:
             with pause_deadlines():
                 await anyio.sleep(max(0.0, self._detached_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
-        """Conclude that nothing went wrong so far, and that nobody waits any longer."""
+        """Conclude that nothing has gone wrong so far, and stop waiting for further output."""
         self._conclude()
 
     async def close_conversation(self) -> None:
-        """Close the conversation in agenteval's worker after its last answer; the agent's code may break it
-        even now.
+        """Close the conversation in agenteval's worker after the last answer. The agent's code may still
+        cause the conversation to fail at this point.
 
-        No other program can be asked to do that."""
+        Only the worker supports this request; other programs do not."""
         if self._program.is_worker:
             self._closed = asyncio.Event()
             self.send({"over": True})
@@ -238,12 +245,12 @@ class Dialogue:
                 await self._closed.wait()
 
     async def finish(self) -> str:
-        """Close the program's input after the last answer, and read what it writes until it ends, for up to
-        ``GRACE_S``.
+        """Close the program's input after the last answer, and read the program's output until the program
+        exits, for up to ``GRACE_S``.
 
-        Returns a sentence on anything odd about its end that is no fault; empty if there is nothing. Raises
-        ``AgentError`` for a line that no request asked for, and for an end by a signal that agenteval did not
-        send."""
+        Returns a sentence about anything unusual in how the program exited that is not a fault, or an empty
+        string. Raises ``AgentError`` for an unrequested line, and if the program was terminated by a signal
+        that agenteval did not send."""
         self._process.close_input()
         with anyio.move_on_after(GRACE_S):
             await self._has_ended.wait()
@@ -260,50 +267,51 @@ class Dialogue:
 
     @property
     def _odd_end(self) -> str:
-        """A remark on an odd end of the program that is no fault; empty if there is none."""
+        """A remark about an unusual exit of the program that is not a fault, or an empty string."""
         if self._end is None or self._end.by_us or self._end.is_by_signal or not self._end.code:
             return ""
         return f"{self._program.who} {self._end} after its last answer{self._process.quoted_log()}"
 
     @property
     def idle_fault(self) -> AgentevalError | None:
-        """The fault that broke the program while no request was open: a line, or a foreign signal."""
+        """The fault that ended the dialogue while no request was open: an unrequested line, or a signal that
+        agenteval did not send."""
         if self.fault is None and self._end and self._end.is_by_signal:
             return AgentError(self._describe_end(self._end))
         return self.fault
 
     @property
     def is_usable(self) -> bool:
-        """True if another conversation may begin with this program."""
+        """True if another conversation may start with this program."""
         return not (self.fault or self._has_exited or self._end or self.is_over or self.awaits_answer)
 
     @property
     def is_worker(self) -> bool:
-        """True for agenteval's worker."""
+        """True if the program is agenteval's worker."""
         return self._program.is_worker
 
     @property
     def unattributed_fault(self) -> AgentevalError | None:
-        """The fault that broke the program while no conversation could be charged with it."""
+        """The fault that ended the dialogue at a time when it could not be attributed to any conversation."""
         return None if self._aftermath or self._is_charged else self.idle_fault
 
     @property
     def has_exited(self) -> bool:
-        """True if the program itself has ended."""
+        """True if the program itself has exited."""
         return self._has_exited or self.is_over
 
     @property
     def is_over(self) -> bool:
-        """True if the program and everything it started have ended."""
+        """True if the program and all of its child processes have exited."""
         return self._process.over.is_set()
 
     @property
     def awaits_answer(self) -> bool:
-        """True if a request waits for its answer."""
+        """True if a request is waiting for its answer."""
         return self._answer is not None and not self._answer.done()
 
     def detach_conversation(self) -> Aftermath:
-        """End the conversation: tool calls are not carried out any more."""
+        """End the conversation. Tool calls are no longer executed."""
         self._calls.close()
         self._earlier_requests, self._detached_at = self._requests, time.monotonic()
         self._aftermath = aftermath = Aftermath()
@@ -317,7 +325,7 @@ class Dialogue:
         self._process.kill()
 
     def end(self) -> None:
-        """Ask the program to end. Blocks; see ``Process.end``."""
+        """Ask the program to exit. Blocks; see ``Process.end``."""
         self._process.end()
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -326,9 +334,9 @@ class Dialogue:
     # ── events of the process ────────────────────────────────────────────────────────────────────
 
     def _receive(self, event: ProcessEvent) -> None:
-        """Handle an event from one of the process's threads.
+        """Handle an event that was sent by a thread of the process.
 
-        An event before the first request is handled at once."""
+        Events that arrive before the first request are handled at once."""
         with self._lock:
             if self._loop is None and not self.greeting.done():
                 self._greet(event)
@@ -342,7 +350,7 @@ class Dialogue:
             self._process.acknowledge_line()
 
     def _greet(self, event: ProcessEvent) -> None:
-        """Read the greeting. Anything before it was written before any code of agenteval ran."""
+        """Read the worker's greeting. Any earlier output was written before agenteval's own code started."""
         if isinstance(event, ProcessExited):
             self._process.kill()
             return
@@ -396,7 +404,7 @@ class Dialogue:
             self.fail(self._protocol_fault(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
-        """Handle a line of JSON that came after so many ``requests``."""
+        """Handle a line of JSON. ``requests`` is the number of requests that were sent before the line."""
         value = _parse_object(text)
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
             if others := sorted(_ANSWER_KEYS & value.keys()):
@@ -415,10 +423,10 @@ class Dialogue:
             raise _ProtocolViolation("a JSON object", text)
 
     def _protocol_fault(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
-        """Return the fault of a line that is not an answer.
+        """Return the error for a line that is not an answer.
 
-        A line that nobody asked for is never one, whatever it contains: it is charged to the answer before
-        it, if there is one."""
+        An unrequested line never counts as an answer, whatever it contains. It is attributed to the preceding
+        answer, if any."""
         who = self._program.who
         rule = f"{_RULE}{_KEPT_NOTE}" if self._earlier_requests and not self._aftermath else _RULE
         if is_answer:
@@ -430,7 +438,7 @@ class Dialogue:
         return AgentError(f"{what} — {_RULE}", kind="protocol")
 
     def fail(self, fault: AgentevalError) -> None:
-        """Break off with a fault."""
+        """Record a fault, and terminate the program."""
         self.fault = self.fault or fault
         if self._aftermath:
             self._conclude(self.fault)
@@ -447,7 +455,7 @@ class Dialogue:
 
 
 class _ProgramToolCalls:
-    """The tool calls that arrive while a program computes, or after it."""
+    """The tool calls that arrive while a program works on a request or after it has answered."""
 
     def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
         self._dialogue = dialogue
@@ -467,7 +475,7 @@ class _ProgramToolCalls:
         self._left_s = math.inf
 
     def begin(self, tools: TurnTools, scope: anyio.CancelScope, *, session: Any) -> None:
-        """Begin a request. While one of its calls is carried out, the clock of ``scope`` stops."""
+        """Begin a request. The clock of ``scope`` is stopped while a call of this request is executed."""
         self._session = session
         self._tools, self._scope, self._context = tools, scope, contextvars.copy_context()
         self._batch_numbers.clear()
@@ -476,13 +484,13 @@ class _ProgramToolCalls:
             self._stop_clock()
 
     def start_clock(self, timeout_s: float) -> None:
-        """Restart the clock, because the program has the request only now."""
+        """Restart the clock, because the program has received the request only now."""
         self._began = asyncio.get_running_loop().time()
         if self._scope:
             self._scope.deadline = self._began + timeout_s
 
     def end(self) -> float:
-        """End a request and return the program's seconds for it."""
+        """End a request and return the seconds that the program spent on it."""
         now = asyncio.get_running_loop().time()
         waited = now - self._since if self._tasks else 0.0
         self._scope = None
@@ -494,7 +502,7 @@ class _ProgramToolCalls:
             task.cancel()
 
     def handle_call(self, call: Any, *, is_over: bool) -> None:
-        """Handle a call. ``is_over``: it was made in an earlier conversation."""
+        """Handle a tool call. ``is_over`` is true for a call that was made in an earlier conversation."""
         tools = None if is_over else self._tools
         session = call.get("session", self._session) if isinstance(call, Mapping) else self._session
         if tools is None or session != self._session:  # its conversation is over
@@ -511,14 +519,14 @@ class _ProgramToolCalls:
         self._start(self._carry_out(call, tools, name, arguments, batch))
 
     def handle_result(self, outcome: Any) -> None:
-        """Handle the result of a call that the worker has carried out."""
+        """Handle the result of a call that the worker has executed."""
         result = self._worker_calls.pop(outcome["id"], None)
         if result is not None and not result.done():
             value = chat.to_storable(outcome["result"])
             result.set_result(ToolResult(value=value, is_error=bool(outcome["is_error"])))
 
     def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:
-        """Record a call that the worker carries out; its time counts as the agent's."""
+        """Record a call that the worker executes. The duration of the call counts as the agent's time."""
         done = asyncio.get_running_loop().create_future()
         self._worker_calls[call["id"]] = done
 
@@ -538,7 +546,8 @@ class _ProgramToolCalls:
         task.add_done_callback(self._report_task_fault)
 
     def _batch(self, label: Any) -> int:
-        """Return the batch number: calls with the same batch were made at once, a call without one alone."""
+        """Return the batch number. Calls with the same batch were made in parallel; a call without a batch
+        was made alone."""
         if label is None:
             return next(self._batches)
         return self._batch_numbers.setdefault(json.dumps(label), next(self._batches))
@@ -588,7 +597,7 @@ class _ProgramToolCalls:
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    """Encode a line as ASCII, which contains no other line end and no lone surrogate."""
+    """Encode a line as ASCII, so that it contains no other line breaks and no lone surrogates."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 

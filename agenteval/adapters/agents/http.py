@@ -1,4 +1,5 @@
-"""Agents behind a URL: chat completions unless configured otherwise, streamed or not."""
+"""HTTP agents (agents behind a URL). By default they use the chat completions API, with or without streaming
+by server-sent events (SSE)."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ _MIN_TIMEOUT_S = 0.1
 
 
 _REFUSED = frozenset((400, 422))
-"""The statuses of a request that the server did not accept."""
+"""The status codes that indicate that the server did not accept a request."""
 _STANDARD = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "refusal"))
 
 
@@ -85,36 +86,36 @@ def _ignore_notice(text: str, key: SampleKey | None) -> None:
 
 
 class HttpOptions(Value):
-    """The options of an agent behind a URL, in addition to those of every agent."""
+    """The options specific to an agent behind a URL."""
 
     endpoint: str | None = None
-    """Complete address, such as http://localhost:3000/v1/chat/completions."""
+    """Complete URL, such as http://localhost:3000/v1/chat/completions."""
     headers: dict[str, Text] = {}
-    """Headers of each request."""
+    """Headers sent with each request."""
     api: ApiName | None = None
-    """API that the agent speaks; by default inferred from the address."""
+    """API that the agent implements; by default inferred from the URL."""
     body: dict[str, Any] = {}
-    """Keys merged into each request; body.messages go before the conversation."""
+    """Keys merged into each request. Messages in body.messages are placed before the conversation."""
     request: dict[str, Any] | None = None
-    """Request of any other JSON API, with ${message} and other names in it."""
+    """Request template for any other JSON API, with placeholders such as ${message}."""
     reply: ReplyPaths | None = None
-    """Dotted paths into the reply of such an API."""
+    """Dotted paths into the reply of such a JSON API."""
     poll: PollOptions | None = None
-    """How to poll for an answer that takes several requests."""
+    """Polling options for an answer that takes several requests."""
     streaming: bool = False
-    """Whether replies are streamed as server-sent events."""
+    """Whether replies are streamed as server-sent events (SSE)."""
     send_tools: bool = True
-    """Whether requests include the scenario's tools that have parameters."""
+    """Whether requests include those tools of the scenario that declare parameters."""
     observed_messages: str | None = None
-    """Path of the messages in the reply of an agent that runs its own tools."""
+    """Path of the messages in the reply of an agent that executes its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Total seconds that one request may wait for retries and pauses."""
+    """Total time in seconds that one request may spend waiting for retries and pauses."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
-    """otlp: the spans that the agent exports show its calls."""
+    """With otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
 
     @property
     def form(self) -> str:
-        """The API that the agent speaks; ``template``: one of its own."""
+        """The API that the agent implements, or ``template`` for a custom API."""
         return "template" if self.request is not None else self.api or infer_api(self.endpoint or "")
 
     @property
@@ -128,14 +129,14 @@ class HttpOptions(Value):
 
     @property
     def offers_tools(self) -> bool:
-        """True if a request lists the tools that a scenario declares."""
+        """True if requests list the tools that a scenario declares."""
         if self.form == "template":
             return "tools" in self.template.names
         return self.send_tools
 
     @property
     def hides_calls(self) -> bool:
-        """True if nothing in the agent's replies could show its calls."""
+        """True if the agent's replies cannot show its calls."""
         reports = self.reply.messages if self.reply else self.observed_messages
         asks_us = self.reply is None or self.reply.tool_calls
         return not (self.observe or reports or asks_us)
@@ -149,7 +150,7 @@ _NAMES_OF_APIS = {
 
 
 def _describe_agent(options: HttpOptions) -> str:
-    """Describe in one line how such an agent is called."""
+    """Describe in one line how an HTTP agent is called."""
     where = f"POST {quote(redact_url(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
     calls = _describe_reported_calls(options)
@@ -167,7 +168,7 @@ def _describe_agent(options: HttpOptions) -> str:
 
 
 def _describe_reported_calls(options: HttpOptions) -> str:
-    """Describe where its replies may show calls, according to the author."""
+    """Describe where the agent's replies may contain calls, according to the configuration."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
         return f"; it reports calls at {seen}"
@@ -175,7 +176,7 @@ def _describe_reported_calls(options: HttpOptions) -> str:
 
 
 class HttpAgentContext:
-    """The shared state of all conversations with one agent: its address and its throttle."""
+    """The state shared by all conversations with one agent: the agent's address and its throttle."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class HttpAgentContext:
         )
 
     def new_api(self) -> Api:
-        """Create the API of one conversation."""
+        """Create the API for one conversation."""
         options = self.options
         form, settings = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
@@ -232,9 +233,10 @@ class HttpAgentContext:
 class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
-    ``secrets``: texts that no error message may show; the values of headers such as ``Authorization`` are
-    added. ``concurrency``: the most requests in flight. ``notify`` gets each retry with its sample; ``warn``
-    gets what everybody should know. ``place_of`` returns the place where a key of the agent is written."""
+    ``secrets`` are strings that must not appear in error messages; the values of headers such as
+    ``Authorization`` are added to them. ``concurrency`` is the maximum number of requests in flight.
+    ``notify`` is called with each retry and its sample, ``warn`` with messages that everybody should see.
+    ``place_of`` returns the location in the configuration file of a key of the agent."""
 
     def __init__(
         self,
@@ -264,15 +266,15 @@ class HttpAgents:
         )
 
     def make(self, sample: Sample) -> HttpAgent:
-        """Create the agent of one sample."""
+        """Create the agent for one sample."""
         return HttpAgent(self._context, sample.key)
 
     async def aclose(self) -> None:
-        """Do nothing: the transport may serve others too, and its creator closes it."""
+        """Do nothing. Other agents may share the transport, and its creator closes it."""
 
 
 class HttpAgent:
-    """The agent of one conversation."""
+    """The agent for one conversation."""
 
     def __init__(self, context: HttpAgentContext, key: SampleKey) -> None:
         self._context = context
@@ -284,10 +286,10 @@ class HttpAgent:
         self.traceparent = ""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
-        """Send the conversation and read the answer.
+        """Send the conversation to the agent over HTTP and read the answer.
 
-        Raises ``AgentError`` for a timeout, an error status and an unreadable or cut reply,
-        ``InfrastructureError`` for faults that are not the agent's."""
+        Raises ``AgentError`` for a timeout, an error status, and an unreadable or truncated reply, and
+        ``InfrastructureError`` for faults that the agent did not cause."""
         try:
             return await self._answer(self._api.build_request(messages, tools))
         except UnreadableResponseError as error:
@@ -301,7 +303,7 @@ class HttpAgent:
             raise
 
     def _read_last_reply(self) -> ReadReply | None:
-        """Return what the last reply shows of the turn, although it is no complete answer."""
+        """Return whatever the last reply shows about the turn. The reply is not a complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None
@@ -312,7 +314,8 @@ class HttpAgent:
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: ApiRequest) -> ReadReply:
-        """Send the request, and poll while the agent works on it. All of that counts as the agent's time."""
+        """Send the request, and poll while the agent is working on it. All of this time counts as the
+        agent's."""
         reply = await self._post(ask, self._policy)
         spent_s = reply.latency_ms / 1000
         while True:
@@ -326,8 +329,8 @@ class HttpAgent:
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
-        """Wait before the next poll: as long as the author configured, and at least as long as the server
-        asks."""
+        """Wait before the next poll. The wait is the configured time, or the time that the server asks for if
+        that is longer."""
         timeout_s = self._context.config.timeout_s
         wait_s = max(later.after_s, self._context.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
@@ -363,7 +366,7 @@ class HttpAgent:
 
 
 class ChatApi:
-    """OpenAI's chat completions. It is stateless: each request carries the conversation."""
+    """OpenAI's chat completions API. The API is stateless, so each request contains the conversation."""
 
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
@@ -394,7 +397,7 @@ class ChatApi:
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """Build the body: the configured one, its messages first, then the conversation unchanged."""
+    """Build the request body. The configured messages come first, followed by the unchanged conversation."""
     body = dict(config.body)
     body["messages"] = [*(config.body.get("messages") or ()), *messages]
     if config.send_tools and tools.schemas and "tools" not in body:
@@ -409,7 +412,8 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
 
 
 def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
-    """List the configuration keys that change the form of a refused request, in case that was the reason."""
+    """List the configuration keys that change the format of a rejected request, in case the format was the
+    reason for the rejection."""
     if options.form == "template":
         return "`request` says what is sent"
     ways = []
@@ -433,9 +437,9 @@ def _nonstandard_fields(messages: Any) -> list[str]:
 
 
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
-    """Read the answer in a chat completion. ``observed``: the dotted path of the turn's messages.
+    """Read the answer in a chat completion. ``observed`` is the dotted path of the turn's messages.
 
-    Raises ``UnreadableResponseError`` if there is none or if it was cut off."""
+    Raises ``UnreadableResponseError`` if the reply contains no answer or the answer was truncated."""
     document = _document(reply)
     if document.get("error"):
         raise UnreadableResponseError(
@@ -462,7 +466,8 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
 
 
 def _drop_configured_messages(reply: ReadReply, config: HttpOptions) -> ReadReply:
-    """Drop the configured body's messages from a reply that begins with them: it repeats its history."""
+    """Remove the configured body's messages from a reply that repeats its history and therefore begins with
+    them."""
     configured = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
     first = [(each.get("role"), each.get("content")) for each in reply.messages[: len(configured)]]
     return (
@@ -481,7 +486,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the message, and the choice that contains it."""
+    """Return the message and the choice that contains it."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise UnreadableResponseError("has no choices", to_json(document))
@@ -496,7 +501,7 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
-    """Return a message without the observed ones, which are returned as messages."""
+    """Return a message without the key that contains the observed messages, which are returned separately."""
     steps = (path or "").split(".")
     inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
     return {name: value for name, value in message.items() if name != inner}
@@ -527,8 +532,8 @@ def _contents(value: Any) -> str:
 
 
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
-    """Yield what cannot work, each problem with its key. Header values are not shown, because they may be
-    secrets."""
+    """Yield each problem that makes the configuration unusable, with its key. Header values are not shown,
+    because they may be secrets."""
     if not is_web_address(_without_session(config.endpoint or "")):
         example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
         yield "endpoint", Problem(f"{where}: `endpoint` is not an http or https URL", example)
@@ -561,10 +566,10 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
 
 
 def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Strip header values of the white space that HTTP forbids around them.
+    """Remove the surrounding white space that HTTP forbids in header values.
 
-    An ``Authorization`` without credentials (a local server's key is not set) is dropped, because some
-    servers refuse it."""
+    An ``Authorization`` header without credentials, such as when the key of a local server is not set, is
+    removed, because some servers reject it."""
     stripped = {name: value.strip() for name, value in headers.items()}
     return {
         name: value
@@ -574,7 +579,7 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _caller_key(headers: Mapping[str, str]) -> str:
-    """Return what distinguishes callers for a server."""
+    """Return the header values by which a server distinguishes its callers."""
     return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
 
@@ -596,7 +601,8 @@ _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 
 def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield mistakes without showing the address or a header's value, because they may contain a secret."""
+    """Yield mistakes in the options. Addresses and header values are not shown, because they may contain
+    secrets."""
     yield from _endpoint_mistakes(options.get("endpoint"))
     yield from _header_mistakes(options.get("headers"))
     yield from option_mistakes(options)
@@ -625,7 +631,7 @@ def _header_mistakes(headers: Any) -> Iterator[Mistake]:
 
 
 def _reports_twice(options: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield a mistake if both spans and replies report the calls."""
+    """Yield a mistake if both spans and replies report the agent's calls."""
     reply = options.get("reply")
     reported = {
         "observed_messages": options.get("observed_messages"),
@@ -655,7 +661,8 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
 
 
 def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> None:
-    """Check that an agent behind a URL gets its MCP address in a request: there is no other way."""
+    """Check that requests to an agent behind a URL contain its MCP address, because there is no other way to
+    provide it."""
     is_named = "mcp_url" in names_in(options.request or {})
     if agent.mcp and not is_named:
         what = "no request says where the agent's MCP server is"

@@ -1,4 +1,5 @@
-"""The common part of all APIs of HTTP agents: conversations become requests, replies become answers."""
+"""The interface shared by all APIs of HTTP agents: conversations are converted to requests, and replies to
+answers."""
 
 from __future__ import annotations
 
@@ -25,27 +26,28 @@ class ApiRequest:
     """A request to an agent."""
 
     body: Mapping[str, Any] | None
-    """The JSON body; ``None`` for a GET."""
+    """The JSON body, or ``None`` for a GET request."""
     url: str = ""
-    """The URL; empty for the agent's endpoint."""
+    """The URL, or an empty string for the agent's endpoint."""
     headers: Mapping[str, str] | None = None
-    """The headers, in place of the agent's; ``None`` for the agent's."""
+    """The headers to send instead of the agent's headers, or ``None`` to send the agent's headers."""
 
 
 @dataclass(frozen=True)
 class PendingAnswer:
-    """An answer that is not there yet."""
+    """An answer that is not available yet."""
 
     request: ApiRequest
-    """The GET that asks for it again."""
+    """The GET request that polls for the answer."""
     after_s: float
-    """The seconds to wait before that."""
+    """The seconds to wait before polling."""
     state: str
-    """The agent's own name for its current state."""
+    """The current state, as named by the agent."""
 
 
 class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
-    """Raised for a failure that an agent reports itself. ``words`` are its own, for quoting."""
+    """Raised for a failure that the agent itself reports. ``words`` is the agent's own message, which can be
+    quoted."""
 
     def __init__(self, what: str, words: str = "") -> None:
         super().__init__(what)
@@ -54,27 +56,28 @@ class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where t
 
 
 class Api(Protocol):
-    """One conversation with an agent through one API. It may remember a session."""
+    """One conversation with an agent through one API. An implementation may remember a session."""
 
     def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
-        """Build the request that carries the conversation, or what is new in it."""
+        """Build a request that contains the conversation, or only the messages that are new."""
 
     def read(self, reply: HttpReply) -> ReadReply | PendingAnswer:
         """Read the reply to the last request.
 
-        Raises ``UnreadableResponseError`` if it is no complete answer, and ``AgentFailure``."""
+        Raises ``UnreadableResponseError`` if the reply is not a complete answer, and ``AgentFailure`` if it
+        reports a failure."""
 
     def error_in(self, reply: HttpReply) -> Any:
-        """Return the error that a reply holds in place of an answer; ``None`` if it holds none."""
+        """Return the error that a reply contains instead of an answer, or ``None`` if there is no error."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        """Return what an incomplete answer shows of the turn; ``None`` if nothing.
+        """Return whatever an incomplete answer shows about the turn, or ``None`` if it shows nothing.
 
         Raises only ``UnreadableResponseError`` and ``AgentError``."""
 
 
 def infer_api(endpoint: str) -> ApiName:
-    """Infer the API from an address: two paths are known, and all others are chat completions."""
+    """Infer the API from the URL. Two paths are recognized; chat completions is assumed for all others."""
     try:
         path = urlsplit(endpoint).path.rstrip("/")
     except ValueError:
@@ -85,7 +88,7 @@ def infer_api(endpoint: str) -> ApiName:
 
 
 def find_model_api_error(reply: HttpReply) -> Any:
-    """Find an error as ``Api.error_in`` does, for the APIs of language models."""
+    """Find the error in a reply from the API of a language model, as ``Api.error_in`` does."""
     return find_error_in_texts([reply.text] if reply.events is None else reply.events)
 
 
@@ -99,7 +102,7 @@ def parse_reply_json(text: str) -> Any:
 
 
 def require_storable(value: Any) -> Any:
-    """Return a JSON value without lone surrogates, which no file can hold.
+    """Return a JSON value without lone surrogates, because files cannot contain them.
 
     Raises ``UnreadableResponseError`` for a value that is nested too deeply."""
     try:

@@ -1,4 +1,4 @@
-"""Find contradictions in the options of an HTTP agent, as they are written."""
+"""Find contradictions in the options of an HTTP agent as the author wrote them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTEAD = {
     "observed_messages": "write reply: {messages: …}",
     "api": "drop one of them",
 }
-"""The keys that cannot be combined with ``request``, and what to write instead."""
+"""The keys that cannot be combined with ``request``, and a description of what to write instead."""
 _NOT_WITH_API = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
@@ -25,7 +25,8 @@ _PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error"
 
 
 def option_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield the mistakes in ``own``, the author's options. Wrong types are reported by the model instead."""
+    """Yield the mistakes in ``own``, the options that the author wrote. Wrong types are not included, because
+    the pydantic model reports them."""
     request, reply = options.get("request"), options.get("reply")
     if request is None and reply is None:
         yield from _api_mistakes(options)
@@ -82,7 +83,7 @@ def _request_mistakes(
         remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
-        what = "`request` has ${tool_results}, but `reply` does not say where tools are asked for"
+        what = "`request` has ${tool_results}, but `reply` does not specify where the tool calls are"
         yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
 
 

@@ -1,4 +1,5 @@
-"""Run a Python agent in another interpreter, whose packages are the agent's alone."""
+"""Run a Python agent in another interpreter (virtual environment), so that its packages are separate from
+agenteval's."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ from agenteval.messages.model_calls import KnownCalls
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(agentside.__file__).with_name("start.py")
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
-"""The variables with which macOS marks the environment of *this* process."""
+"""The environment variables that macOS sets for *this* process only."""
 
 
 def interpreter_agents(
@@ -58,9 +59,9 @@ def interpreter_agents(
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
-    """Create the agents of a run in another interpreter, started in the configuration's folder.
+    """Create the agents of a run in another Python interpreter, started in the configuration's folder.
 
-    The first process is started at once. Raises ``AuthorError`` if it does not get ready."""
+    The first process is started at once. Raises ``AuthorError`` if it does not become ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     where = resources.place_of(agent, "interpreter")
@@ -83,7 +84,7 @@ def interpreter_agents(
         first = programs.start()
     except (OSError, AgentError) as error:
         what = f"agent '{agent.name}': the interpreter '{interpreter}' {_describe_failure(error)}"
-        remedy = "does importing the target end the process, or is it not Python?"
+        remedy = "does importing the target end the process, or is the interpreter not Python?"
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
@@ -124,7 +125,8 @@ def _describe_failure(error: Exception) -> str:
 
 
 def _find_interpreter(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
-    """Return the interpreter's path as written, because a virtual environment's link must not be followed."""
+    """Return the interpreter's path as written. The symbolic link of a virtual environment must not be
+    resolved."""
     path = find_program(written, root, env)
     if path is None:
         folder = Path(root, written)
@@ -146,7 +148,7 @@ class _WorkerRefusal(NamedTuple):
 
 
 def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _WorkerRefusal | None:
-    """Return why the worker cannot play the agent; ``None`` if it can."""
+    """Return the reason why the worker cannot run the agent, or ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
         what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
@@ -169,7 +171,7 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Worke
 
 
 class _WorkerAnswerReader:
-    """A reader of the answers of a sample's agent, with the requests to its models."""
+    """Reads the answers of one sample's agent, including the requests that the agent sent to its models."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._observed = ObservedRequests(name, warn)
@@ -196,9 +198,10 @@ class _WorkerAnswerReader:
 
 
 def parse_worker_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """Parse the worker's report of what the target returned, as if it had been called here.
+    """Parse the worker's report of the target's return value, as if the target had been called in this
+    process.
 
-    Raises ``InfrastructureError`` after a call or request that may have been the agent's and was not
+    Raises ``InfrastructureError`` after a call or a request that may have been the agent's but was not
     recorded."""
     missed = str(answer.get("missed") or "")
     try:

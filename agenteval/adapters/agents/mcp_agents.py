@@ -1,5 +1,5 @@
-"""``mcp: true``: an agent of any type that finds its tools at an MCP server, which serves the scenario's
-world."""
+"""``mcp: true``: an agent of any type that finds its tools on a Model Context Protocol (MCP) server. The
+server exposes the scenario's simulated tools."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from agenteval.core.trajectory import Message
 class McpServers:
     """The MCP server of a run.
 
-    Targets in this process all read the same environment, so they share one address and play one conversation
-    at a time."""
+    All targets in this process read the same environment. They therefore share one address and run one
+    conversation at a time."""
 
     def __init__(self) -> None:
         self.host = McpHost()
@@ -43,7 +43,7 @@ class McpServers:
         self._only = asyncio.Lock()
 
     def in_process_address(self) -> McpAddress:
-        """Return the address for targets in this process, and put it into the environment."""
+        """Return the address for targets in this process, and set it in the environment."""
         self._here = self._here or self.host.address()
         os.environ[MCP_URL_VARIABLE] = self._here.url
         addresses.announce(os.getpid(), self._here.url)
@@ -58,7 +58,7 @@ class McpServers:
 
 
 class McpAgents:
-    """The agents of a run, each with its address. ``here``: the address of those in this process."""
+    """The agents of a run, each with its own address. ``here`` is the address for agents in this process."""
 
     def __init__(
         self, factory: AgentFactory, host: McpHost, here: McpAddress | None, only: asyncio.Lock
@@ -68,7 +68,7 @@ class McpAgents:
         self._here = here
         self._only = only
         does = getattr(factory, "does", "")
-        self.does = f"{does}; its tools are at an MCP server, {MCP_URL_VARIABLE}" if does else ""
+        self.does = f"{does}; its tools are on an MCP server, {MCP_URL_VARIABLE}" if does else ""
 
     def make(self, sample: Sample) -> McpAgent:
         address, only = (self._here, self._only) if self._here else (self._host.address(), None)
@@ -80,7 +80,7 @@ class McpAgents:
 
 
 class McpAgent(AgentWrapper):
-    """The agent of one conversation. ``only``: a lock that allows one conversation at a time."""
+    """The agent for one conversation. ``only`` is a lock that allows one conversation at a time."""
 
     def __init__(self, agent: Agent, sample: Sample, address: McpAddress, only: asyncio.Lock | None) -> None:
         super().__init__(agent)
@@ -115,10 +115,10 @@ class McpAgent(AgentWrapper):
 
 
 def _tool_caller(context: Context, batches: Iterator[int]) -> CallTool:
-    """Return the function that calls a tool.
+    """Return the function that executes a tool call.
 
-    Each call is a step of its own, because arrival times do not show which calls a model requested together.
-    """
+    Each call counts as a separate step, because arrival times do not show which calls a model requested
+    together."""
 
     async def call(name: str, args: dict[str, Any]) -> ToolAnswer:
         batch = next(batches)
@@ -132,13 +132,13 @@ def _tool_caller(context: Context, batches: Iterator[int]) -> CallTool:
 
 
 _Permitted: TypeAlias = tuple[PassthroughCall, Future[ToolAnswer]]
-"""A call, and its record, which is complete once the call is done."""
+"""A permitted call and its record, which is complete once the call has returned."""
 
 
 class _TurnRealCalls:
-    """The calls of one turn to tools of the real server.
+    """The calls made in one turn to tools of the real server.
 
-    ``permits``: those of the conversation, because a permitted call may end in a later turn."""
+    ``permits`` are the permits of the conversation, because a permitted call may end in a later turn."""
 
     def __init__(self, context: Context, batches: Iterator[int], permits: dict[str, _Permitted]) -> None:
         self._context = context

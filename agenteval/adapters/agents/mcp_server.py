@@ -1,7 +1,9 @@
-"""Serve a scenario's tool world over MCP with the official SDK (the extra ``mcp``).
+"""Serve a scenario's simulated tools over the Model Context Protocol (MCP: ``tools/list``, ``tools/call``),
+using the official SDK (the extra ``mcp``).
 
-One server serves all conversations of a run, in a thread with its own event loop, so that an agent that
-blocks its loop, or the run's, does not block what it waits for. Each conversation has its own address."""
+One server handles all conversations of a run, in a thread with its own event loop. An agent that blocks its
+own loop or the run's loop therefore cannot block the server that it is waiting for. Each conversation has its
+own address."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import mcp_types as types
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[ToolAnswer]]
-"""Calls a tool of one conversation's world. Cancelled if the conversation is over."""
+"""Calls a tool for one conversation. The call is cancelled if the conversation is over."""
 
 MCP_URL_VARIABLE = addresses.MCP_URL_VARIABLE
 
@@ -39,7 +41,7 @@ _NEEDS = "pip install 'agenteval-runner[mcp]'"
 
 
 def require_sdk(what: str) -> None:
-    """Raise ``AuthorError`` if the extra, which ``what`` needs, is not installed."""
+    """Raise ``AuthorError`` if the extra that ``what`` requires is not installed."""
     try:
         import mcp.server.lowlevel
         import uvicorn
@@ -50,30 +52,32 @@ def require_sdk(what: str) -> None:
 
 
 class RealServerCalls(Protocol):
-    """Calls of tools that the real server behind a bridge has, too."""
+    """Calls to tools that the real server behind a bridge also provides."""
 
     async def begin(self, name: str, args: dict[str, Any]) -> ToolAnswer | str:
-        """Return the scenario's answer, or a permit for the real server. Cancelled as ``CallTool``."""
+        """Return the scenario's answer, or a permit to call the real server. Cancelled in the same cases as
+        ``CallTool``."""
 
     async def end(self, permit: str, answered: ToolAnswer) -> None:
-        """Record the real server's answer, and return once that is done."""
+        """Record the real server's answer, and return once it has been recorded."""
 
 
 @dataclass
 class ServedTools:
-    """The tools behind an address, and the function that calls them; ``None`` while no conversation does."""
+    """The tools available at an address, and the function that calls them, which is ``None`` while no
+    conversation is active."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call: CallTool | None = None
     real: RealServerCalls | None = None
     on_tools_listed: Callable[[], None] = lambda: None
-    """Called when the agent asks for the list of the tools."""
+    """The function that is called when the agent requests the list of tools (``tools/list``)."""
 
 
 def mcp_server(served: Callable[[Any], ServedTools | None]) -> Any:
-    """Create the SDK's server.
+    """Create the SDK's MCP server.
 
-    ``served(request)`` returns the tools that a request is about: the HTTP request, or ``None``."""
+    ``served(request)`` returns the tools that an HTTP request refers to; ``request`` may be ``None``."""
     from mcp.server.lowlevel import Server
 
     async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
@@ -100,7 +104,8 @@ def _tool(name: str, tool: Tool) -> types.Tool:
 
 
 async def _call_result(found: ServedTools, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Answer a call from the scenario, or do the part of it that a bridge with a real server asks for."""
+    """Answer a tool call (``tools/call``) with the scenario's result or, for a bridge to a real server,
+    perform the step that the bridge requests."""
     if found.call is None:
         return _result(_OVER)
     args = dict(params.arguments or {})
@@ -119,7 +124,7 @@ async def _call_result(found: ServedTools, params: types.CallToolRequestParams) 
 
 
 async def _begin_call(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
-    """Return the scenario's answer, or the permit to call the real server."""
+    """Return the scenario's answer, or a permit to call the real server."""
     import mcp_types as types
 
     begun = await real.begin(name, args)
@@ -148,7 +153,7 @@ def _result(answered: ToolAnswer) -> types.CallToolResult:
 
 
 class McpAddress:
-    """One address of the server. It serves no tools before and after a conversation."""
+    """One address of the server. The address provides no tools before and after a conversation."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -159,16 +164,16 @@ _URL: ContextVar[str] = ContextVar("agenteval_mcp_url", default="")
 
 
 def mcp_url() -> str:
-    """Return the address of the current conversation; empty for an agent without ``mcp``.
+    """Return the address for the current conversation, or an empty string for an agent without ``mcp``.
 
-    While agents are created, it is an address that does not answer yet."""
+    While agents are being created, the address does not answer requests yet."""
     return _URL.get()
 
 
 def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an agent's process, with its conversation's address.
+    """Return the environment for an agent's process, including the address of its conversation.
 
-    The address of another agent, which plays in this process, is removed."""
+    An address that belongs to another agent, which runs in this process, is removed."""
     if url := mcp_url():
         return {**env, MCP_URL_VARIABLE: url}
     here = addresses.announced_url(os.getpid())
@@ -177,7 +182,7 @@ def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def bind_mcp_url(address: McpAddress) -> Iterator[None]:
-    """Make the address known to everything that starts or sends inside the context."""
+    """Make the address available to all code in the context that starts processes or sends requests."""
     token = _URL.set(address.url)
     try:
         yield
@@ -186,12 +191,12 @@ def bind_mcp_url(address: McpAddress) -> Iterator[None]:
 
 
 class McpHost:
-    """The MCP server of a run, over streamable HTTP on this machine.
+    """The MCP server of a run, reached over streamable HTTP on this machine.
 
-    Its port is taken at once; it serves from the first ``start``."""
+    Its port is bound at once; requests are handled from the first ``start``."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Take the port. Raises ``OSError`` if it is in use."""
+        """Bind the port. Raises ``OSError`` if the port is in use."""
         self._socket = socket.create_server((host, port))
         self._base = f"http://{host}:{self._socket.getsockname()[1]}"
         self._addresses: dict[str, McpAddress] = {}
@@ -199,13 +204,13 @@ class McpHost:
         self._thread: threading.Thread | None = None
 
     def address(self, path: str = "") -> McpAddress:
-        """Create an address with an unguessable name, or at a given ``path``."""
+        """Create an address with an unguessable name, or at the given ``path``."""
         name = path or f"/{secrets.token_urlsafe(12)}/mcp"
         self._addresses[name] = made = McpAddress(f"{self._base}{name}")
         return made
 
     def start(self) -> None:
-        """Start the server and block until it serves."""
+        """Start the server, and block until it accepts requests."""
         if self._thread is not None:
             return
         ready = threading.Event()
@@ -260,7 +265,7 @@ class McpHost:
 
 
 async def serve_stdio(served: ServedTools) -> None:
-    """Serve until the input ends."""
+    """Serve MCP over stdio until the input ends."""
     from mcp.server.stdio import stdio_server
 
     server = mcp_server(lambda _request: served)

@@ -1,7 +1,7 @@
-"""Agents behind the Responses API or the Messages API: send the conversation in the API's format and read the
-reply.
+"""Agents that implement the Responses API or the Messages API. The conversation is sent in the API's format,
+and the reply is converted back.
 
-The replies are parsed by the same readers as logs."""
+The replies are parsed by the same code that parses logs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import assemble_partial_response, assemble_response
 
 _RAW = "agenteval_output"
-"""The message field with the server's raw output, if that is more than text and calls: it is sent back."""
+"""The message field for the server's raw output. The field is set if the output contains more than text and
+calls, because the output must then be sent back unchanged."""
 _MAX_TOKENS = 4096
 _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
 class _ModelApi:
-    """The common part of both APIs."""
+    """The common base of both APIs."""
 
     _answers: ClassVar[str]
-    """The key of a response that contains its output."""
+    """The key of a response under which its output is found."""
 
     def error_in(self, reply: HttpReply) -> Any:
         return find_model_api_error(reply)
@@ -50,7 +51,7 @@ class _ModelApi:
 
 
 class ResponsesApi(_ModelApi):
-    """``POST /v1/responses``. Each request contains the complete conversation."""
+    """OpenAI's Responses API (``POST /v1/responses``). Each request contains the complete conversation."""
 
     _answers = "output"
 
@@ -101,7 +102,7 @@ def _items(messages: Sequence[Message]) -> Iterator[Any]:
 
 
 class MessagesApi(_ModelApi):
-    """``POST /v1/messages``."""
+    """Anthropic's Messages API (``POST /v1/messages``)."""
 
     _answers = "content"
 
@@ -149,7 +150,7 @@ def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _with_input(block: Any) -> Any:
-    """Parse the arguments of a streamed call, which are text, because they must be sent back as an object."""
+    """Parse the arguments of a streamed call. They arrive as a string but must be sent back as an object."""
     if not isinstance(block, Mapping) or not isinstance(block.get("input"), str):
         return block
     args, _ = chat.read_arguments(block["input"])
@@ -179,7 +180,7 @@ def _function(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """Parse the response. Raises ``UnreadableResponseError`` if it is an error."""
+    """Parse the response. Raises ``UnreadableResponseError`` if the response is an error."""
     if reply.events is None:
         document = parse_object(reply.text)
     else:
@@ -195,7 +196,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
-    """Return what there is of an incomplete response. Raises ``UnreadableResponseError``."""
+    """Return the available part of an incomplete response. Raises ``UnreadableResponseError``."""
     if reply.events is None:
         return parse_object(reply.text)
     pieces: list[Mapping[str, Any]] = []
@@ -206,14 +207,15 @@ def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
 
 
 def _without_ending(document: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """Return a response without the fields about its end."""
+    """Return a response without the fields that describe how it ended."""
     if not document.get(part):
         raise UnreadableResponseError("contains no output")
     return {"role": "assistant", part: document[part]}
 
 
 def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
-    """Build the answer from a response. ``output``: the part of it that contains what was done."""
+    """Build the answer from a response. ``output`` is the part of the response that contains messages and
+    calls."""
     messages = _messages(document)
     done, rest = _after_hosted_tools(messages)
     answers = [message for message in rest if message["role"] == "assistant"]
@@ -229,7 +231,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
 
 
 def _messages(document: Mapping[str, Any]) -> list[Message]:
-    """Return the messages of a response. Raises ``UnreadableResponseError`` if it has none."""
+    """Return the messages in a response. Raises ``UnreadableResponseError`` if it contains no messages."""
     try:
         found = parse_response((), document)
     except AuthorError as error:
@@ -242,13 +244,14 @@ def _messages(document: Mapping[str, Any]) -> list[Message]:
 
 
 def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:
-    """Split the messages after the last result of a tool that the provider ran itself."""
+    """Split the messages after the last result of a hosted tool, which is a tool that the provider itself
+    executed."""
     ran = [at for at, message in enumerate(messages, 1) if message["role"] == "tool"]
     end = ran[-1] if ran else 0
     return [message for message in messages[:end] if message["role"] != UNPLACED], messages[end:]
 
 
 def _kinds(output: Any) -> set[str]:
-    """Return the types of an output's parts."""
+    """Return the types of the parts of an output."""
     parts = output if isinstance(output, list) else ()
     return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}

@@ -1,4 +1,4 @@
-"""The key ``observe``: how an author has an agent's calls observed."""
+"""The key ``observe``, which selects how an agent's calls are observed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agenteval.core.value import AlternativeSchema, Count, Number, Value
 
 
 class ObserveOptions(Value):
-    """How spans are received."""
+    """Options for receiving OpenTelemetry spans."""
 
     how: Literal["otlp"] = "otlp"
-    """How spans arrive: otlp."""
+    """Method by which spans arrive: otlp."""
     port: Annotated[Count, Field(ge=0, le=65535)] = 4318
-    """Port of this machine at which spans are received."""
+    """Local port on which spans are received."""
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
-    """Seconds to wait for the spans of a reply."""
+    """Maximum time in seconds to wait for the spans of a reply."""
 
 
 _FITS = {"http": ("otlp",), "python": ("openai",), "command": ("otlp",)}
@@ -33,12 +33,12 @@ _WHY_NOT = {
 
 
 def observation_method(written: Any) -> Any:
-    """Return the method that an author asks for; ``None`` if none."""
+    """Return the observation method that the author chose, or ``None`` if the author chose no method."""
     return written.get("how", "otlp") if isinstance(written, Mapping) else written
 
 
 def parse_observe_option(written: Any) -> Any:
-    """Expand ``otlp`` alone to a mapping."""
+    """Convert the short form ``otlp`` to a mapping."""
     return {"how": written} if isinstance(written, str) else written
 
 
@@ -46,7 +46,7 @@ OBSERVE_SHORTHAND = AlternativeSchema(enum=["otlp"])
 
 
 def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
-    """Yield the mistakes in the key ``observe`` of an agent of type ``kind``."""
+    """Yield the mistakes in the key ``observe`` for an agent of type ``kind``."""
     how = observation_method(written)
     if how is None:
         return

@@ -1,7 +1,7 @@
-"""Combine what is known of a Python agent's turn into one reply: its own reply, its tool calls, its model
-requests.
+"""Combine all information about a Python agent's turn into one reply: the agent's own reply, its tool calls,
+and its model requests.
 
-The agent may run here or in another interpreter."""
+The agent may run in this interpreter or in another."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from agenteval.messages.model_calls import KnownCalls, merge_model_calls, parse_
 
 
 def parse_agent_tools(described: Mapping[str, Any]) -> tuple[AgentTool, ...] | None:
-    """Return the tools of an agent; ``None`` if they are unknown. ``described``: a target's summary
-    (``to_summary``)."""
+    """Return an agent's tools, or ``None`` if the tools are unknown. ``described`` is the summary of a target
+    that ``to_summary`` returns."""
     tools = described["tools"]
     return None if tools is None else tuple(AgentTool(**each) for each in tools)
 
 
 class ObservedRequests:
-    """The model requests observed in the conversations of one agent. ``warn`` reports unreadable ones."""
+    """The model requests observed in the conversations of one agent. ``warn`` is called for unreadable
+    requests."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._name = name
@@ -31,10 +32,10 @@ class ObservedRequests:
     def enrich_reply(
         self, reply: ReadReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
     ) -> ReadReply | None:
-        """Add the observed requests and the intercepted calls of a turn to its reply, or to what there is of
-        one.
+        """Add the observed requests and the intercepted calls of a turn to the turn's complete or partial
+        reply.
 
-        Returns ``None`` if there is nothing."""
+        Returns ``None`` if there is neither a reply nor anything to add."""
         if reply is None and not exchanges and not known.all_scenario_calls:
             return None
         reply = reply or ReadReply()

@@ -1,4 +1,5 @@
-"""Poll jobs, whose first reply is not the answer yet but shows where it will be."""
+"""Poll asynchronous jobs. The first reply does not contain the answer yet but shows where it will be
+available."""
 
 from __future__ import annotations
 
@@ -33,27 +34,27 @@ _WORDS = ("error", "message", "detail", "reason")
 
 
 class PollOptions(Value):
-    """How a job is polled.
+    """Options for polling a job.
 
-    Without ``job`` and ``url``, the reply's ``Location`` names the address. The job is pending until its
-    state is one of ``done`` or one of ``failed``."""
+    If neither ``job`` nor ``url`` is set, the reply's ``Location`` header contains the address. The job is
+    pending until its state is listed in ``done`` or ``failed``."""
 
     status: Text | None = None
     """Path of the job's state in a reply."""
     job: Text | None = None
     """Path of the job's ID or URL in the first reply."""
     url: Text | None = None
-    """URL to poll, with ${job} in it; relative to the endpoint."""
+    """URL to poll, with the placeholder ${job}; relative to the endpoint."""
     done: ListOf[Text] = DONE_STATUSES
-    """States of a job that has finished."""
+    """States in which a job has finished."""
     failed: ListOf[Text] = FAILED_STATUSES
-    """States of a job that has failed."""
+    """States in which a job has failed."""
     every_s: Annotated[Number, Field(gt=0)] = 1.0
-    """Seconds between two requests."""
+    """Polling interval in seconds."""
 
 
 class Job:
-    """One answer that takes several requests."""
+    """A single answer that takes several requests to retrieve."""
 
     def __init__(self, options: PollOptions, paths: ReplyPaths, endpoint: str, asked: ApiRequest) -> None:
         self._options = options
@@ -63,9 +64,10 @@ class Job:
         self._url = ""
 
     def next_poll(self, reply: HttpReply, document: ReplyDocument) -> PendingAnswer | None:
-        """Return when and where to ask again; ``None`` once the job is done.
+        """Return the time and the address of the next poll, or ``None`` once the job is done.
 
-        Raises ``AgentFailure`` if the job failed, and ``UnreadableResponseError``."""
+        Raises ``AgentFailure`` if the job failed, and ``UnreadableResponseError`` if the reply cannot be
+        read."""
         status = self._status(document)
         if status is not MISSING:
             if is_one_of(status, self._options.done):

@@ -1,8 +1,9 @@
-"""Run an agent's program and handle its lines, its log and its end.
+"""Run an agent's program as a subprocess, and handle its output lines, its log (stderr) and its exit.
 
-The program runs in its own session and process group, so that a Ctrl-C at the terminal does not reach it and
-it can be ended together with everything it started. Threads serve its pipes, so that neither a program that
-never reads nor one that never stops writing blocks the run."""
+The program runs in its own session and process group. A Ctrl-C at the terminal therefore does not reach the
+program, and the program can be killed together with all of its child processes. Threads read and write its
+pipes, so that the run is blocked neither by a program that never reads nor by a program that never stops
+writing."""
 
 from __future__ import annotations
 
@@ -29,40 +30,44 @@ from agenteval.conversation import exits
 from agenteval.core.safe_text import one_line
 
 BOM = b"\xef\xbb\xbf"
-"""The byte order mark with which some runtimes begin their output."""
+"""The byte order mark (BOM) that some runtimes write at the start of their output."""
 MAX_LINE = MAX_REPLY_BYTES
-"""The most bytes of a line; a longer one is unreadable, as the body of a reply would be."""
+"""The maximum length of a line in bytes. A longer line is unreadable, just as a reply body of that size would
+be."""
 MAX_LOG = 64 * 2**10
-"""The bytes of the log that are kept: the last ones."""
+"""The number of bytes kept from the end of the log."""
 GRACE_S = 5.0
-"""The seconds that a program may take to end once its input is closed; what it writes by then is read.
+"""The grace period in seconds in which a program may exit after its input is closed. Output written in this
+period is read.
 
-Many programs, each with heavy libraries to unload, may share few processors. Whatever the program started has
-as long again."""
+Many programs, each of which has to unload heavy libraries, may share a few processors. The child processes of
+the program have the same time again."""
 _LAST_LINES = 4
 _WORDS = 600
 _IN_TRANSIT = 64
-"""The number of lines that are read and not yet handled; beyond it the program has to wait."""
+"""The maximum number of lines that have been read but not handled. Beyond this number, the program has to
+wait."""
 _ERROR = re.compile(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
-"""The seconds to wait for what should come at once: an end after its last line, the rest of a log."""
+"""The seconds to wait for things that should arrive at once, such as the exit after the last line, or the
+rest of a log."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
 """The pauses between two checks of whether a program has read what was written to it."""
 
 
 @dataclass(frozen=True)
 class OutputLine:
-    """One line of the program's standard output, without its end."""
+    """One line of the program's standard output, without its line ending."""
 
     data: bytes
     requests: int
-    """The number of requests that had been sent completely when the line began; it can answer no later one.
-    """
+    """The number of requests that had been sent completely when the line began. The line cannot answer a
+    later request."""
 
 
 @dataclass(frozen=True)
 class LineTooLong:
-    """A line of more than ``MAX_LINE`` bytes; nothing more is read."""
+    """A line of more than ``MAX_LINE`` bytes. No further output is read."""
 
     requests: int
     """See ``OutputLine``."""
@@ -70,17 +75,17 @@ class LineTooLong:
 
 @dataclass(frozen=True)
 class ProcessEnded:
-    """The end of the output."""
+    """The end of the program's output."""
 
     code: int | None
-    """The exit code; below 0 the signal that ended the program; ``None`` if it closed its output and runs on.
-    """
+    """The exit code. A negative number is the signal that terminated the program; ``None`` means that the
+    program closed its output but is still running."""
     by_us: bool = False
-    """True if the program was still running when it was killed from here."""
+    """True if agenteval killed the program while it was still running."""
 
     @property
     def is_by_signal(self) -> bool:
-        """True if a signal that agenteval did not send ended the program."""
+        """True if the program was terminated by a signal that agenteval did not send."""
         return not self.by_us and self.code is not None and self.code < 0
 
     def __str__(self) -> str:
@@ -95,36 +100,36 @@ class ProcessEnded:
 
 @dataclass(frozen=True)
 class ProcessExited:
-    """The program itself has ended, and everything it wrote has been delivered.
+    """The program itself has exited, and all of its output has been delivered.
 
-    Whatever it started may hold its standard output open and still write; ``ProcessEnded`` comes once nothing
-    does any more."""
+    Its child processes may keep standard output open and continue to write. ``ProcessEnded`` follows once
+    none of them does."""
 
 
 @dataclass(frozen=True)
 class RequestAccepted:
-    """The program has read all of a request but its last byte, and everything it wrote before has been
+    """The program has read all of a request except for the last byte, and all earlier output has been
     delivered.
 
-    It is alive, and silent."""
+    At that point the program is running and silent."""
 
 
 ProcessEvent: TypeAlias = OutputLine | LineTooLong | RequestAccepted | ProcessExited | ProcessEnded
 
 
 class _SplitRequest(NamedTuple):
-    """A line that asks for an answer, in two parts: nobody can answer it before the second part arrives."""
+    """A request line in two parts. The program cannot answer it before the second part arrives."""
 
     head: bytes
     tail: bytes
 
 
 class Process:
-    """A program that is running. Raises ``OSError`` if it cannot be started.
+    """A running program (subprocess). Raises ``OSError`` if the program cannot be started.
 
-    ``on_event`` is called with its events, in order, from threads; ``ProcessEnded`` comes last, and once.
-    Every ``OutputLine`` must be acknowledged with ``acknowledge_line``, which asks for more. Unless
-    ``by_line``, an ``OutputLine`` is any piece of the output."""
+    ``on_event`` is called from threads with the program's events, in order; ``ProcessEnded`` is the last
+    event and occurs once. Every ``OutputLine`` must be acknowledged with ``acknowledge_line``, which requests
+    more output. Without ``by_line``, an ``OutputLine`` contains an arbitrary chunk of the output."""
 
     def __init__(
         self,
@@ -173,27 +178,27 @@ class Process:
         ]
 
     def listen(self) -> None:
-        """Start to deliver events."""
+        """Start delivering events."""
         for thread in self._threads:
             thread.start()
 
     def send(self, line: bytes) -> None:
-        """Send a line without blocking; it is lost if the program has ended."""
+        """Send a line without blocking. The line is lost if the program has exited."""
         self._out.put(line + b"\n")
 
     def request(self, line: bytes) -> None:
-        """Send a line of JSON that asks for an answer, without blocking.
+        """Send a line of JSON that requires an answer, without blocking.
 
-        What the program wrote before it had read the whole line is known to be no answer
+        Output that the program wrote before it had read the complete line is known not to be the answer
         (``OutputLine.requests``)."""
         self._out.put(_SplitRequest(line[:-1], line[-1:] + b"\n"))
 
     def acknowledge_line(self) -> None:
-        """Report that a line was handled."""
+        """Report that a line has been handled."""
         self._room.release()
 
     def kill(self) -> None:
-        """Kill the program and everything it started in its group."""
+        """Kill the program and all processes in its process group."""
         with self._lock:
             if not self._is_reaped:
                 self._was_killed = self._was_killed or not self._has_exited()
@@ -202,19 +207,19 @@ class Process:
         self._is_read_out.set()
 
     def close_input(self) -> None:
-        """Ask the program to end. Never blocks."""
+        """Ask the program to exit by closing its input. Never blocks."""
         self._out.put(None)
 
     def end(self) -> None:
-        """Close the program's input, which asks it to end, and wait for that; then kill it. Blocks."""
+        """Ask the program to exit by closing its input, wait for its exit, then kill it. Blocks."""
         self.close_input()
         self.over.wait(GRACE_S)
         self.kill()
         self.over.wait(_LATE_S)
 
     def error_excerpt(self) -> str:
-        """Return the part of the log that best shows why the program ended: from the last line that mentions
-        an error."""
+        """Return the part of the log that best shows why the program exited, starting with the last line that
+        mentions an error."""
         data = b"".join(tuple(self._log))
         lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [at for at, line in enumerate(lines) if _ERROR.search(line)]
@@ -222,13 +227,15 @@ class Process:
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
-        """Return the end of the log as the rest of a sentence; empty if there is no log."""
+        """Return the end of the log, worded as the rest of a sentence, or an empty string if the log is
+        empty."""
         words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code; below 0 the signal that ended the program; ``None`` until it is ``over``."""
+        """The exit code; a negative number is the signal that terminated the program. ``None`` until the
+        program is ``over``."""
         return self._popen.returncode
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────────
@@ -245,9 +252,9 @@ class Process:
         self._emit_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
 
     def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-        """Yield each piece that is read, with the number of requests sent by then.
+        """Yield each chunk of output with the number of requests that had been sent when the chunk was read.
 
-        While a piece is handled, no other event is delivered."""
+        While a chunk is being handled, no other event is delivered."""
         while True:
             _wait_until_readable(out)
             with self._reading if _CAN_WAIT else nullcontext():
@@ -277,7 +284,7 @@ class Process:
                 _write_all(into, line.tail)
 
     def _count_request(self) -> None:
-        """Count one more request once everything that the program has written by now is read."""
+        """Count one more request once all output that the program has written so far has been read."""
         out = _pipe(self._popen.stdout)
 
         def counted() -> bool:
@@ -291,7 +298,7 @@ class Process:
         self._wait_until(counted)
 
     def _wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait until something ``happens`` or the program is over."""
+        """Wait until ``condition`` is true or the program is over."""
         pause_s = _FIRST_PAUSE_S
         while not condition() and not self.over.wait(pause_s):
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -323,9 +330,10 @@ class Process:
                 break
 
     def _read_rest(self) -> None:
-        """Read the output to its end after the program has exited, including what others write to it.
+        """Read the rest of the output after the program has exited, including output that its child processes
+        write.
 
-        If the program was killed, the rest is not waited for."""
+        If the program was killed, do not wait for the rest."""
         self._out.put(None)
         if self._was_killed:
             return
@@ -337,8 +345,8 @@ class Process:
         self.was_held_open = not self._is_read_out.wait(max(0.0, deadline - time.monotonic()))
 
     def _emit_exit(self) -> bool:
-        """Deliver ``ProcessExited`` if everything that the program has written was delivered; return whether
-        it was."""
+        """Deliver ``ProcessExited`` if all of the program's output has been delivered. Return whether the
+        event was delivered."""
         with self._reading:
             if _unread_bytes(_pipe(self._popen.stdout)):
                 return False
@@ -371,7 +379,7 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _drain(stream: IO[bytes]) -> None:
-    """Discard the rest, because unread output must not keep the program from ending."""
+    """Discard the remaining output, because unread output must not prevent the program from exiting."""
     for _ in _chunks(stream):
         pass
 
@@ -382,9 +390,9 @@ def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTo
 
 
 def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTooLong]:
-    """Yield each line, including an unfinished one at the end, and nothing after one that is too long.
+    """Yield each line, including an incomplete last line. Yield nothing after a line that is too long.
 
-    A line begins with its first byte that is neither blank nor part of a byte order mark."""
+    A line begins at its first byte that is neither white space nor part of a byte order mark."""
     buffer, began = bytearray(), None
     for chunk, requests in chunks:
         pieces = chunk.split(b"\n")
@@ -403,12 +411,12 @@ def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineToo
 
 
 def _is_blank(begun: bytes) -> bool:
-    """Check whether the beginning of a line is still blank, or a byte order mark or part of one."""
+    """Check whether the start of a line contains only white space or all or part of a byte order mark."""
     return BOM.startswith(begun) or not begun.removeprefix(BOM).strip()
 
 
 _CAN_WAIT = sys.platform != "win32"
-"""True if it is possible to wait for a pipe without reading it."""
+"""True if the operating system can wait for a pipe without reading from it."""
 
 
 def _wait_until_readable(stream: IO[bytes]) -> None:
@@ -431,7 +439,7 @@ def _write_all(stream: IO[bytes], data: bytes) -> None:
 
 
 def _unread_bytes(stream: IO[bytes]) -> int:
-    """Return the number of unread bytes in a pipe; 0 if the system does not report it."""
+    """Return the number of unread bytes in a pipe, or 0 if the operating system does not report it."""
     if sys.platform == "win32":
         return 0
     import fcntl
@@ -458,9 +466,10 @@ _home = 0
 
 
 def _register_process(process: Process) -> None:
-    """Register a program to be killed with this process, however that ends.
+    """Register a program to be killed when this process ends, however this process ends.
 
-    The exception is a signal that cannot be handled: then the program only sees its input close."""
+    The exception is a signal that cannot be handled. In that case, the program only sees that its input is
+    closed."""
     global _home
     if _home != os.getpid():
         _home = os.getpid()
@@ -476,14 +485,15 @@ def _unregister_process(process: Process) -> None:
 
 
 def kill_all() -> None:
-    """Kill all programs that still run. A fork of this process kills none of its parent's."""
+    """Kill all programs that are still running. A fork of this process kills no programs of its parent."""
     if os.getpid() == _home:
         for process in tuple(_alive):
             process.kill()
 
 
 def find_program(program: str, folder: str, env: Mapping[str, str]) -> str | None:
-    """Find a program: relative to ``folder`` if it is named by a path, otherwise as a shell does."""
+    """Find a program. A name that contains a path is relative to ``folder``; other names are looked up as in
+    a shell."""
     import shutil
 
     if os.path.dirname(program):

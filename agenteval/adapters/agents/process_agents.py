@@ -1,4 +1,5 @@
-"""Agents that are programs: one for each conversation, or kept and reused, one conversation at a time."""
+"""Agents that are programs (subprocesses). Each conversation has its own program, or a program is kept and
+reused for one conversation at a time."""
 
 from __future__ import annotations
 
@@ -25,14 +26,16 @@ from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
 START_S = 120.0
-"""The seconds that a program with a greeting may take to get ready: frameworks take 2 to 18 seconds."""
+"""The startup timeout in seconds for a program that sends a greeting. Frameworks take 2 to 18 seconds to
+load."""
 
 AnswerParser: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
-"""Parses a program's answer. Raises ``AgentevalError``."""
+"""Parses a program's answer. May raise ``AgentevalError``."""
 
 
 class ProgramPool:
-    """The running programs of one agent. ``keep``: a program may play several conversations."""
+    """The pool of one agent's running programs. With ``keep``, a program may be reused for several
+    conversations."""
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class ProgramPool:
     def start(self) -> Dialogue:
         """Start one more program and wait until it is ready. Blocks.
 
-        Raises ``OSError``, and ``AgentError`` if it does not get ready."""
+        Raises ``OSError``, and ``AgentError`` if the program does not become ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
         dialogue = Dialogue(_with_mcp(self._program))
         self._all.add(dialogue)
@@ -72,9 +75,9 @@ class ProgramPool:
     async def acquire(self) -> Dialogue:
         """Return a program for a conversation.
 
-        Imports are hard work, so only as many programs start at a time as there are processors. A kept
-        program that has broken or ended since is replaced: that is charged to the conversation that it played
-        last. Raises ``AgentError`` if a program cannot be started."""
+        Imports use a lot of CPU time, so at most as many programs start at the same time as there are
+        processors. A kept program that has failed or exited in the meantime is replaced, and the failure is
+        attributed to its last conversation. Raises ``AgentError`` if a program cannot be started."""
         while self._idle:
             dialogue = self._idle.pop(0)  # the longest idle: it has had the most time to break
             try:
@@ -99,12 +102,15 @@ class ProgramPool:
 
     def _drop(self, dialogue: Dialogue) -> None:
         if fault := dialogue.unattributed_fault:
-            self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
+            self._warn_once(
+                f"{fault} (the process was kept, and no conversation was in progress at the time)"
+            )
         if not dialogue.has_exited:
             dialogue.kill()
 
     async def finish(self, dialogue: Dialogue) -> None:
-        """Finish a conversation after its last answer. Raises ``AgentError`` for what shows only now."""
+        """Finish a conversation after its last answer. Raises ``AgentError`` for faults that become visible
+        only now."""
         if self._keep and dialogue.is_usable:
             await dialogue.close_conversation()
         if not (self._keep and dialogue.is_usable):
@@ -115,11 +121,11 @@ class ProgramPool:
             self._warn_once(remark)
 
     async def settle(self, dialogue: Dialogue, aftermath: Aftermath, none_follows: anyio.Event) -> None:
-        """Wait until it is known what a kept program did after its conversation.
+        """Wait until the behavior of a kept program after its conversation is known.
 
-        That is known once another conversation has begun with it, or it has ended. If no conversation
-        follows, a command is asked to end; agenteval's worker, which has closed the conversation, continues.
-        Raises ``AgentError`` if the program broke."""
+        The behavior is known once the program has started another conversation or has exited. If no
+        conversation follows, a command is asked to exit. agenteval's worker, which has already closed the
+        conversation, keeps running. Raises ``AgentError`` if the program failed."""
         await _first_of(aftermath.known, none_follows)
         if not aftermath.known.is_set() and dialogue in self._idle:
             if not dialogue.is_worker:
@@ -135,24 +141,24 @@ class ProgramPool:
             raise aftermath.fault
 
     def _warn_once(self, remark: str) -> None:
-        """Warn once, with one log, about conversations that all end in the same way."""
+        """Warn once about conversations that all end in the same way, showing the log of only one of them."""
         what = remark.partition(";")[0]
         if what not in self._warned:
             self._warned.add(what)
             self._warn(remark)
 
     def disable_reuse(self) -> None:
-        """Give each conversation a process of its own, whatever was configured."""
+        """Give each conversation its own process, regardless of the configuration."""
         self._keep = False
 
     def put_prestarted(self, dialogue: Dialogue) -> None:
-        """Add a program that was started ahead, for the first conversation."""
+        """Add a program that was started in advance for the first conversation."""
         self._idle.append(dialogue)
 
     def release(self, dialogue: Dialogue) -> Aftermath | None:
         """Release a program whose conversation is over or has not begun. Never blocks.
 
-        Returns what to wait for if the program is kept."""
+        Returns the aftermath to wait for if the program is kept."""
         aftermath = dialogue.detach_conversation()
         if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
@@ -171,7 +177,8 @@ class ProgramPool:
         ending.start()
 
     async def aclose(self) -> None:
-        """End all programs and wait for it, except for those that are still in a conversation."""
+        """End all programs. Programs that are still in a conversation are killed; for all others, wait until
+        they have exited."""
         idle, self._idle = self._idle, []
         for dialogue in self._all.difference(idle):
             if not dialogue.is_ending:
@@ -181,7 +188,9 @@ class ProgramPool:
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
             if fault := dialogue.unattributed_fault:
-                self._warn_once(f"{fault} (it was kept, and played no conversation at the time)")
+                self._warn_once(
+                    f"{fault} (the process was kept, and no conversation was in progress at the time)"
+                )
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:
@@ -189,7 +198,7 @@ class ProgramPool:
 
 
 async def _first_of(*events: anyio.Event | asyncio.Event) -> None:
-    """Wait until one of the events has happened."""
+    """Wait until at least one of the events has happened."""
     async with anyio.create_task_group() as group:
 
         async def one(event: anyio.Event | asyncio.Event) -> None:
@@ -205,10 +214,10 @@ def _with_mcp(program: Program) -> Program:
 
 
 def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:
-    """Return whether a process may play one conversation after another.
+    """Return whether a process may be reused for several conversations, one after another.
 
-    A process that finds its tools at the address in its environment cannot, because it keeps that address for
-    life: raises ``AuthorError`` if the author asks for it."""
+    A process that finds its tools at the address in its environment cannot be reused, because it keeps that
+    address until it exits. Raises ``AuthorError`` if the author asks for such a process to be reused."""
     if keep and mcp_url():
         what = (
             f"agent '{agent}': keep and mcp do not go together: each conversation has an address of its own"
@@ -220,8 +229,8 @@ def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default
 class ProcessAgents:
     """The agents of a run that are programs.
 
-    ``reader(sample)`` returns the parser of one conversation's answers; ``request_fields(sample)`` the
-    additional fields of its requests."""
+    ``reader(sample)`` returns the parser for the answers of one conversation; ``request_fields(sample)``
+    returns the additional fields for its requests."""
 
     def __init__(
         self,
@@ -250,7 +259,7 @@ class ProcessAgents:
 
 
 class ProcessAgent:
-    """The agent of one conversation. Its program is started, or reused, when the first message comes."""
+    """The agent for one conversation. Its program is started, or reused, when the first message arrives."""
 
     def __init__(self, agents: ProcessAgents, sample: Sample) -> None:
         self._agents = agents
@@ -311,9 +320,9 @@ class ProcessAgent:
 
 
 def parse_program_error(reported: Any, *, seen: ReadReply | None = None) -> AgentevalError:
-    """Parse the error that a program reports: a text, or a mapping with ``message`` and ``kind``.
+    """Parse the error that a program reports: a string, or a mapping with ``message`` and ``kind``.
 
-    ``seen``: what it reports in addition."""
+    ``seen`` is the partial reply that the program reports along with the error."""
     if not isinstance(reported, Mapping):
         return AgentError(str(reported), seen=seen)
     message, kind = str(reported.get("message") or "no message"), reported.get("kind")

@@ -1,4 +1,4 @@
-"""An agent that is a Python function or class of the author's."""
+"""Agents that are Python functions, classes or framework objects in the author's own code."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
-    """A clock of the time that tools worked for the agent, which is not the agent's own."""
+    """Measures the time that tools spent working for the agent, which does not count as agent time."""
 
     def __init__(self) -> None:
         self._now = current_stopwatch().conversation_clock.now
@@ -135,8 +135,8 @@ class AgentContext(Context):
             return gone
 
     async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> ToolAnswer:
-        """Call the tool and return a copy of the result, because the agent may change it and the record must
-        not change."""
+        """Call the tool and return a copy of the result. The agent may change the copy, but the record must
+        stay unchanged."""
         detach_from_world()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
@@ -146,7 +146,7 @@ class AgentContext(Context):
     async def _recorded(
         self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
     ) -> ToolAnswer:
-        """Record a call that the agent carries out itself; its time counts as the agent's."""
+        """Record a call that the agent executes itself. The duration of the call counts as agent time."""
         assert self.turn_tools.record
 
         async def result() -> ToolResult:
@@ -158,9 +158,10 @@ class AgentContext(Context):
 
 
 class PythonAgents:
-    """A factory of agents from a target: a function, an object, or a class (one instance per sample).
+    """A factory that creates agents from a target: a function, an object, or a class (one instance per
+    sample).
 
-    ``warn`` gets a warning about state that conversations of several turns share."""
+    ``warn`` is called if conversations of several turns share state."""
 
     def __init__(
         self,
@@ -212,11 +213,11 @@ class PythonAgents:
 
 
 _CLOSING_S = 2.0
-"""The seconds that a run waits at its end for conversations to release their resources."""
+"""The maximum time in seconds that a run waits at its end for conversations to release their resources."""
 
 
 class PythonAgent:
-    """The agent of one conversation."""
+    """The agent for one conversation."""
 
     def __init__(self, agents: PythonAgents, played: TargetSession, sample: Sample) -> None:
         self._agents = agents
@@ -227,7 +228,7 @@ class PythonAgent:
         self._batches = count(1)
 
     def end_conversation(self) -> None:
-        """End the conversation. A call after the last answer is reported, and not judged."""
+        """End the conversation. Calls made after the last answer are reported but not judged."""
         world = self._played.world
         world.close()
         if (fault := world.take_fault()) and fault != world.shared_thread_fault:
@@ -262,7 +263,7 @@ class PythonAgent:
         return observed or reply
 
     def _add_observed(self, reply: ReadReply | None) -> ReadReply | None:
-        """Add the requests to its models to a reply, or to what there is of one."""
+        """Add the requests that the agent sent to its models to the complete or partial reply."""
         world = self._played.world
         exchanges = model_requests.exchanges_to_json(world.take_exchanges())
         known = KnownCalls(
@@ -276,19 +277,20 @@ class PythonAgent:
         return self._agents.observed.enrich_reply(reply, exchanges, known)
 
     async def settle(self, _none_follows: anyio.Event) -> None:
-        """Wait until it is known whether a thread of another conversation made calls of this one.
+        """Wait until it is known whether a thread that belongs to another conversation made calls for this
+        conversation.
 
-        Raises ``InfrastructureError`` if one may have."""
+        Raises ``InfrastructureError`` if such a thread may have made calls."""
         for ends in self._played.world.unsettled_threads:
             await asyncio.wait(map(asyncio.wrap_future, ends), return_when=asyncio.FIRST_COMPLETED)
         if fault := self._played.world.shared_thread_fault:
             raise InfrastructureError(fault, is_final=True)
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
-        """Raise ``InfrastructureError`` if a call may have been this conversation's and was neither answered
+        """Raise ``InfrastructureError`` if a call that may belong to this conversation was neither answered
         nor recorded.
 
-        What the agent left undone is then unknown. ``seen``: what it reported."""
+        In that case, it is unknown which calls the agent did not make. ``seen`` is the agent's reply."""
         if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
@@ -323,11 +325,12 @@ class PythonAgent:
 
 
 _LINGERING_S = 1.0
-"""The seconds after its turn within which a thread that called tools must end not to count as shared."""
+"""The seconds after its turn within which a thread that called tools must end, so that it does not count as
+shared."""
 
 
 class _Ending:
-    """The end of a turn. A conversation is given up if a thread that outlives the turn may have called tools
+    """The end of a turn. A conversation is abandoned if a thread that outlives the turn may have called tools
     for it."""
 
     turn: ActiveTurn
@@ -344,7 +347,7 @@ class _Ending:
 
 @contextmanager
 def _settled() -> Iterator[_Ending]:
-    """Release others that wait for the turn, however it ends."""
+    """Release everything that is waiting for the end of the turn, whether the turn succeeds or fails."""
     ending = _Ending()
     try:
         yield ending
@@ -353,9 +356,9 @@ def _settled() -> Iterator[_Ending]:
 
 
 def classify_exception(error: BaseException, partial: Any = None) -> AgentevalError:
-    """Convert an exception of the agent's code to a run's error.
+    """Convert an exception raised by the agent's code to one of agenteval's errors.
 
-    ``partial``: the partial answer by then, if the exception does not contain it."""
+    ``partial`` is the partial answer so far, used if the exception does not contain a partial answer."""
     fault, reported = classify_error(error), get_partial_reply(error)
     seen = _read_partial(partial if reported is None else reported)
     if fault.kind == "author":
@@ -366,7 +369,8 @@ def classify_exception(error: BaseException, partial: Any = None) -> AgentevalEr
 
 
 def _parse_bounded(value: Any) -> ReadReply:
-    """Parse what was returned. Raises ``AgentError`` if it is larger than any other agent's reply may be."""
+    """Parse the agent's return value. Raises ``AgentError`` if it exceeds the size limit that applies to the
+    replies of all other agents."""
     if not is_too_large(value) and not is_too_large(reply := parse_reply(value)):
         return reply
     raise AgentError(f"the agent's reply is {TOO_LARGE_TEXT}", kind="protocol")
@@ -386,36 +390,40 @@ _EXAMPLE = "target: my_agent.py:agent"
 
 
 class ObjectOptions(Value):
-    """A target together with what it needs."""
+    """A target and the dependencies that it needs."""
 
     object: Text
-    """file.py:attribute or package.module:attribute of the framework's object."""
+    """Framework's object, written as file.py:attribute or package.module:attribute."""
     deps: Text | None = None
-    """Function that makes the dependencies of one conversation: file.py:function."""
+    """Function that creates the dependencies for one conversation, written as file.py:function."""
 
 
 class PythonOptions(Value):
-    """The options of an agent in Python, in addition to those of every agent."""
+    """The options specific to an agent in Python."""
 
     target: str | ObjectOptions | None = None
-    """file.py:attribute or package.module:attribute; {object, deps} for a framework's object."""
+    """Function, class or object, written as file.py:attribute or package.module:attribute; or {object, deps}
+    for a framework's object."""
     intercept: dict[str, Text] = {}
-    """Functions of the agent in whose place the scenario answers, by tool: file.py:function."""
+    """Functions in the agent's code to intercept (monkeypatch), so that the scenario answers instead; keyed
+    by tool, written as file.py:function."""
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
-    """Python interpreter that runs the target, if not this one."""
+    """Python interpreter that runs the target, if it is not the interpreter that runs agenteval."""
     keep: bool | None = None
-    """Whether one process of the interpreter plays several conversations, one after another."""
+    """Whether one process of the interpreter is reused for several conversations, one after another."""
     observe: Any = None
-    """openai is accepted and has no effect: requests of model clients are observed anyway."""
+    """The value openai is accepted but has no effect, because the requests of model clients are always
+    observed."""
 
     @property
     def target_name(self) -> str:
-        """The name of the target's object."""
+        """The name of the target object."""
         return self.target.object if isinstance(self.target, ObjectOptions) else self.target or ""
 
     @property
     def deps(self) -> str:
-        """The name of the function that makes the dependencies; empty if there is none."""
+        """The name of the function that creates the dependencies, or an empty string if no function is
+        configured."""
         return (self.target.deps or "") if isinstance(self.target, ObjectOptions) else ""
 
 
@@ -487,9 +495,9 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
 
 @contextmanager
 def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
-    """Watch the imports inside the context.
+    """Watch imports inside the context.
 
-    If an import runs the agent, warn, or mention it in the import's mistakes."""
+    If an import runs the agent, issue a warning, or mention this in the error if the import fails."""
     runs_others = resources.config.unmocked_tools == "passthrough"
     root, declared = resources.config.root, resources.declared_tools
     importing = ImportWatch(target, root, declared, runs_others=runs_others)
@@ -536,7 +544,8 @@ def _interpreter_agents(
 
 
 def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibility | None:
-    """Return what ``intercept`` makes visible: calls of the functions that it names, and no others."""
+    """Return the visibility of tool calls with ``intercept``: only calls to the functions that it lists are
+    visible."""
     if not options.intercept:
         return None
     missing = sorted(tools - options.intercept.keys())

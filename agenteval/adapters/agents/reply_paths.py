@@ -1,7 +1,9 @@
-"""``reply:``: find the parts of an answer in a reply of any shape, at once or as a stream of events.
+"""``reply:``: find the parts of an answer in a JSON reply of any shape or in a stream of server-sent events
+(SSE).
 
-A path that leads to nothing is a failure, so that a misspelt one is not taken for an agent that made no
-calls. A path that ends in ``?`` may lead to nothing. An answer needs no text if the reply asks for tools."""
+A path that matches nothing is an error; otherwise, an agent with a misspelled path would look like an agent
+that made no calls. A path that ends in ``?`` is optional and may match nothing. An answer needs no text if
+the reply asks for tools."""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from agenteval.messages.unplaced_entries import is_signal, make_unplaced
 
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 WHOLE_REPLY = "."
-"""The path of the reply itself, which may be plain text."""
+"""The path of the complete reply, which may be plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
 _EVENT = "event"
 _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final", "is_final", "partial")
@@ -41,37 +43,40 @@ _WHERE_NONE = "if replies without any leave it out"
 
 
 class SessionPlace(Value):
-    """The place of a server's session, if that is not in the body."""
+    """The location of a server's session ID outside the body."""
 
     header: Text | None = None
-    """Name of the header that contains the session."""
+    """Name of the header that contains the session ID."""
     cookie: Text | None = None
-    """Name of the cookie that contains the session."""
+    """Name of the cookie that contains the session ID."""
 
 
 class ReplyPaths(Value):
-    """Dotted paths into a reply. ``delta`` can be combined with the complete ``text`` of a stream."""
+    """Dotted paths into a reply. ``delta`` can be combined with ``text``, the path of a stream's complete
+    text."""
 
     text: Text | None = None
     """Path of the answer's text."""
     delta: Text | None = None
-    """Path of a piece of the text, in a stream."""
+    """Path of a piece of the text (delta) in a stream."""
     tool_calls: Text | None = None
     """Path of the tool calls that the scenario answers."""
     messages: Text | None = None
-    """Path of the messages of an agent that runs its own tools."""
+    """Path of the messages of an agent that executes its own tools."""
     session: Text | SessionPlace | None = None
-    """Path of the session, or the header or cookie that contains it."""
+    """Path of the session ID, or the header or cookie that contains it."""
     usage: Text | None = None
     """Path of the token usage."""
     error: Text | dict[str, Any] | None = None
-    """Mark of a failure: a path to something true, or paths with their values."""
+    """How to recognize a failure: the path of a value that is then true, or paths with the expected values.
+    """
     done: Text | dict[str, Any] | None = None
-    """Mark of the last event of a stream: a path to something true, or paths with their values."""
+    """How to recognize the last event of a stream: the path of a value that is then true, or paths with the
+    expected values."""
 
 
 class ReplyDocument(NamedTuple):
-    """A parsed reply: one value, or the events of a stream."""
+    """A parsed reply: a single value, or the events of a stream."""
 
     events: tuple[Any, ...]
     is_stream: bool = False
@@ -104,7 +109,8 @@ def _parse_value(text: str, paths: ReplyPaths) -> Any:
 
 
 def _events(payloads: Sequence[str], paths: ReplyPaths) -> ReplyDocument:
-    """Parse the events of a stream. An event's name becomes its key ``event``, unless it has that key."""
+    """Parse the events of a stream. An event's name is stored under the key ``event``, unless the event
+    already contains that key."""
     contents = [payload for payload in payloads if not ends_stream(payload)]
     if _is_text(paths):
         return ReplyDocument(
@@ -150,7 +156,7 @@ def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
 def extract_session(
     reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
 ) -> str | None:
-    """Return the server's session. If it is ``known``, the reply need not contain it."""
+    """Return the server's session ID. The reply need not contain the ID if it is already ``known``."""
     where = paths.session
     if where is None:
         return known
@@ -207,9 +213,9 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
 
 
 def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
-    """Yield the events of a stream that no path leads to and that contain more than their type.
+    """Yield the events of a stream that no path matches and that contain more than their type.
 
-    If no path leads to calls, none are visible anyway."""
+    If no path for calls is configured, calls are invisible anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
         return
     named = [path for name in ReplyPaths.model_fields if isinstance(path := getattr(paths, name), str)]
@@ -219,18 +225,19 @@ def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
             continue
         is_named = any(_values_at(ReplyDocument((event,)), path) for path in named)
         if not is_named and not any(_is_marked(event, mark) for mark in marks):
-            yield make_unplaced(event, "an event that no path of `reply` leads to").phrase
+            yield make_unplaced(event, "an event that no path in `reply` matches").phrase
 
 
 def _has_content(answer: Any, paths: ReplyPaths) -> bool:
-    """Check whether the messages may contain the answer. In a stream of pieces, a mere call is none."""
+    """Check whether a message may contain the answer. In a stream of deltas, a message that contains only
+    calls does not."""
     if paths.delta is None or not isinstance(answer, Mapping):
         return answer is not None
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
 def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
-    """Return what an incomplete answer shows all the same: each part of it that can be read."""
+    """Return the readable parts of an incomplete answer."""
     try:
         document = parse_document(reply, paths, streaming=streaming)
     except UnreadableResponseError:
@@ -244,7 +251,8 @@ def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: boo
 
 
 def _readable(reply: HttpReply, paths: ReplyPaths) -> ReplyDocument:
-    """Return the readable events of a stream, because one that broke off may end inside an event."""
+    """Return the readable events of a stream. A stream that was interrupted may end in the middle of an
+    event."""
     events: list[Any] = []
     for payload in reply.text.splitlines() if reply.events is None else reply.events:
         with suppress(UnreadableResponseError):
@@ -257,7 +265,7 @@ def _lenient(path: str | None) -> str | None:
 
 
 def refuse_errors(document: ReplyDocument, paths: ReplyPaths) -> None:
-    """Raise ``UnreadableResponseError`` for an error that a reply reports in place of an answer."""
+    """Raise ``UnreadableResponseError`` for an error that a reply contains instead of an answer."""
     where = paths.error or "error"
     for event in document.events:
         if _is_marked(event, where):
@@ -275,7 +283,7 @@ def _refuse_cut(document: ReplyDocument, paths: ReplyPaths) -> None:
 
 
 def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects along a path, the outermost first."""
+    """Yield the objects along a path, from the outermost to the innermost."""
     if isinstance(value, Mapping):
         yield value
     head = ""
@@ -294,7 +302,7 @@ def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
-    """Check whether a value is one of those ``wanted`` (one, or a list), ignoring case."""
+    """Check whether a value equals ``wanted`` or, if that is a list, one of its items. Case is ignored."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return value is not MISSING and _word(value) in map(_word, several)
 
@@ -304,7 +312,7 @@ def _word(value: Any) -> str:
 
 
 def _values_at(document: ReplyDocument, path: str) -> list[Any]:
-    """Return what is at a path, for each event that has it."""
+    """Return the values at a path, one for each event that contains the path."""
     bare = path.removesuffix("?")
     if bare == WHOLE_REPLY:
         return list(document.events)
@@ -312,9 +320,9 @@ def _values_at(document: ReplyDocument, path: str) -> list[Any]:
 
 
 def _find_items(value: Any, path: str) -> Any:
-    """Find a value as ``find_value`` does, with ``*`` for every item of a list.
+    """Find a value as ``find_value`` does, where ``*`` stands for every item of a list.
 
-    A path with ``*`` gives a list of the values of those items that have one."""
+    A path with ``*`` returns a list of the values found; items without a value are skipped."""
     if isinstance(value, Payload):
         return value.event if path == _EVENT and value.event else MISSING
     before, star, after = f".{path}.".partition(".*.")
@@ -361,7 +369,8 @@ def _as_text(value: Any, key: str, path: str) -> str:
 
 
 def _join_pieces(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
-    """Join the pieces of a text. A last event of another type that repeats the whole text counts once."""
+    """Join the pieces of a streamed text. If a last event of a different type repeats the complete text,
+    count the text only once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
         return before + last
@@ -376,7 +385,7 @@ def _kind_of(event: Any) -> tuple[str, ...]:
 
 
 def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
-    """Yield the calls that a reply asks for; a call that several events contain counts once."""
+    """Yield the calls that a reply asks for. A call that appears in several events counts once."""
     if paths.tool_calls is None:
         return
     found: list[Any] = []
@@ -390,7 +399,8 @@ def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
 
 
 def _merge_calls(entries: Sequence[Any]) -> list[Any]:
-    """Return the calls of a stream: assembled from pieces with an index, or the last version of each."""
+    """Return the calls in a stream. Pieces of a call with the same index are joined; otherwise, the last
+    version of each call is used."""
     if entries and all(map(_is_piece, entries)):
         pieces = ToolCallAssembler()
         for piece in entries:
@@ -410,7 +420,7 @@ def _is_piece(call: Any) -> bool:
 
 
 def _flat(value: Any, path: str) -> Any:
-    """Flatten the lists that ``*`` found into one."""
+    """Flatten the lists found by ``*`` into one list."""
     if "*" not in path or not isinstance(value, list):
         return value
     return [item for each in value for item in (each if isinstance(each, list) else [each])]
@@ -440,8 +450,8 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
-    """Return a message as it is; convert a record of a call to the two messages for its arguments and its
-    result."""
+    """Return a message unchanged, or convert a record of a call to two messages: the call with its arguments,
+    and its result."""
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
@@ -456,7 +466,7 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
 
 
 def _result_in(record: Mapping[str, Any]) -> Any:
-    """Return the result in a record of a call. An error takes precedence over a result."""
+    """Return the result in a record of a call. An error in the record takes precedence."""
     if record.get("error"):
         return {"error": record["error"]}
     return next((record[key] for key in _RESULTS if key in record), None)
@@ -480,18 +490,18 @@ _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
 
 
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:
-    """Return what is at a path of ``key`` in the last event that has it.
+    """Return the value at the path configured for ``key``, taken from the last event that contains the path.
 
-    Raises ``UnreadableResponseError`` if there is nothing."""
+    Raises ``UnreadableResponseError`` if no event contains the path."""
     values = _required(document, path, key)
     return values[-1] if values else None
 
 
 def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> list[Any]:
-    """Return what is at a path of ``key``, for each event that has it.
+    """Return the values at the path configured for ``key``, one for each event that contains the path.
 
-    Raises ``UnreadableResponseError`` if none has it, unless the path is optional. ``when``: the case in
-    which to write it so."""
+    Raises ``UnreadableResponseError`` if no event contains the path, unless the path is optional. ``when``
+    completes the advice to make the path optional."""
     values = _values_at(document, path)
     if not values and not path.endswith("?"):
         raise _missing_path_error(key, path, document, when)
@@ -506,7 +516,7 @@ def _missing_path_error(key: str, path: str, document: ReplyDocument, when: str)
 
 
 def _keys_along(value: Any, path: str) -> str:
-    """List the keys that exist, as far as a path leads."""
+    """List the existing keys at the deepest level of a path that can be reached."""
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):
         head = f"{head}.{name}" if head else name

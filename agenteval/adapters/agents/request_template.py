@@ -1,9 +1,10 @@
-"""``request:``: the body of a request as an author writes it, with names that are filled in each time.
+"""``request:``: the request body as written by the author, a template with ``${name}`` placeholders that are
+filled in for each request.
 
-A text that consists of one ``${name}`` becomes its value, of whatever type; within a longer text the value is
-inserted. A name without a value in a request is dropped together with its key: the session before there is
-one, the tools if none are declared, the message if a request carries tool results, those results in all other
-requests."""
+A string that consists only of ``${name}`` is replaced by the value, whatever the type of the value; in a
+longer string, the value is inserted (string interpolation). A placeholder without a value is removed together
+with its key. This applies to the session before there is a session, to the tools if no tools are declared, to
+the message if a request contains tool results, and to the tool results in all other requests."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
 ABSENT: Any = object()
 RESULT_NAMES = frozenset(("messages", "tool_results"))
-"""The names through which an agent gets the results of the calls that it asked for.
+"""The placeholders through which an agent receives the results of its tool calls.
 
-A request with neither has them under the key ``tool_results``."""
+A request that uses neither placeholder contains the results under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
-"""The names without which the mapping around them is meaningless: ``{role: user}``."""
+"""The placeholders without whose values the surrounding mapping is meaningless, as in ``{role: user}``."""
 
 
 def names_in(template: Any) -> Iterator[str]:
-    """Yield the names that are filled in, in a template or a part of it."""
+    """Yield the names of the placeholders in a template or a part of a template."""
     if isinstance(template, str):
         yield from (found["name"] for found in TEMPLATE_NAME.finditer(template) if found["name"])
     elif isinstance(template, Mapping | list | tuple):
@@ -41,7 +42,7 @@ def template_values(
     turn: int,
     mcp_url: str = "",
 ) -> dict[str, Any]:
-    """Return the value of each name in the next request."""
+    """Return the value of each placeholder in the next request."""
     results = list(_results(messages))
     brings_results = bool(results) and "tool_results" in template_names
     return {
@@ -60,7 +61,7 @@ def latest_user_content(messages: Sequence[Message], default: Any) -> Any:
 
 
 def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
-    """Yield the results at the end of a conversation, which the agent has not seen yet."""
+    """Yield the tool results at the end of a conversation, which the agent has not seen yet."""
     at = len(messages)
     while at and messages[at - 1].get("role") == "tool":
         at -= 1
@@ -72,25 +73,25 @@ def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
 
 
 def fill_request_template(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the body of a request."""
+    """Fill in the placeholders in a request body."""
     parts = {key: _filled(item, values) for key, item in template.items()}
     return {key: part.value for key, part in parts.items() if part.value is not ABSENT}
 
 
 def fill_request_text(template: str, values: Mapping[str, Any]) -> str | None:
-    """Fill in a text, such as a header; ``None`` if one of its names has no value."""
+    """Fill in a string such as a header. Return ``None`` if one of its placeholders has no value."""
     made = _filled_text(template, values).value
     return None if made is ABSENT else made if isinstance(made, str) else as_text(made)
 
 
 class _FilledPart(NamedTuple):
-    """A part of a template that was filled in."""
+    """A part of a template whose placeholders have been filled in."""
 
     value: Any
     has: bool = False
-    """True if some name in it has a value."""
+    """True if at least one placeholder in the part has a value."""
     lost: bool = False
-    """True if a name of the turn in it has no value."""
+    """True if a placeholder of the current turn in the part has no value."""
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> _FilledPart:

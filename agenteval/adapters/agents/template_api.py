@@ -1,4 +1,4 @@
-"""An API of any shape, as ``request:`` and ``reply:`` describe it."""
+"""Any JSON API, as described by ``request:`` and ``reply:``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FIT_FOR_HEADER = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True)
 class Template:
-    """An author's description of such an API."""
+    """An author's description of a JSON API."""
 
     endpoint: str
     headers: Mapping[str, str]
@@ -47,15 +47,15 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that a request fills in."""
+        """The names of the placeholders in a request."""
         outside = (self.endpoint, *self.headers.values())
         return frozenset((*names_in(self.request), *(n for text in outside for n in names_in(text))))
 
 
 class TemplateApi:
-    """One conversation with such an API.
+    """One conversation with a JSON API that a template describes.
 
-    Its session is the server's if ``reply.session`` is set, otherwise one of agenteval's."""
+    If ``reply.session`` is set, the server creates the session ID; otherwise, agenteval does."""
 
     def __init__(self, template: Template, warn: Callable[[str], None]) -> None:
         self._template = template
@@ -117,7 +117,7 @@ class TemplateApi:
         return extract_partial_reply(reply, self._template.reply, streaming=self._template.streaming)
 
     def _read_session(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
-        """Read the session. At least one reply of a job must contain it."""
+        """Read the session ID. At least one reply of a job must contain the ID."""
         known = self._session if is_last else (self._session or "")
         found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:

@@ -1,4 +1,4 @@
-"""Agents that are programs which print their answer as text: one process for each turn."""
+"""Agents that are programs that print their answer as text. Each turn runs in a new process."""
 
 from __future__ import annotations
 
@@ -44,42 +44,42 @@ from agenteval.messages.agent_reply import parse_reply
 _SHOWN = 200
 _BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
 _MEMORY = frozenset(("session", "messages_file"))
-"""The names through which a process gets the conversation before its turn."""
+"""The placeholders that give a process access to the earlier part of the conversation."""
 _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
-"""The errors of the program itself, not of the machine."""
+"""The error numbers that indicate a problem with the program itself, not with the machine."""
 
 
 class TextProgramOptions(Value):
-    """A program that prints its answer. Each turn fills in the names in ``RUN_NAMES``."""
+    """A program that prints its answer. The placeholders in ``RUN_NAMES`` are filled in for each turn."""
 
     run: tuple[Text, ...]
-    """Program and its arguments; ${message}, ${session} and ${messages_file} are filled in each turn."""
+    """Program and its arguments; ${message}, ${session} and ${messages_file} are filled in for each turn."""
 
     EXAMPLE: ClassVar[str] = '{run: [./bot, "${message}"]}'
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that a turn fills in."""
+        """The names of the placeholders that are filled in for a turn."""
         return frozenset(names_in(self.run)) & RUN_NAMES
 
 
 @dataclass(frozen=True)
 class TextProgram:
-    """How to start a program."""
+    """A description of how a program is started."""
 
     shown: str
-    """The command as people read it."""
+    """The command in readable form."""
     path: str
     """The path of the program."""
     options: TextProgramOptions
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     place: Place
-    """The place where the program is configured."""
+    """The location of the program in the configuration."""
 
     @property
     def who(self) -> str:
-        """The program's name in messages."""
+        """The program's name as shown in messages."""
         return f"'{self.shown}'"
 
     @cached_property
@@ -87,16 +87,16 @@ class TextProgram:
         return self.options.names
 
     def command(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the command of a turn."""
+        """Return the command for a turn."""
         return [self.path, *(fill_request_text(text, values) or "" for text in self.options.run[1:])]
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
-        """Raise ``AuthorError`` at the program's place."""
+        """Raise ``AuthorError`` that points to the program's location in the configuration."""
         raise AuthorError(Problem(f"{self.who}: {what}", remedy, self.place))
 
 
 class TextAgents:
-    """The agents of a run that are one text program."""
+    """The agents of a run that all run one text program."""
 
     def __init__(
         self,
@@ -125,14 +125,14 @@ class TextAgents:
         return TextAgent(self)
 
     async def aclose(self) -> None:
-        """Do nothing: no process outlives its turn."""
+        """Do nothing, because no process outlives its turn."""
 
     def warn(self, text: str) -> None:
         self._warn(f"{self.program.who} {text}")
 
 
 class TextAgent:
-    """The agent of one conversation."""
+    """The agent for one conversation."""
 
     def __init__(self, agents: TextAgents) -> None:
         self._agents = agents
@@ -143,10 +143,10 @@ class TextAgent:
         """The span of the next process, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
-        """Start a process with the latest message and read what it prints.
+        """Start a process with the latest message and read its output.
 
         Raises ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the
-        message cannot be an argument or the program cannot be started at all."""
+        message cannot be passed as an argument or if the program cannot be started at all."""
         agents, program = self._agents, self._agents.program
         if agents.rate:
             (await agents.rate.reserve()).sent()
@@ -208,10 +208,10 @@ class TextAgent:
 
 
 class _TextProgramTurn:
-    """A process from start to end. Raises ``OSError`` if it cannot be started.
+    """A process from its start to its end. Raises ``OSError`` if the process cannot be started.
 
-    ``stdin``: the line that it reads there before the end of its input. It is created in any thread; threads
-    of its own handle what the process does."""
+    ``stdin`` is the only line that the process can read from standard input. The object may be created in any
+    thread; its own threads handle the process's events."""
 
     def __init__(
         self,
@@ -239,8 +239,8 @@ class _TextProgramTurn:
         self.process.close_input()
 
     async def exit_code(self) -> int | None:
-        """Wait for all output after the exit, because what the program started may print, too; return the
-        exit code."""
+        """Wait for all output, and return the exit code. Output may still arrive after the exit, because
+        child processes may also print."""
         self.took_ms = (self._loop.time() - self._began) * 1000
         await self._ended.wait()
         if self._end and self._end.code is not None:
@@ -249,7 +249,7 @@ class _TextProgramTurn:
         return self.process.exit_code
 
     def answer(self, who: str, code: int | None) -> str:
-        """Return what it printed, as a terminal shows it. Raises ``AgentError`` if that is no answer."""
+        """Return the output as a terminal shows it. Raises ``AgentError`` if the output is not an answer."""
         log = self.process.quoted_log()
         if self._is_too_long:
             raise AgentError(f"{who} printed more than {MAX_REPLY_BYTES // 2**20} MiB{log}", kind="protocol")
@@ -268,7 +268,7 @@ class _TextProgramTurn:
         return text.rstrip("\r\n")
 
     def _handle(self, event: ProcessEvent) -> None:
-        """Handle an event from one of the process's threads."""
+        """Handle an event that was sent by a thread of the process."""
         match event:
             case OutputLine(data):
                 self._take(data)
@@ -295,7 +295,8 @@ class _TextProgramTurn:
 
 @contextmanager
 def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
-    """Create a file of the messages so far for the duration of the turn; none without ``messages``."""
+    """Create a file that contains the messages so far and exists for the duration of the turn. If
+    ``messages`` is ``None``, create no file."""
     if messages is None:
         yield ""
         return

@@ -1,7 +1,7 @@
-"""``observe: otlp``: read an agent's calls from the spans that it exports (OpenTelemetry over HTTP).
+"""``observe: otlp``: read an agent's calls from the OpenTelemetry spans that it exports (OTLP over HTTP).
 
-A run has one receiver for each agent observed this way. Each request begins its own trace, which the header
-``traceparent`` names; spans with that trace's ID belong to its reply."""
+A run has one receiver for each agent that is observed in this way. Each request begins a new trace, whose ID
+is sent in the ``traceparent`` header. Spans with that trace ID belong to the reply to that request."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 
 MAX_BODY = 64 * 2**20
-"""The most bytes of one export, counted while it is decompressed."""
+"""The maximum size of one export in bytes, counted while the export is being decompressed."""
 MAX_SPANS = 20_000
-"""The most spans of one trace."""
+"""The maximum number of spans in one trace."""
 _SETTLE_S = 0.1
 _PROTOBUF = "application/x-protobuf"
 _JSON = "application/json"
@@ -48,11 +48,11 @@ _JSON = "application/json"
 
 @dataclass
 class Trace:
-    """One trace and the spans received for it."""
+    """A trace and the spans received for it."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     root: str = field(default_factory=lambda: secrets.token_hex(8))
-    """The ID of the span that the trace began with."""
+    """The ID of the span with which the trace began."""
     spans: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -61,9 +61,10 @@ class Trace:
 
 
 class SpanReceiver:
-    """A receiver of spans that listens from its creation, in its own threads.
+    """A receiver of OpenTelemetry spans. It listens in its own threads as soon as it is created.
 
-    Agents that export to the same port share it. Raises ``OSError`` if it cannot listen."""
+    Agents that export to the same port share one receiver. Raises ``OSError`` if the port cannot be opened.
+    """
 
     _open: ClassVar[dict[int, SpanReceiver]] = {}
     _opening = threading.Lock()
@@ -80,7 +81,8 @@ class SpanReceiver:
 
     @classmethod
     def on(cls, port: int) -> SpanReceiver:
-        """Return the run's receiver on a port, creating it if needed. Every caller must ``close`` it."""
+        """Return the run's receiver on a port, and create the receiver if needed. Every caller must ``close``
+        it."""
         with cls._opening:
             found = cls._open.get(port) if port else None
             found = found or cls(port)
@@ -99,7 +101,7 @@ class SpanReceiver:
             return list(trace.spans)
 
     def _remarks(self) -> Iterator[str]:
-        """Yield remarks about spans and exports that could not be used."""
+        """Yield remarks about unusable spans and exports."""
         with self._lock:
             unknown, faults = dict(self._unknown), dict(self._faults)
         if unknown:
@@ -111,9 +113,10 @@ class SpanReceiver:
             yield f"{times} exports of spans were refused: {what}"
 
     def close(self) -> tuple[str, ...]:
-        """Give up the receiver.
+        """Release the receiver.
 
-        The last user stops it and gets remarks about spans and exports that could not be used."""
+        The last user to release the receiver stops it and is given the remarks about unusable spans and
+        exports."""
         with self._opening:
             self._users -= 1
             if self._users:
@@ -142,7 +145,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a broken connection: it concerns only the exporter, which sends again."""
+        """Ignore a broken connection. The problem affects only the exporter, which sends the data again."""
 
 
 def _server(
@@ -185,11 +188,11 @@ def _server(
 
         def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
             if code == 505:
-                refuse("the exporter speaks gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+                refuse("the exporter uses gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
             super().send_error(code, message, explain)
 
         def log_message(self, format: str, *args: Any) -> None:  # the name that http.server calls
-            """Log nothing."""
+            """Do not log anything."""
 
     return _Server(("127.0.0.1", port), Handler)
 
@@ -237,11 +240,11 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
 
 
 class TracedAgents:
-    """The agents of a run whose spans are read.
+    """The agents of a run that are observed through OpenTelemetry spans.
 
-    ``inner`` makes the factory of the actual agents, once the receiver's address is known; ``send`` hands one
-    of them the ``traceparent`` of its next requests. ``port``: the port to listen on, if not that of the
-    options (0: any)."""
+    ``inner`` creates the factory of the actual agents once the receiver's address is known. ``send`` passes
+    an agent the ``traceparent`` for its next requests. ``port`` overrides the port in the options; 0 selects
+    any free port."""
 
     def __init__(
         self,
@@ -291,10 +294,10 @@ class TracedAgents:
         return trace
 
     async def wait_for_spans(self, trace: Trace) -> list[dict[str, Any]] | None:
-        """Wait for the spans of a trace; return ``None`` if they did not arrive, or not all of them.
+        """Wait for the spans of a trace. Return ``None`` if no spans arrived, or not all of them.
 
-        A trace can be complete as soon as the server's span is there; without one, that is decided only when
-        the time is over."""
+        A trace can be complete as soon as the server's span has arrived. Without a server span, completeness
+        is decided only when the time limit is reached."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._options.wait_s
         with pause_deadlines():
@@ -311,7 +314,7 @@ NO_SPANS = "spans of the turn that did not arrive"
 
 
 class TracedAgent(AgentWrapper):
-    """The agent of one conversation."""
+    """The agent for one conversation."""
 
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
         super().__init__(agent)
@@ -344,7 +347,7 @@ class TracedAgent(AgentWrapper):
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not contain the arguments of {names}: checks of them remain open"
+            what = f"its spans do not contain the arguments of {names}: checks of these arguments remain open"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
         usage = turn.usage if reply.usage is None else reply.usage
@@ -352,7 +355,7 @@ class TracedAgent(AgentWrapper):
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:
-    """Return the calls of this turn that were sent to the agent with their results."""
+    """Return the calls of the current turn that were sent to the agent with their results."""
     users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
     return [
         call

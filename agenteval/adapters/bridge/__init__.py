@@ -1,3 +1,3 @@
-"""``agenteval tools serve --stdio-bridge``: an MCP server over stdio that forwards to the run it belongs to.
+"""``agenteval tools serve --stdio-bridge``: an MCP server over stdio that forwards tool calls to its run.
 
-It is separate from ``adapters/agents``, whose imports would slow the start of each bridge."""
+The bridge is separate from ``adapters/agents``, whose imports would slow down the start of each bridge."""

@@ -1,8 +1,9 @@
-"""Pass the address of the run's tool server to processes that get no environment.
+"""Pass the address of the run's MCP server to processes that do not inherit its environment.
 
-MCP clients hand only ``HOME``, ``PATH`` and the like to the servers that they start. So a run writes a file
-for each process of an agent with ``mcp``, named after the process; whatever that process starts finds the
-file through its ancestors. No variable can name the folder of these files, because none would arrive."""
+MCP clients pass only ``HOME``, ``PATH`` and a few other variables to the servers that they start. A run
+therefore writes a file for each process of an agent with ``mcp``, named after the process. Any descendant of
+that process finds the file through its ancestors. The folder of these files cannot be set in an environment
+variable, because the variable would not be passed on either."""
 
 from __future__ import annotations
 
@@ -20,19 +21,20 @@ from typing import NamedTuple
 from agenteval.adapters.bridge.ancestors import ancestors, inspect_process
 
 MCP_URL_VARIABLE = "AGENTEVAL_MCP_URL"
-"""The variable in which a program or a Python target finds the server. It takes precedence over the files."""
+"""The environment variable in which a program or a Python target finds the MCP server. It takes precedence
+over the files."""
 _LOOKS, _PAUSE_S = 10, 0.1
 """How often, and with what pauses, a bridge looks: the run may not have announced its parent yet."""
 _UNFINISHED = ".new"
 
 
 class AnnouncedAddress(NamedTuple):
-    """An address that a run announced."""
+    """An address announced by a run."""
 
     url: str
-    """The address; empty for a process of an agent without ``mcp``."""
+    """The address, or an empty string for a process of an agent without ``mcp``."""
     name: str
-    """The name of the process for which it was announced."""
+    """The name of the process that the address was announced for."""
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────
@@ -44,10 +46,10 @@ _home = 0
 
 
 def announce(pid: int, url: str) -> None:
-    """Let everything that the process ``pid`` starts from now on find ``url``.
+    """Announce ``url`` to all processes that the process ``pid`` starts from now on.
 
-    An empty ``url`` is announced only where another agent's address would be found otherwise. If there is no
-    private folder, nothing is announced, and a bridge reports that."""
+    An empty ``url`` is announced only if the processes would otherwise find the address of another agent. If
+    there is no private folder, nothing is announced, and a bridge reports the missing address."""
     with _lock:
         is_first = _adopt_process()
         if not url and not _urls.get(os.getpid()):
@@ -63,12 +65,12 @@ def announce(pid: int, url: str) -> None:
 
 
 def announced_url(pid: int) -> str:
-    """Return the address announced for ``pid``; empty if there is none."""
+    """Return the address announced for ``pid``, or an empty string if no address was announced."""
     return _urls.get(pid, "")
 
 
 def withdraw(pid: int) -> None:
-    """Remove the announcement of a process that has ended or no longer has an address."""
+    """Remove the announcement for a process that has ended or no longer has an address."""
     with _lock:
         _urls.pop(pid, None)
         if _home == os.getpid() and (path := _written.pop(pid, None)):
@@ -76,7 +78,8 @@ def withdraw(pid: int) -> None:
 
 
 def withdraw_all() -> None:
-    """Withdraw all announcements of this process, which ends. A fork of it withdraws none of its parent's."""
+    """Withdraw all announcements made by this process when it ends. A fork of this process does not withdraw
+    its parent's announcements."""
     for pid in tuple(_written):
         withdraw(pid)
 
@@ -102,7 +105,7 @@ def _write(path: Path, url: str) -> None:
 
 
 def _remove_dead(folder: Path) -> None:
-    """Remove the files of runs that were killed."""
+    """Remove the files left behind by runs that were killed."""
     for path in folder.iterdir():
         identity = path.name.removesuffix(_UNFINISHED)
         pid = identity.partition("-")[0]
@@ -115,7 +118,8 @@ def _remove_dead(folder: Path) -> None:
 
 
 def find_address() -> AnnouncedAddress | None:
-    """Find the address of the nearest ancestor that has one. Waits a moment for it."""
+    """Find the address of the nearest ancestor that has an address. Waits briefly for an address to be
+    announced."""
     for look in range(_LOOKS):
         if look:
             time.sleep(_PAUSE_S)
@@ -127,7 +131,7 @@ def find_address() -> AnnouncedAddress | None:
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """Read the file; ``None`` if this user has no such file."""
+    """Read the file, or return ``None`` if no such file belongs to this user."""
     with suppress(OSError, ValueError):
         _require_private(folder)
         number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -140,7 +144,8 @@ def _read(folder: Path, name: str) -> str | None:
 
 
 def _folders() -> Iterator[Path]:
-    """Yield the possible folders: the same for all processes of a user, whatever their environment."""
+    """Yield the possible folders. They are the same for all processes of a user, regardless of the
+    environment."""
     if sys.platform == "win32":
         return
     user = os.getuid()
@@ -150,7 +155,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _own_folder() -> Path:
-    """Create or find the folder. Raises ``OSError`` if no private one can be had."""
+    """Create or find the folder. Raises ``OSError`` if no private folder is available."""
     fault = OSError("no folder")
     for folder in _folders():
         try:
@@ -163,12 +168,12 @@ def _own_folder() -> Path:
 
 
 def _require_private(folder: Path) -> None:
-    """Raise ``PermissionError`` unless the folder belongs to this user alone.
+    """Raise ``PermissionError`` unless only this user has access to the folder.
 
-    Its parent is writable for all, so another user may have created it first."""
+    The parent folder is writable by everybody, so another user may have created the folder first."""
     found = folder.lstat()
     if not (stat.S_ISDIR(found.st_mode) and _is_own(found) and not found.st_mode & 0o077):
-        raise PermissionError(f"{folder} is not a folder of this user's alone")
+        raise PermissionError(f"{folder} is not private to this user")
 
 
 def _is_own(found: os.stat_result) -> bool:

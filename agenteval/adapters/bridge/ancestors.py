@@ -1,4 +1,5 @@
-"""Look up the parent processes of a process. A process ID together with its start time is never reused."""
+"""Look up the parent processes of a process. The combination of a process ID and a start time is never
+reused."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class ProcessInfo(NamedTuple):
     pid: int
     parent: int
     started: str
-    """The start time in the system's own format; it is only compared."""
+    """The start time in a system-specific format, used only for comparison."""
     name: str
 
     @property
@@ -29,14 +30,15 @@ class ProcessInfo(NamedTuple):
 
 
 def inspect_process(pid: int) -> ProcessInfo | None:
-    """Return the process; ``None`` if it does not exist or the system does not show it."""
+    """Return information about a process, or ``None`` if the process does not exist or the system does not
+    reveal it."""
     if sys.platform == "win32":
         return None
     return _by_proc(pid) if _PROC.joinpath("self", "stat").exists() else _by_ps(pid)
 
 
 def ancestors() -> Iterator[ProcessInfo]:
-    """Yield the parent of this process, its parent, and so on."""
+    """Yield the ancestors of this process, starting with its parent."""
     pid = os.getppid()
     for _ in range(_MAX_DEPTH):
         found = inspect_process(pid) if pid > 0 else None

@@ -1,9 +1,9 @@
-"""Bridge MCP over stdio, on the agent's side, to the run's server and, if there is one, to the real server it
-replaces.
+"""Bridge MCP over stdio, on the agent's side, to the MCP server of the run and, if the bridge replaces a real
+server, also to that server.
 
-A call of a tool that the real server has is sent to the run with ``HAS_REAL``. If the run leaves the call to
-the real server, it answers with a ``PERMIT``; the bridge then reports the call's result with an ``OUTCOME``.
-"""
+A call to a tool that the real server also provides is sent to the run with ``HAS_REAL``. If the run leaves
+the call to the real server, the run answers with a ``PERMIT``. The bridge then reports the result of the call
+with an ``OUTCOME``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval
 """Keys of ``_meta``: in a call, in the run's answer, in the call that reports the outcome."""
 _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
-"""Effectively no limit: the run limits a call's duration, and the agent its own wait."""
+"""A timeout that is effectively unlimited. The run limits the duration of a call, and the agent limits its
+own wait."""
 _ANY = {"type": "object"}
 _GONE = "agenteval's run no longer answers, so no tool can be called"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
-    """Serve the tools of the run at ``url`` until the input ends.
+    """Serve the tools of the run at ``url`` over stdio until the input ends.
 
-    ``only``: the names that are listed; empty for all. ``real``: the command of the server that this one
-    replaces, if any. Raises ``AuthorError``."""
+    ``only`` lists the names of the tools to offer; if it is empty, all tools are offered. ``real`` is the
+    command that starts the real server, if the bridge replaces one. Raises ``AuthorError``."""
     import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.server.lowlevel import Server
@@ -60,10 +61,10 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
 
 
 class _RunClient:
-    """A client of the run's server.
+    """A client of the run's MCP server.
 
-    Each request has its own MCP client, because a client that finds the server gone cancels everything around
-    it."""
+    Each request uses a new MCP client, because a client that loses its server cancels all surrounding tasks.
+    """
 
     def __init__(self, url: str, http: Any) -> None:
         self._url = url
@@ -83,7 +84,7 @@ class _RunClient:
             yield client
 
     async def require(self) -> None:
-        """Raise ``AuthorError`` if the run does not answer."""
+        """Raise ``AuthorError`` if the run does not respond."""
         try:
             async with self.connected():
                 pass
@@ -133,7 +134,8 @@ class _Bridge:
         return answer if permit is None else await self._call_real_tool(permit, name, arguments)
 
     async def _call_real_tool(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
-        """Call the real server's tool, and report the outcome to the run before the agent has the answer."""
+        """Call the tool on the real server, and report the outcome to the run before the agent receives the
+        answer."""
         from mcp.shared.exceptions import MCPError
 
         try:
@@ -175,10 +177,10 @@ async def _all_tools(client: Any) -> Sequence[Any]:
 
 
 async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
-    """Call a tool as ``Client.call_tool`` does, but pass the result on unchanged.
+    """Call a tool as ``Client.call_tool`` does, but return the result unchanged.
 
-    The agent's client checks the result against its schema, and tools are listed only when the agent asks for
-    it."""
+    The agent's own client validates the result against the tool's schema, and tools are listed only when the
+    agent requests the list."""
     import mcp_types as types
 
     params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
@@ -188,9 +190,11 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
 
 
 def _merge_listing(declared: Any, real: Any) -> Any:
-    """Merge a tool's listing: the scenario's declaration comes first, the real server fills in the rest.
+    """Merge two descriptions of a tool. The scenario's declaration takes precedence, and the real server's
+    description fills in the rest.
 
-    No output schema is listed, because the scenario's answers need not have the form of the real ones."""
+    The output schema is omitted, because the scenario's answers need not have the same form as real answers.
+    """
     if declared is None:
         return real
     schema = declared.input_schema if declared.input_schema != _ANY else real.input_schema
@@ -204,7 +208,7 @@ def _merge_listing(declared: Any, real: Any) -> Any:
 
 
 def _recorded_value(result: Any) -> Any:
-    """Return what the agent gets, as it is recorded."""
+    """Return the value to record for the result that the agent receives."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

@@ -1,7 +1,8 @@
-"""agenteval's own language models: the simulated user, the judges, deduplication.
+"""The language models that agenteval itself uses: for the simulated user, the judges (LLM-as-a-judge) and
+deduplication.
 
-``make_model`` turns a configuration entry into a ``ChatModel``. A provider's module is imported when the
-first model of its kind is created: the ``openai`` package alone takes half a second."""
+``make_model`` creates a ``ChatModel`` from a configuration entry. A provider's module is imported when its
+first model is created, because importing the ``openai`` package alone takes half a second."""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ def make_model(
     root: Path,
     jitter: Callable[[], float] | None = None,
 ) -> ChatModel:
-    """Create the model that ``config`` names, for ``role`` (user, judge or dedup).
+    """Create the language model configured in ``config`` for ``role`` (user, judge or dedup).
 
-    ``root`` is the folder that paths of model files are relative to; ``jitter`` (0 to 1) spreads retries.
-    Raises ``AuthorError`` for anything that is known to be wrong before a call."""
+    Paths of model files are relative to ``root``; ``jitter`` (0 to 1) spreads out retries. Raises
+    ``AuthorError`` for any problem that can be detected before a call."""
     provider = PROVIDERS.get(config.provider)
     if config.provider in PROVIDERS.built_in:
         make: Callable[..., ChatModel] = load_target(str(provider.make))

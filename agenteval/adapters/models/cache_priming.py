@@ -1,8 +1,8 @@
-"""Send one call of several with a common prefix first, so that the others find the prefix in the provider's
-cache.
+"""Make use of the provider's prompt caching: of several calls with a common prefix, send one first, so that
+the other calls find the prefix in the cache.
 
-All judges of a turn are ready at the same time, with the same record. Sent at once, none of them would find
-what the others sent, and each would pay for all of it."""
+All judges of a turn are ready at the same time and use the same record. If their calls were sent at once,
+none of them would find the prefix in the cache, and each would pay the full price."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.tokens import count_tokens
 
 MIN_PREFIX_TOKENS = 1024
-"""The tokens from which a prefix is worth waiting for."""
+"""The minimum length in tokens of a prefix that is worth waiting for."""
 STEP = 128
-"""The additional tokens from which a longer prefix is worth waiting for, too."""
+"""The number of additional tokens that makes a longer prefix worth waiting for, too."""
 PATIENCE_S = 30.0
-"""The longest wait in seconds: by then the provider has read a prefix, however long its answer takes."""
+"""The longest wait in seconds. After this time, the provider has read the prefix, even if its answer takes
+longer."""
 REMEMBERED = 20_000
-"""The number of prefixes remembered, the latest ones; providers forget sooner."""
+"""The number of most recent prefixes to remember. Providers forget prefixes sooner."""
 
 _tokens = lru_cache(maxsize=256)(count_tokens)
 
 
 class CachePrimingModel:
-    """A ``ChatModel`` that lets one request go first with each prefix that a request marks as ``shared``.
+    """A ``ChatModel`` that primes the provider's prompt cache: for each prefix that requests mark as
+    ``shared``, one request goes first.
 
-    The shortest prefix goes first. Other requests wait until the first one has a reply or has failed in any
-    way. A request that goes first never waits again, so no request waits for one that is waiting."""
+    The shortest prefix goes first. Other requests wait until the first request has received a reply or has
+    failed in any way. A request that goes first never waits again, so no request waits for a waiting request.
+    """
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -55,7 +58,8 @@ class CachePrimingModel:
             ended.set()
 
     async def _wait_for_prefix(self, beginnings: Sequence[bytes]) -> Sequence[bytes]:
-        """Wait while a shorter prefix is in progress; return the prefixes that nobody has sent yet."""
+        """Wait while a request with a shorter prefix is in progress. Return the prefixes that have not been
+        sent yet."""
         for place, name in enumerate(beginnings):
             if leader := self._under_way.get(name):
                 with pause_deadlines(), anyio.move_on_after(PATIENCE_S):
@@ -70,7 +74,7 @@ class CachePrimingModel:
 
 
 def _prefixes(request: ModelRequest) -> Iterator[bytes]:
-    """Yield an identifier for each prefix that is long enough, the shortest first."""
+    """Yield an identifier for each prefix that is long enough, from shortest to longest."""
     digest = blake2b(request.system.encode("utf-8", "replace"), digest_size=16)
     tokens, start, yielded = _tokens(request.system), 0, 0
     for end in request.shared:

@@ -1,7 +1,7 @@
-"""Remember what servers were found to accept, by endpoint and model.
+"""Remember which request features servers were found to accept, by endpoint and model.
 
-Nothing is inferred from a model's name: such tables go stale, while a server's own refusal is always current.
-"""
+Nothing is inferred from a model's name. Tables of model names become outdated, whereas a server's own refusal
+is always up to date."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from agenteval.conversation.deadlines import pause_deadlines
 
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """What one model at one endpoint was found to accept."""
+    """The request features that one model at one endpoint was found to accept."""
 
     refused: frozenset[str] = frozenset()
-    """Parameters that are no longer sent."""
+    """Parameters that are no longer sent because the server refused them."""
     format_level: FormatLevel = FormatLevel.STRICT
-    """How the shape of the answer is requested."""
+    """The format in which the structure of the answer is requested."""
     folds_system: bool = False
-    """True if the system text goes into the user's message."""
+    """True if the system prompt is moved into the user message."""
     needs_budget: bool = False
-    """True if a limit on output tokens must be sent."""
+    """True if requests must include a limit on output tokens."""
     streams: bool = False
-    """True if the server answers only in streams."""
+    """True if the server supports only streaming responses."""
 
 
 @dataclass
 class CapabilityEntry:
-    """What is known of one model at one endpoint, shared by all its callers."""
+    """The findings about one model at one endpoint, shared by all of its callers."""
 
     capabilities: ServerCapabilities = ServerCapabilities()
     noticed: set[str] = field(default_factory=set)
-    """Findings that were already reported."""
+    """Findings that have already been reported."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held while one call finds out what is accepted, so that the others wait for the result instead of being
-    refused in the same way."""
+    """A lock held while one call finds out which features are accepted. Other calls wait for the result;
+    otherwise, the server would refuse them for the same reason."""
 
     async def wait_settled(self) -> None:
-        """Wait while another call is finding out."""
+        """Wait while another call is finding out which features are accepted."""
         if self.lock.locked():
             with pause_deadlines():
                 async with self.lock:
@@ -50,18 +50,18 @@ class CapabilityEntry:
 
 
 class Capabilities:
-    """The findings of a run."""
+    """All findings of a run."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], CapabilityEntry] = {}
 
     def entry_for(self, endpoint: str, model: str) -> CapabilityEntry:
-        """Return the entry of a model at an endpoint (its URL without credentials)."""
+        """Return the entry for a model at an endpoint, which is identified by its URL without credentials."""
         return self._entries.setdefault((endpoint, model), CapabilityEntry())
 
     @property
     def discovered(self) -> Mapping[tuple[str, str], ServerCapabilities]:
-        """The findings by endpoint and model; models that accepted everything are left out."""
+        """The findings keyed by endpoint and model. Models that accepted everything are omitted."""
         return {
             place: entry.capabilities
             for place, entry in self._entries.items()

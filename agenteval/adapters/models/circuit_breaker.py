@@ -1,4 +1,5 @@
-"""Stop calling a judge that fails on every call, and report its remaining checks as skipped at once."""
+"""A circuit breaker for judges: stop calling a judge that fails on every call, and report its remaining
+checks as skipped at once."""
 
 from __future__ import annotations
 
@@ -14,18 +15,20 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.safe_text import one_line
 
 FAILURES = 5
-"""The number of consecutive failed calls, each with its retries, after which a rubric is no longer used.
+"""The number of consecutive failed calls after which a rubric is no longer used. The retries of a call are
+not counted separately.
 
-Until the rubric's first answer no more calls than this are started: the others wait until it is known whether
-it answers at all."""
+Until the rubric receives its first answer, no more than this number of calls are started. All other calls
+wait until it is known whether the rubric receives answers at all."""
 
 
 class RubricCircuit:
-    """The record of one rubric with one model.
+    """The circuit breaker's state for one rubric with one model.
 
-    A call fails if the server gives no answer or, for a rubric that has never been answered, if the answer is
-    unreadable. After one readable answer, an unreadable one is blamed on its own record. A readable answer
-    with a flaw counts as an answer here, because its flaw concerns its own record only."""
+    A call fails if the server returns no answer or, for a rubric that has never received a readable answer,
+    if the answer is unreadable. After the first readable answer, an unreadable answer is attributed to the
+    record being judged. A readable answer with a flaw counts as an answer here, because the flaw concerns
+    only that record."""
 
     def __init__(self) -> None:
         self.has_answered = False
@@ -37,7 +40,7 @@ class RubricCircuit:
 
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
-        """Wait until a call may be started."""
+        """Wait until a call may start."""
         while self._in_flight + self._in_a_row >= FAILURES and not (self.has_answered or self.closed_for):
             with pause_deadlines():
                 await self._one_ended.wait()
@@ -50,11 +53,11 @@ class RubricCircuit:
             self._one_ended = anyio.Event()
 
     def record_success(self) -> None:
-        """Record an answer; one to a call that was in flight may close the circuit again."""
+        """Record an answer. An answer to a call that was already in flight may close the circuit again."""
         self.has_answered, self._in_a_row, self.closed_for = True, 0, ""
 
     def record_failure(self, error: Exception) -> bool:
-        """Record a failure and return whether it was the one that opened the circuit."""
+        """Record a failure, and return whether this failure opened the circuit."""
         if self.has_answered and isinstance(error, UnreadableReplyError):
             return False
         self._in_a_row += 1
@@ -65,7 +68,7 @@ class RubricCircuit:
 
 
 class RubricCall:
-    """One call of a rubric in progress. It may wait a long time before it is sent."""
+    """A call for a rubric in progress. It may have to wait a long time before it is sent."""
 
     def __init__(self, rubric: RubricCircuit, what: str) -> None:
         self.rubric = rubric
@@ -75,15 +78,15 @@ class RubricCall:
     def require_open(self) -> None:
         """Raise an error if the rubric is no longer used.
 
-        ``RequestSkippedError`` for a call that was never sent, ``InfrastructureError`` for one that was sent
-        before."""
+        The error is ``RequestSkippedError`` if the call was never sent, and ``InfrastructureError`` if it was
+        sent before."""
         if self.rubric.closed_for and self._is_sent:
             raise InfrastructureError(f"not retried: {self._what}: {self.rubric.closed_for}")
         if self.rubric.closed_for:
             raise RequestSkippedError(f"not asked: {self._what}: {self.rubric.closed_for}")
 
     def send(self) -> None:
-        """Mark the call as sent, or raise as ``require_open`` does."""
+        """Mark the call as sent, or raise an error as ``require_open`` does."""
         self.require_open()
         self._is_sent = True
 
@@ -93,7 +96,7 @@ CURRENT_RUBRIC_CALL: ContextVar[RubricCall | None] = ContextVar("agenteval_asked
 
 
 class CircuitBreakerModel:
-    """A ``ChatModel`` for judges that stops calling a rubric that always fails.
+    """A ``ChatModel`` for judges with a circuit breaker, which stops calls for a rubric that always fails.
 
     Raises ``RequestSkippedError`` if the request's rubric has failed ``FAILURES`` times in a row. ``warn`` is
     called once for each such rubric."""

@@ -1,4 +1,4 @@
-"""Parse chat completions, whatever the server left out or added."""
+"""Parse chat completions, even if the server omitted or added fields."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from agenteval.messages.finish_reasons import is_content_filter, is_token_limit
 from agenteval.messages.reported_usage import read_usage, reported_parts
 
 LARGER_OUTPUT_BUDGET = 4000
-"""The least output tokens with which a model that reasoned too long is asked again."""
+"""The minimum limit on output tokens for repeating a request after the model reasoned for too long."""
 
 
 class CompletionAnswer(NamedTuple):
     """The answer in a chat completion."""
 
     text: str
-    """The model's text, including reasoning inside it."""
+    """The model's text, including any reasoning that the text contains."""
     finish_reason: str
     reasoned: bool
-    """True if the model also reasoned in a separate field, which is never the answer."""
+    """True if the model also returned reasoning in a separate field, which is never used as the answer."""
     usage: Usage
 
     @property
     def is_cut(self) -> bool:
-        """True if more output tokens may help: the model ran out of them, or reasoned and gave no answer."""
+        """True if a higher token limit may help, because the answer was truncated or the model reasoned but
+        gave no answer."""
         if is_token_limit(self.finish_reason):
             return True
         thought = self.reasoned or bool(self.text.strip())
@@ -41,11 +42,11 @@ class CompletionAnswer(NamedTuple):
 def parse_completion(
     reply: Any, *, where: str, sent: Sequence[Mapping[str, str]], quote: Callable[[str], str]
 ) -> CompletionAnswer:
-    """Parse a completion (``HttpClient.decode_completion``).
+    """Parse a chat completion (``HttpClient.decode_completion``).
 
-    ``where`` names the model in messages. ``sent`` holds the messages that were sent; their tokens are
-    estimated if the server does not count them. ``quote`` makes the server's words fit for a message. Raises
-    ``UnreadableReplyError`` if the model refused to answer."""
+    ``where`` names the model in messages. ``sent`` contains the messages that were sent; their tokens are
+    estimated if the server does not report token counts. ``quote`` prepares the server's text for quotation
+    in a message. Raises ``UnreadableReplyError`` if the model refused to answer."""
     choice = reply["choices"][0]
     message = choice["message"]
     text = _text(message.get("content"))
@@ -62,8 +63,8 @@ def parse_completion(
 
 
 def _text(content: Any) -> str:
-    """Return the content's text; of a list of parts only the text parts: reasoning and images are not the
-    answer."""
+    """Return the text of the content. If the content is a list of parts, return only its text parts, because
+    reasoning and images do not belong to the answer."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -74,8 +75,8 @@ def _text(content: Any) -> str:
 
 
 def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
-    """Return the reported usage, with estimates for what is missing. The cost comes from the configured
-    prices."""
+    """Return the reported token usage, with estimates for missing numbers. The cost is computed from the
+    configured prices."""
     if (usage := read_usage(reported)) and not usage.unsplit:
         return usage.model_copy(update={"calls": 1, "cost": None})
     asked, answered = reported_parts(reported)

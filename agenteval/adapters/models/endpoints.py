@@ -1,4 +1,4 @@
-"""Resolve the address of a provider's models and the key to them."""
+"""Resolve the base URL and the API key for a provider's models."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from agenteval.core.providers import AZURE_ENDPOINT, PROVIDERS, Provider
 from agenteval.files.redaction import SECRET_HEADER, provider_keys, redact_url
 
 API_VERSION = "OPENAI_API_VERSION"
-"""The variable of Azure's API version, as the ``openai`` package names it."""
+"""The environment variable for Azure's API version, named as in the ``openai`` package."""
 
 
 class Endpoint(NamedTuple):
-    """The address of a model and the key to it.
+    """The address of a model and the API key for that address.
 
-    For Azure, ``url`` is the resource with the API version as its query: the ``openai`` package makes the
-    rest. Without a key there, ``azure-identity`` fetches tokens."""
+    For Azure OpenAI, ``url`` is the resource, with the API version in the query string; the ``openai``
+    package builds the rest of the URL. If there is no key for Azure, ``azure-identity`` obtains tokens."""
 
     url: str
-    """The address that takes the requests."""
+    """The URL to which requests are sent."""
     shown: str
-    """The address without credentials and query."""
+    """The URL without credentials and query string."""
     key: str
-    """The key; empty if none is sent."""
+    """The API key, or an empty string if no key is sent."""
     key_name: str
-    """The variable that the key came from."""
+    """The environment variable that contained the key."""
     budget: str
     """See ``Provider``."""
 
 
 def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
-    """Resolve a model's endpoint. Raises ``AuthorError`` for a missing key and for a malformed URL."""
+    """Resolve a model's endpoint: its base URL and API key. Raises ``AuthorError`` for a missing key and for
+    a malformed URL."""
     provider = PROVIDERS.get(config.provider)
     base_url = config.base_url or base_url_override(config, environ) or provider.base_url
     if config.provider == "azure":
@@ -48,7 +49,7 @@ def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoin
 
 
 def base_url_override(config: ModelConfig, environ: Mapping[str, str]) -> str:
-    """Return the address that the environment sets, if the configuration sets none."""
+    """Return the base URL set in the environment, if the configuration does not set a base URL."""
     provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
         return ""
@@ -68,18 +69,21 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
 
 
 def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first variable that is set, and the key in it."""
+    """Return the name of the first environment variable that is set, and the key that it contains."""
     for name in names:
         key = environ.get(name, "").strip()
         if key and not (key.isascii() and key.isprintable()):
-            raise AuthorError(Problem(f"{name} contains characters that no key has", "copy the key again"))
+            raise AuthorError(
+                Problem(f"{name} contains characters that cannot occur in a key", "copy the key again")
+            )
         if key:
             return name, key
     return None
 
 
 def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the key's variable, the key and the address. Everything that is missing is reported at once."""
+    """Return the key's environment variable, the key, and the URL. All missing settings are reported
+    together."""
     problems = []
     if not base_url:
         remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
@@ -111,9 +115,10 @@ def is_installed(module: str) -> bool:
 
 
 def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return every text that grants access: the models' keys, and those of all known providers.
+    """Return all secrets that grant access: the keys of the configured models, and those of all known
+    providers.
 
-    They are sent in headers, which are never stored; but a server or an agent may repeat one."""
+    Keys are sent in headers, which are never stored, but a server or an agent may echo a key."""
     names = [model.api_key_env for model in models if model.api_key_env]
     found = [environ.get(name, "").strip() for name in names]
     for name in filter(None, (provider.base_url_env for provider in PROVIDERS.shipped.values())):

@@ -1,8 +1,8 @@
-"""Send single requests to a language model server, and translate the HTTP library's exceptions once.
+"""Send single requests to a language model server, and translate the HTTP library's exceptions in one place.
 
-The HTTP library itself sends them. The ``openai`` package (``sdk_client``) does so for Azure and where the
-configuration asks for it: it takes half a second to import, and servers that only resemble OpenAI do not fit
-its response models."""
+Requests are usually sent with the HTTP library itself. The ``openai`` package (``sdk_client``) is used only
+for Azure and if the configuration asks for it: the package takes half a second to import, and its response
+models do not fit servers that merely resemble OpenAI."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _LIBRARY_ERRORS = (
 
 
 class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
-    """Raised for a request without a completion: the server refused it, or there was no reply.
+    """Raised for a request without a completion: the server refused the request or did not reply.
 
-    ``tried`` describes the attempts, for a message."""
+    ``tried`` describes the attempts and is used in messages."""
 
     def __init__(self, cause: ServerRefusal | HttpFault) -> None:
         super().__init__(cause)
@@ -66,16 +66,18 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds that the server asks to wait; ``None`` if it does not ask."""
+        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if there is no such
+        request."""
         return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 
 class HttpClient:
-    """A client of one endpoint. ``timeout_s`` limits each request from start to last byte.
+    """A client for one endpoint. ``timeout_s`` limits the duration of each request, from its start to the
+    last byte.
 
-    Proxies of the environment (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
-    honoured. A key is sent only if there is one, and to no other host: redirects are not followed. ``sdk``:
-    the provider whose requests the ``openai`` package sends; empty for none."""
+    Proxy settings in the environment (except for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``
+    are honored. A key, if set, is sent only to the configured host, because redirects are not followed.
+    ``sdk`` is the provider whose requests are sent with the ``openai`` package, or an empty string."""
 
     def __init__(
         self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time, sdk: str = ""
@@ -86,7 +88,7 @@ class HttpClient:
         self._connections = Connections(_sdk_senders(endpoint, sdk) if sdk else _senders(endpoint))
 
     async def post(self, body: bytes) -> RawReply:
-        """Send ``body`` and return the reply as it came. Raises ``FailedCall`` if there is none."""
+        """Send ``body`` and return the reply unchanged. Raises ``FailedCall`` if there is no reply."""
         connection = self._connections.take()
         try:
             with anyio.fail_after(self._timeout_s):
@@ -104,11 +106,11 @@ class HttpClient:
         return reply
 
     async def aclose(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections. Calling this twice is safe."""
         await self._connections.aclose()
 
     def decode_completion(self, http: RawReply) -> Any:
-        """Decode the reply as JSON. Raises ``FailedCall`` if it is an error or not a completion."""
+        """Decode the reply as JSON. Raises ``FailedCall`` if the reply is an error or is not a completion."""
         status, reply = http.status, _json(http.content)
         if http.is_redirect:
             to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
@@ -135,14 +137,14 @@ def _kind(exc: Exception) -> FaultKind:
 
 
 def _is_error(reply: Any) -> bool:
-    """Check whether the reply is an error, because some gateways send an error with status 200."""
+    """Check whether the reply is an error. Some gateways return an error with status 200."""
     if not isinstance(reply, dict):
         return False
     return bool(find_error(reply)) or (not reply.get("choices") and bool(reply.get("detail")))
 
 
 def _unlike_a_completion(reply: Any) -> str:
-    """Describe what is wrong with a reply that is not a completion; empty if it is one."""
+    """Describe why a reply is not a completion. Return an empty string if the reply is a completion."""
     if isinstance(reply, str):
         return "it is a web page" if "<html" in reply[:1000].lower() else "it is not JSON"
     choices = reply.get("choices") if isinstance(reply, dict) else None
@@ -154,7 +156,7 @@ def _unlike_a_completion(reply: Any) -> str:
 
 
 def _json(body: bytes) -> Any:
-    """Decode the body as JSON (a stream is assembled), or as text."""
+    """Decode the body as JSON, after assembling a stream if necessary, or as text."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -163,7 +165,8 @@ def _json(body: bytes) -> Any:
 
 
 def _streamed(body: bytes) -> dict[str, Any] | None:
-    """Assemble a stream into its completion or its error; ``None`` if it breaks off."""
+    """Assemble a stream of server-sent events (SSE) into its completion or its error. Return ``None`` if the
+    stream was interrupted."""
     from agenteval.messages.completion import UnreadableResponseError, assemble_completion
 
     try:
@@ -181,7 +184,7 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
 
 
 class _Sender(Protocol):
-    """A sender of requests to one endpoint, one at a time."""
+    """Sends requests to one endpoint, one at a time."""
 
     async def post(self, body: bytes) -> RawReply: ...
 
@@ -189,7 +192,7 @@ class _Sender(Protocol):
 
 
 class _ClientSender:
-    """A sender that uses the library's client, which supports proxies."""
+    """Sends requests with the library's client, which supports proxies."""
 
     def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL) -> None:
         self._client = client
@@ -207,23 +210,23 @@ class _ClientSender:
 
 
 def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
-    """Return a factory that always gives the same sender, because the package has a pool of its own."""
+    """Return a factory that always returns the same sender, because the package has its own pool."""
     verify, trust_env = _tls_settings(_url(endpoint))
     post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
     return lambda: post
 
 
 def _tls_settings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
-    """Return the certificates for a server, and whether the environment's settings apply to it.
+    """Return the certificates for a server, and whether the settings in the environment apply to that server.
 
-    A plain-HTTP server on this machine needs neither: for it the environment could only set proxies, which
-    are not meant for it."""
+    A server on this machine that uses plain HTTP needs neither. For such a server, the environment could only
+    set proxies, which are not intended for it."""
     is_here = url.scheme == "http" and url.host in _THIS_MACHINE
     return (empty_ssl_context() if is_here else certificates()), not is_here
 
 
 def _senders(endpoint: Endpoint) -> Callable[[], _Sender]:
-    """Return a factory of identical senders to an endpoint."""
+    """Return a factory that creates identical senders for an endpoint."""
     url = _url(endpoint)
     verify, trust_env = _tls_settings(url)
 

@@ -1,4 +1,5 @@
-"""Run a model file on this machine with llama.cpp, inside this process (the extra ``local``)."""
+"""Run a local language model (a GGUF file) with llama.cpp on this machine, inside this process (the extra
+``local``)."""
 
 from __future__ import annotations
 
@@ -19,17 +20,18 @@ from agenteval.core.errors import AuthorError, InfrastructureError, Place, Probl
 from agenteval.core.protocols import ModelReply, ModelRequest
 
 MAX_TEXT = 300
-"""The most characters of a text in an answer: small models fill all the space they get, one token at a time.
-"""
+"""The maximum number of characters of a string in an answer. Small models use all the space that they are
+given, one token at a time."""
 _OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT_TOKENS, "threads": 1}
 
 
 class LocalModel:
-    """A ``ChatModel`` that runs a GGUF file.
+    """A ``ChatModel`` that runs a GGUF file with llama.cpp.
 
-    The first call starts its server, once per process for a file and its options. The server answers one call
-    at a time. ``extra`` may hold ``n_ctx`` and ``threads`` (default 1); the rest of it is sent with each
-    request. The constructor raises ``AuthorError`` if the file or the package is missing."""
+    The first call starts a server, once per process for each combination of a file and its options. The
+    server answers one call at a time. ``extra`` may contain ``n_ctx`` and ``threads`` (default 1); all other
+    keys of ``extra`` are sent with each request. The constructor raises ``AuthorError`` if the file or the
+    package is missing."""
 
     def __init__(self, config: ModelConfig, shared: ModelResources, *, root: Path) -> None:
         self._config = config
@@ -40,8 +42,8 @@ class LocalModel:
         self._chat: OpenAiChat | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Answer as ``OpenAiChat`` does; also raise ``InfrastructureError`` if llama.cpp cannot load the
-        file."""
+        """Return an answer as ``OpenAiChat`` does. Additionally raises ``InfrastructureError`` if llama.cpp
+        cannot load the file."""
         if self._chat is None:
             start = partial(_server, self._path, self._options["n_ctx"], self._options["threads"])
             address = await anyio.to_thread.run_sync(start)
@@ -52,9 +54,10 @@ class LocalModel:
         return await self._chat.complete(request)
 
     async def aclose(self) -> None:
-        """Close the connections; may be called twice.
+        """Close the connections. Calling this twice is safe.
 
-        The server lives as long as the process, because reloading a model costs more than keeping it."""
+        The server keeps running until the process ends, because reloading a model costs more than keeping it
+        loaded."""
         if self._chat:
             await self._chat.aclose()
 
@@ -74,7 +77,9 @@ def _model_file(config: ModelConfig, root: Path) -> Path:
 def _option(config: ModelConfig, name: str) -> int:
     value = config.extra.get(name, _OPTIONS[name])
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise AuthorError(Problem(f"`{name}` of the model {config.model} must be a whole number above 0"))
+        raise AuthorError(
+            Problem(f"`{name}` of the model {config.model} must be a whole number greater than 0")
+        )
     return value
 
 
@@ -83,7 +88,7 @@ _starting = threading.Lock()
 
 
 def _server(path: Path, n_ctx: int, threads: int) -> str:
-    """Return the address of a model file's server; block while the model is loaded."""
+    """Return the address of the server for a model file. Blocks while the model is being loaded."""
     with _starting:
         key = (path, n_ctx, threads)
         if key not in _servers:

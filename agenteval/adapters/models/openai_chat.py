@@ -1,4 +1,5 @@
-"""Call a language model behind an OpenAI-compatible endpoint: send, adapt, retry, repair."""
+"""Call a language model behind an OpenAI-compatible endpoint: send the request, adapt it to the server, retry
+with exponential backoff, and repair unusable answers."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ RETRY = RetryPolicy(retries=3)
 
 
 class RefusedError(InfrastructureError):
-    """Raised when the server accepts the request in no form."""
+    """Raised if the server does not accept the request in any form."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,14 @@ class _Question:
     messages: tuple[Mapping[str, str], ...]
     """The messages so far."""
     budget: int | None
-    """The limit on the answer's output tokens; ``None`` for no limit."""
+    """The limit on the answer's output tokens, or ``None`` for no limit."""
 
     def grown(self, answer: CompletionAnswer) -> _Question:
         return replace(self, budget=answer.larger_budget(self.budget))
 
     def repaired(self, answer: CompletionAnswer, why: str) -> _Question:
-        """Return the question again, with the unusable answer and what was wrong with it."""
+        """Return a follow-up question that includes the unusable answer and explains what was wrong with that
+        answer."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
             # Some servers refuse an empty assistant message, and two user messages in a row.
@@ -78,7 +80,7 @@ class _Question:
 
 
 class _RepairBudget:
-    """The remaining repairs of one request, and its usage so far."""
+    """The number of repairs left for one request, and the token usage so far."""
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -86,7 +88,7 @@ class _RepairBudget:
         self.has_repaired = False
 
     def next(self, question: _Question, answer: CompletionAnswer, why: str) -> _Question | None:
-        """Return the next question after an unusable answer; ``None`` to give up."""
+        """Return the next question after an unusable answer, or ``None`` to give up."""
         if answer.is_cut and self.cut is None:
             self.cut = answer
             return question.grown(answer)
@@ -97,7 +99,7 @@ class _RepairBudget:
 
 
 class _Sent(NamedTuple):
-    """A request body, as a mapping and as bytes."""
+    """A request body, both as a mapping and as bytes."""
 
     fields: Mapping[str, Any]
     body: bytes
@@ -106,9 +108,9 @@ class _Sent(NamedTuple):
 class OpenAiChat:
     """A ``ChatModel`` behind an OpenAI-compatible endpoint.
 
-    ``shared.notify`` gets each finding about what the server does not accept once, and each retry.
-    ``max_text`` limits the texts in answers, for servers that obey schemas. The constructor raises
-    ``AuthorError`` for a missing key or a malformed URL."""
+    ``shared.notify`` is called once for each finding about what the server does not accept, and for each
+    retry. ``max_text`` limits the strings in answers, for servers that enforce schemas. The constructor
+    raises ``AuthorError`` for a missing key or a malformed URL."""
 
     def __init__(
         self,
@@ -135,10 +137,11 @@ class OpenAiChat:
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Return an answer of the requested shape; its ``usage`` covers all calls made for it.
+        """Return an answer in the requested structure (structured output). Its ``usage`` covers all calls
+        made for the answer.
 
-        A cut answer is requested once more with a larger budget, and one that does not fit or has a flaw once
-        more with a note of what was wrong."""
+        If an answer is truncated, the request is repeated once with a larger token limit. If an answer does
+        not fit the structure or has a flaw, the request is repeated once with a note about what was wrong."""
         question = _Question(request, _messages(request), self._config.max_tokens)
         spent = _RepairBudget()
         while True:
@@ -165,7 +168,7 @@ class OpenAiChat:
             question = following
 
     async def aclose(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections. Calling this twice is safe."""
         await self._client.aclose()
 
     # ── adapting to the server ───────────────────────────────────────────────────────────────────
@@ -186,7 +189,7 @@ class OpenAiChat:
                     return await self._adapt(question, found)
 
     async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Find out what the server accepts, while all other callers of it wait."""
+        """Find out what the server accepts, while its other callers wait."""
         entry = self._entry
         while True:
             assert found is not None  # no other call finds out anything meanwhile
@@ -201,9 +204,9 @@ class OpenAiChat:
     def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """Return the change to make after a refusal; ``None`` if another call has found one meanwhile.
+        """Return the change to make after a refusal, or ``None`` if another call has found it already.
 
-        Raises an error if nothing can be changed."""
+        Raises an error if no change is possible."""
         cause = failed.cause
         if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
@@ -245,8 +248,8 @@ class OpenAiChat:
     # ── sending one request ──────────────────────────────────────────────────────────────────────
 
     def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
-        """Build the throttle: models at one address with one key share its limits; the rate is the model's
-        own."""
+        """Build the throttle. All models with the same address and key share its limits; the rate is specific
+        to the model."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
         rate = limits.rate(
             *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
@@ -254,7 +257,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Send until there is an answer. Raises ``FailedCall`` if another retry is of no use."""
+        """Send the request until there is an answer. Raises ``FailedCall`` if further retries are useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
@@ -291,8 +294,8 @@ class OpenAiChat:
     def _completion(self, http: RawReply, call: Permit) -> Any:
         """Decode the reply as JSON.
 
-        Raises ``FailedCall``; a refusal that may pass is reported to the limits, even if it comes with status
-        200."""
+        Raises ``FailedCall``. A temporary refusal, such as a rate limit, is reported to the limits, even if
+        the refusal has status 200."""
         try:
             return self._client.decode_completion(http)
         except FailedCall as failed:
@@ -302,10 +305,11 @@ class OpenAiChat:
             raise
 
     def _retries(self, cause: ServerRefusal | HttpFault, faults: Mapping[FaultKind, int]) -> int:
-        """Return how often a call may be retried, given the ``faults`` that it met so far.
+        """Return how many times a call may be retried, given the ``faults`` that have occurred so far.
 
-        A fault that suggests a wrong address if the server has never answered is a hiccup if it has. Hiccups
-        are counted by kind: a server that fails in many ways is no worse than one that fails in one."""
+        A fault that suggests a wrong address is treated as temporary if the server has answered before.
+        Temporary faults are counted by kind, because a server that fails in many ways is no worse than a
+        server that fails in one way."""
         is_proven = self._throttle.limiter.has_answered
         if (
             (asked := CURRENT_RUBRIC_CALL.get())
@@ -375,8 +379,8 @@ class OpenAiChat:
     def _given_up(
         self, error: RefusedError | UnreadableReplyError, cut: CompletionAnswer | None, usage: Usage
     ) -> InfrastructureError:
-        """Return ``error`` with the usage of the earlier calls; if the last answer was cut off, an error that
-        says so."""
+        """Return ``error`` with the usage of the earlier calls. If the last answer was truncated, return an
+        error that says so."""
         spent = getattr(error, "usage", None)
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
@@ -395,7 +399,7 @@ _HINTS = {
     401: "is the key in {key} right?",
     402: "the account has no credit",
     403: "is the key in {key} right, and may it use this model?",
-    404: "is the model's name right? does base_url lack /v1, or have it twice?",
+    404: "is the model's name right? is /v1 missing from base_url, or does base_url contain it twice?",
     429: "lower `concurrency`, or check the account's limits",
 }
 
@@ -408,7 +412,7 @@ def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
 
 
 def _form(request: ModelRequest) -> str:
-    """Return the text appended to a prompt that does not itself state the form of its answer."""
+    """Return the text that is appended to a prompt that does not itself describe the form of its answer."""
     return "" if request.states_form else schema_instructions(request.reply)
 
 

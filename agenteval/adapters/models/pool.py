@@ -1,4 +1,4 @@
-"""Limit all model calls in flight together, whoever makes them."""
+"""Limit the total number of model calls in flight (concurrency), regardless of the caller."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call",
 
 
 class ModelPool:
-    """A limit of ``limit`` model calls in flight.
+    """A concurrency limit: at most ``limit`` model calls are in flight.
 
-    A call is one HTTP request. Waiting for a retry is not one, so a caller that sleeps holds no slot. The
-    budget is reserved before a request is sent. A call in a pool made by ``narrowed`` also takes a slot of
-    the pool it was made from."""
+    A call is one HTTP request. Waiting for a retry does not count as a call, so a caller that sleeps does not
+    occupy a slot. The budget is reserved before a request is sent. A call in a pool created by ``narrowed``
+    also occupies a slot in the original pool."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -32,11 +32,11 @@ class ModelPool:
 
     @property
     def in_flight(self) -> int:
-        """The number of requests not yet answered."""
+        """The number of requests that have not been answered yet."""
         return self._limiter.borrowed_tokens
 
     def narrowed(self, server: str, limit: int) -> ModelPool:
-        """Return the pool of a server that can handle only ``limit`` calls."""
+        """Return a smaller pool for a server that can handle only ``limit`` calls."""
         if server not in self._narrower:
             pool = self._narrower[server] = ModelPool(limit)
             pool._wider = self

@@ -1,6 +1,6 @@
-"""Interpret refusals of language model servers: the reason, and what to change in the next request.
+"""Interpret refusals by language model servers: determine the reason, and what to change in the next request.
 
-Everything is read from the server's own words: status, code, parameter, message."""
+All information is taken from the server's own reply: its status, code, parameter and message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agenteval.adapters.transport.error_patterns import (
 
 BUDGET_PARAMETERS = ("max_tokens", "max_completion_tokens")
 _MAX_ERROR_CHARS = 64 * 2**10
-"""The number of characters of an error that are considered."""
+"""The maximum number of characters of an error that are examined."""
 _CORE_FIELDS = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
 
 
@@ -28,15 +28,15 @@ class ServerRefusal(NamedTuple):
     """A reply that is an error."""
 
     status: int
-    """The HTTP status or, in a reply with status 200, the error's own."""
+    """The HTTP status. If a reply with status 200 contains an error, the status of that error."""
     text: str
-    """The server's words, including code and parameter."""
+    """The server's message, including the code and the parameter."""
     param: str = ""
     retry_after_s: float | None = None
 
 
 def parse_refusal(status: int, body: Any) -> ServerRefusal:
-    """Parse a refusal. ``body``: the reply as JSON, or its text if it is not JSON."""
+    """Parse a refusal. ``body`` is the reply as JSON, or its text if the reply is not JSON."""
     error = _error_in(body)
     if isinstance(error, dict):
         text = " ".join(_words(error)) or json.dumps(error)
@@ -50,7 +50,7 @@ def parse_refusal(status: int, body: Any) -> ServerRefusal:
 
 
 def _status_within(code: str, text: str) -> int:
-    """Return the status that the server would have sent, had it not sent 200."""
+    """Return the status that the server should have sent instead of 200."""
     if re.fullmatch("[45][0-9][0-9]", code):
         return int(code)
     if RATE_LIMIT_PATTERN.search(text):
@@ -59,7 +59,7 @@ def _status_within(code: str, text: str) -> int:
 
 
 def _error_in(body: Any) -> Any:
-    """Return the part of an error's body that says what is wrong; servers agree on little."""
+    """Return the part of an error body that describes the problem. Servers use different formats."""
     if isinstance(body, list) and body:
         return _error_in(body[0])
     if isinstance(body, dict):
@@ -71,7 +71,7 @@ def _error_in(body: Any) -> Any:
 
 
 def _choice_error(body: Mapping[str, Any]) -> Any:
-    """Return the error in the choice of an answer that broke off."""
+    """Return the error in the choice of an answer that was interrupted."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first.get("error") if isinstance(first, dict) else None
@@ -96,9 +96,9 @@ _PASSING = frozenset((408, 409, 425, 429))
 
 
 def is_transient(refusal: ServerRefusal) -> bool:
-    """Check whether the same request may be accepted later.
+    """Check whether the same request may be accepted later, for example after a rate limit (HTTP 429).
 
-    A quota is not restored while a run waits, unless it is a per-minute one; some servers call that a quota
+    Only a per-minute quota is restored while a run waits. Some servers use the word "quota" for such a limit,
     too."""
     if refusal.status == 429:
         return not is_quota_exhausted(refusal.text)
@@ -115,7 +115,7 @@ _OVERFLOW = re.compile(
 
 
 def is_context_overflow(refusal: ServerRefusal) -> bool:
-    """Check whether the request is longer than the model can read."""
+    """Check whether the request exceeds the model's context window."""
     return refusal.status == 413 or (
         refusal.status in (400, 422, 500) and bool(_OVERFLOW.search(refusal.text))
     )
@@ -125,11 +125,11 @@ def is_context_overflow(refusal: ServerRefusal) -> bool:
 
 
 class RequestAdaptation(NamedTuple):
-    """What a refusal teaches."""
+    """A change to future requests that follows from a refusal."""
 
     capabilities: ServerCapabilities
     note: str
-    """The finding in words for people."""
+    """The finding as a message for the user."""
 
 
 _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilities], RequestAdaptation | None]
@@ -138,9 +138,10 @@ _Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilitie
 def find_adaptation(
     refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
 ) -> RequestAdaptation | None:
-    """Return what to change after ``refusal`` of the request ``sent``; ``None`` if nothing is known to help.
+    """Return the change to make after ``refusal`` of the request ``sent``, or ``None`` if no helpful change
+    is known.
 
-    An adaptation that was made before is never returned again."""
+    An adaptation that has already been made is never returned again."""
     if is_context_overflow(refusal):
         return None
     rules: tuple[_Rule, ...] = ()
@@ -163,9 +164,9 @@ _UNKNOWN = re.compile(
 
 
 def _mentions(refusal: ServerRefusal, name: str) -> bool:
-    """Check whether the server means this parameter.
+    """Check whether the server's message refers to this parameter.
 
-    A name that is an ordinary word must be in quotes or at the end of a path."""
+    If the parameter's name is an ordinary word, the name must be in quotes or at the end of a path."""
     if refusal.param:
         return re.split(r"[.\[]", refusal.param.removeprefix("body."))[0] == name
     word = re.escape(name)
@@ -258,5 +259,6 @@ def _streamed(
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
     return RequestAdaptation(
-        replace(learned, streams=True), "the server answers only in streams; a stream is requested"
+        replace(learned, streams=True),
+        "the server supports only streaming; a streaming response is requested",
     )

@@ -1,9 +1,10 @@
-"""Parse model replies: tolerant of wrapping, strict about the value.
+"""Parse model replies (structured output). The parser is tolerant of wrapping but strict about the value.
 
-Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and reason before
-it. All of that is cut away, and what is left must hold one answer: a text may quote an answer that somebody
-would like to see, before or after the model's own, and nothing distinguishes the two. The value must fit the
-requested type: nothing is guessed, clamped or filled in."""
+Models wrap JSON in code fences, comments and apologies, or in an object that contains nothing else, and put
+reasoning before it. All of that is removed, and the rest must contain exactly one answer. A text may quote an
+answer that somebody wants the judge to give (prompt injection), before or after the model's own answer, and
+nothing distinguishes the two. The value must fit the requested type; nothing is guessed, clamped or filled
+in."""
 
 from __future__ import annotations
 
@@ -29,25 +30,26 @@ _BLANK = re.compile(
 )
 _MAX_ERRORS = 5
 _WORDS = frozenset(("evidence", "reason"))
-"""The fields that accompany a verdict and are not part of it."""
+"""The fields that accompany a verdict but are not part of it."""
 _WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "json"))
-"""The keys under which some models put everything they were asked for."""
+"""The keys under which some models place the complete answer."""
 
 
 class InvalidReply(ValueError):  # noqa: N818  # a parsing result for the model, not for people
-    """Raised if the text holds no answer of the requested type; the message explains why to the model."""
+    """Raised if the text does not contain an answer of the requested type. The message explains the problem
+    to the model."""
 
 
 def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -> ReplyT:
-    """Return the one answer in ``text``: the JSON object that has a key of the verdict.
+    """Parse the one answer in ``text``: the JSON object that contains a key of the verdict.
 
-    The object must fit; unknown keys are ignored. The very same object twice is one answer; two different
-    ones are no answer, in either order, and neither is an object with a duplicate key. Nothing *inside* an
-    object is considered, unless it is the only object of the text and holds nothing but the answer, under a
-    key such as ``answer``.
+    The object must fit the requested type; unknown keys are ignored. An identical object that appears twice
+    counts as one answer. Two different objects, in either order, are not an answer, and neither is an object
+    with a duplicate key. Objects *inside* an object are ignored, unless the outer object is the only object
+    in the text and contains only the answer, under a key such as ``answer``.
 
-    ``is_cut``: the model had more to say. A quotation may then be all that is there, so only an object with
-    nothing around it is the answer. Raises ``InvalidReply``."""
+    ``is_cut`` means that the reply was truncated. The only visible object may then be a quotation, so an
+    object counts as the answer only if no other text surrounds it. Raises ``InvalidReply``."""
     answer_text = strip_reasoning(text)
     found = _find_answer(answer_text, _verdict_keys(reply), alone=is_cut)
     if is_cut and answer_text != text.strip():
@@ -62,10 +64,11 @@ def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -
 
 
 def strip_reasoning(text: str) -> str:
-    """Return ``text`` without the reasoning that it may begin with; empty if the reasoning does not end.
+    """Return ``text`` without the reasoning at its beginning, or an empty string if the reasoning does not
+    end.
 
-    Any later tag may be a quotation and removes nothing: if the reasoning contains one, its end is unknown.
-    """
+    A later tag may be a quotation, so it removes nothing. If the reasoning itself contains a tag, the end of
+    the reasoning is unknown."""
     text = text.strip()
     tags = list(_TAG.finditer(text))
     if not tags or tags[0].start() or tags[0][1]:
@@ -77,14 +80,15 @@ def strip_reasoning(text: str) -> str:
 
 
 def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
-    """Return the keys that identify an answer: the required ones, without the words about them."""
+    """Return the keys that identify an answer: the required keys, excluding those for explanations."""
     fields = reply.model_fields
     needed = frozenset(name for name, field in fields.items() if field.is_required())
     return (needed - _WORDS) or frozenset(fields)
 
 
 def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
-    """Return the only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
+    """Return the only object in a text that contains one of ``keys``. With ``alone``, the text must contain
+    nothing else."""
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
     answers: dict[str, dict[str, Any]] = {}
@@ -116,7 +120,7 @@ def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, A
 
 
 def _unwrap(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
-    """Return the answer that an object is, or only wraps; ``None`` if it is neither."""
+    """Return the answer if an object is the answer or merely wraps it; otherwise, return ``None``."""
     if keys & value.keys():
         return value
     if len(value) != 1:
@@ -135,9 +139,9 @@ def _is_finite(value: Any) -> bool:
 
 
 def _explain(error: ValidationError) -> str:
-    """Explain the errors in agenteval's words.
+    """Describe the errors in agenteval's own words.
 
-    The next request contains them, and must not change with a release of the library."""
+    The next request contains this text, which must not change when the validation library is upgraded."""
     found = [(".".join(map(str, one["loc"])), _explain_error(one)) for one in error.errors(include_url=False)]
     return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
 
@@ -172,22 +176,22 @@ _WRONG = {
     "dict_type": "must be an object",
     "model_": "must be an object",
 }
-"""The explanations by the beginning of an error's type."""
+"""The explanations, keyed by the beginning of an error's type."""
 
 
 class _JsonPart(NamedTuple):
-    """A piece of a text: an object that is not inside another one, or the text around such objects."""
+    """Part of a text: either an object that is not inside another object, or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
     doubled: str = ""
-    """A key that the object, or an object inside it, has twice."""
+    """A duplicate key in the object or in an object inside it."""
 
 
 def _parts(text: str) -> Iterator[_JsonPart]:
-    """Yield the objects of a text, and finally everything around them.
+    """Yield the objects in a text, followed by all the text around them.
 
-    Raises ``InvalidReply`` if an object is cut off."""
+    Raises ``InvalidReply`` if an object is truncated."""
     whole = _load(text, text)
     if whole:
         yield whole
@@ -204,7 +208,7 @@ def _parts(text: str) -> Iterator[_JsonPart]:
 
 
 def _parse(text: str) -> _JsonPart:
-    """Parse an object, tolerating comments and trailing commas; a text that is not one stays a text."""
+    """Parse an object, tolerating comments and trailing commas. Any other text is returned unchanged."""
     return _load(text, text) or _load(text, _BLANK.sub(lambda found: found[1] or "", text)) or _JsonPart(text)
 
 
@@ -230,7 +234,7 @@ _STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Return where the object that begins at ``start`` ends; ``None`` if it does not end."""
+    """Return the end position of the object that begins at ``start``, or ``None`` if it is truncated."""
     depth, is_text = 0, False
     for found in _STRUCTURAL.finditer(text, start):
         mark = found[0]

@@ -15,10 +15,10 @@ class ModelResources(NamedTuple):
     """The resources that all models of a run share."""
 
     pool: ModelPool
-    """The limit on calls in flight."""
+    """The limit on model calls in flight."""
     capabilities: Capabilities
-    """What servers were found to accept."""
+    """The request features that servers were found to accept."""
     notify: Callable[[str], None]
-    """Gets a notice of what was found, and of retries."""
+    """The function that is called with a notice for each finding and each retry."""
     limits: RateLimits | None = None
-    """The limits on how fast servers are called."""
+    """The rate limits for calls to servers."""

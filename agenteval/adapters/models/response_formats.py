@@ -1,7 +1,8 @@
-"""Request the shape of an answer by a ladder of formats, the strictest first.
+"""Request structured output (``response_format``), trying a series of formats from the strictest to the least
+strict.
 
-The prompt states the form too, at every level, because some servers accept a schema and ignore it. Built-in
-prompts state it in prose; the schema is appended to all others."""
+The prompt describes the form of the answer at every level, because some servers accept a schema but ignore
+it. Built-in prompts describe the form in prose; the schema is appended to all other prompts."""
 
 from __future__ import annotations
 
@@ -22,23 +23,24 @@ if TYPE_CHECKING:
 Schema: TypeAlias = dict[str, Any]
 
 MAX_TEXT = 2000
-"""The most characters of a text whose type sets no limit.
+"""The maximum number of characters of a string whose type sets no limit.
 
-Small models do not end a text of their own accord; ``maxLength`` makes a server that obeys schemas end it. (A
-``pattern`` does not help: llama.cpp then ignores ``maxLength``, and lets through characters that break the
-JSON.)"""
+Small models do not end a string on their own, and ``maxLength`` makes a server that enforces schemas end the
+string. (A ``pattern`` does not help, because llama.cpp then ignores ``maxLength`` and allows characters that
+make the JSON invalid.)"""
 
 
 class FormatLevel(StrEnum):
-    """A format of requesting a shape. If a server refuses one, the next is tried."""
+    """A way to request structured output. If a server refuses one format, the next is tried."""
 
     STRICT = "json_schema"
-    """A JSON Schema with limits on numbers and texts."""
+    """A JSON Schema that includes limits on numbers and strings."""
     BARE = "json_schema without bounds"
-    """Only types, names and choices: what every server that knows schemas should accept."""
+    """A JSON Schema with only types, names and choices, which every server that supports schemas should
+    accept."""
     JSON = "json_object"
     PROMPT = "prompt"
-    """The prompt alone states the form."""
+    """No schema; only the prompt describes the form of the answer."""
 
     @property
     def next_level(self) -> FormatLevel | None:
@@ -57,7 +59,7 @@ _STRUCTURE = frozenset(
 
 
 def response_format(reply: type[BaseModel], level: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
-    """Return the field ``response_format`` of a request; ``None`` if it is left out."""
+    """Return the field ``response_format`` of a request, or ``None`` if the field is omitted."""
     if level is FormatLevel.PROMPT:
         return None
     if level is FormatLevel.JSON:
@@ -71,8 +73,9 @@ def response_format(reply: type[BaseModel], level: FormatLevel, *, max_text: int
 def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | None = None) -> Schema:
     """Return the JSON Schema of an answer.
 
-    As strict servers require, objects are closed, all their keys are required, and references are expanded.
-    ``bounds``: include limits of numbers and texts. ``max_text``: the limit of texts whose type sets none."""
+    Objects are closed, all of their keys are required, and references are expanded, because strict servers
+    require this. ``bounds`` includes the limits on numbers and strings. ``max_text`` is the limit for strings
+    whose type sets no limit."""
     raw = reply.model_json_schema(schema_generator=_SchemaWithoutDocstrings)
     rewriter = _SchemaRewriter(raw.get("$defs", {}), bounds, max_text if bounds else None)
     schema: Schema = rewriter.rewrite(raw)
@@ -81,9 +84,10 @@ def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | No
 
 
 class _SchemaWithoutDocstrings(GenerateJsonSchema):
-    """A generator that drops docstrings of agenteval's own classes, which are for readers of the code.
+    """A schema generator that omits the docstrings of agenteval's own classes, which are intended for readers
+    of the code.
 
-    Those of an author's classes are kept, because they are for the judge."""
+    The docstrings of an author's classes are kept, because they are intended for the judge."""
 
     def model_schema(self, schema: ModelSchema) -> Schema:
         made = super().model_schema(schema)
@@ -94,10 +98,10 @@ class _SchemaWithoutDocstrings(GenerateJsonSchema):
 
 @cache
 def schema_instructions(reply: type[BaseModel]) -> str:
-    """Return the text appended to a prompt to state the shape of the answer.
+    """Return the text that is appended to a prompt to describe the structure of the answer.
 
-    It comes last, so that the common part of one conversation's prompts stays in front, for the providers'
-    caches."""
+    The text is placed at the end so that the prompts of one conversation keep their common prefix, which
+    providers can cache."""
     schema = json.dumps(schema_of(reply), ensure_ascii=False, separators=(",", ":"))
     return (
         "\n\nAnswer with exactly one JSON object and nothing else: no code fence, no text around it. "
@@ -107,14 +111,14 @@ def schema_instructions(reply: type[BaseModel]) -> str:
 
 @dataclass(frozen=True)
 class _SchemaRewriter:
-    """A rewriter of pydantic's schemas."""
+    """Rewrites the JSON Schemas that pydantic generates."""
 
     definitions: Mapping[str, Any]
     bounds: bool
     max_text: int | None
 
     def rewrite(self, node: Any, within: tuple[str, ...] = ()) -> Any:
-        """Return ``node`` rewritten; ``within`` are the references that led to it."""
+        """Return a rewritten copy of ``node``. ``within`` contains the references that led to the node."""
         if isinstance(node, list):
             return [self.rewrite(item, within) for item in node]
         if not isinstance(node, dict):

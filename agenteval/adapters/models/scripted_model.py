@@ -1,4 +1,5 @@
-"""The scripted model: fixed replies chosen by rules. It calls no language model, and every reply says so."""
+"""The scripted model: a fake (mock) model that returns fixed replies chosen by rules. It does not call a
+language model, and every reply is marked accordingly."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _USER_DEFAULTS = {"done": False, "reason": "", "unknown": ""}
 
 
 class ScriptedRule(NamedTuple):
-    """A reply and its conditions: every condition that is not ``None`` must hold."""
+    """A reply and its conditions. All conditions that are not ``None`` must be met."""
 
     place: Place
     role: str | None
@@ -58,12 +59,12 @@ class ScriptedRule(NamedTuple):
 
 
 class ScriptedModel:
-    """A ``ChatModel`` that answers from a file with the first rule that matches.
+    """A ``ChatModel`` that replies according to the first matching rule in a file.
 
-    Raises ``AuthorError``: when created, for everything that is wrong with the file; when called, if no rule
-    matches or a reply is missing a key. A reply with an invalid value stands for a bad model: it raises
-    ``UnreadableReplyError``, and so does a reply that is a text without a matching JSON object, or one in
-    which the request finds a flaw."""
+    The constructor raises ``AuthorError`` for all errors in the file. A call raises ``AuthorError`` if no
+    rule matches or if a reply lacks a key. A reply with an invalid value simulates a poor model and raises
+    ``UnreadableReplyError``. So does a text without a matching JSON object, and a reply in which the request
+    finds a flaw."""
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
         self._path = str(path)
@@ -78,7 +79,7 @@ class ScriptedModel:
         return ModelReply(_parse_reply(rule, request), usage, self._name, scripted=True)
 
     async def aclose(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing, because no connection is open."""
 
 
 def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
@@ -151,16 +152,16 @@ def _example(name: str, metric: str) -> str:
 
 
 def has_rules_for(path: str, root: Path, role: str) -> bool:
-    """Check whether a scripted model has any rule for a role. Raises as ``load_rules``."""
+    """Check whether a scripted model has any rules for a role. Raises the same errors as ``load_rules``."""
     rules = load_rules(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
 
 
 def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
-    """Return a check of whether the first matching rule names the very metric.
+    """Return a predicate that checks whether the first matching rule is written for exactly the given metric.
 
-    A rule for all judges is not meant for a question that it does not know. Raises ``AuthorError`` as
-    ``load_rules`` does."""
+    A general rule for all judges is not meant to answer questions that it does not know. Raises
+    ``AuthorError`` as ``load_rules`` does."""
     rules = load_rules(root / path, shown=path)
 
     def answers(subject: Subject) -> bool:
@@ -174,7 +175,7 @@ def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject
 
 
 def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
-    """Load the rules of a file. Raises ``AuthorError`` with all mistakes, each at its place."""
+    """Load the rules in a file. Raises ``AuthorError`` with all errors, each with its location."""
     remedy = "scripted/FILE.yaml starts at the configuration's folder"
     with wrap_read_errors(f"the scripted model {shown}", None, remedy):
         data = read_file(path)

@@ -1,10 +1,11 @@
-"""Send requests with the ``openai`` package: for its addresses and sign-in for Azure, and where the
-configuration asks for it.
+"""Send requests with the ``openai`` package: for Azure OpenAI, because of the package's URLs and
+authentication, and if the configuration asks for the package.
 
-It replaces agenteval's ``Connection``: it takes a request's body and returns status, headers and body.
-Retries, limits, deadlines, budgets, adaptation to refusals and the evaluation of answers happen above it, for
-both alike. Releases 1.55 to 3.x are known to work; the older ones send with ``httpx``, which need not be
-installed, so nothing here names the library that the package sends with."""
+The package takes the place of agenteval's ``Connection``: it accepts a request body and returns the status,
+the headers and the body. Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of
+answers are implemented above this layer, for both alternatives. Releases 1.55 to 3.x are known to work. The
+older releases send with ``httpx``, which need not be installed, so this module never names the library that
+the package uses."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _NO_KEY = "none"
-"""The package requires a key from everybody; this one is not sent."""
+"""A placeholder for the key that the package always requires. It is not sent."""
 _CREDENTIALS = ("authorization", "api-key")
 _HEADERS = frozenset(
     (
@@ -45,11 +46,11 @@ _HTTP = (httpx2.HTTPError, httpx2.InvalidURL)
 
 
 class SignInError(Exception):
-    """Raised if there is no token to authenticate with."""
+    """Raised if no token for authentication is available."""
 
 
 class SdkPost:
-    """A sender to one endpoint, for any number of requests at a time.
+    """Sends requests to one endpoint, any number at a time.
 
     ``verify`` and ``trust_env`` are passed to the HTTP library. Raises ``AuthorError`` if the package is
     missing or cannot be set up."""
@@ -96,10 +97,9 @@ class SdkPost:
         return {"azure_ad_token" if endpoint.key_name == AD_TOKEN else "api_key": endpoint.key}
 
     async def post(self, body: bytes) -> RawReply:
-        """Send ``body`` and return the reply, of whatever status.
+        """Send ``body`` and return the reply, whatever its status.
 
-        Raises ``SignInError``, ``TooLargeError``, and otherwise the exceptions of agenteval's HTTP library.
-        """
+        Raises ``SignInError``, ``TooLargeError``, and the same exceptions as agenteval's HTTP library."""
         openai = _package()
         fields = _sendable(body)
         ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
@@ -117,7 +117,7 @@ class SdkPost:
         raise failed  # outside the handler, where its cause would become its own context
 
     async def aclose(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections. Calling this twice is safe."""
         await self._client.close()
 
 
@@ -131,9 +131,9 @@ def _package() -> Any:
 
 
 def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
-    """Return a hook that removes from a request what the environment added to it.
+    """Return a hook that removes headers that the environment added to a request.
 
-    Only the key that the configuration chose is sent."""
+    Only the key selected in the configuration is sent."""
     is_azure_key = provider == "azure" and endpoint.key_name != AD_TOKEN
     chosen = ("api-key", endpoint.key) if is_azure_key else ("authorization", f"Bearer {endpoint.key}")
 
@@ -154,7 +154,7 @@ def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitab
 
 
 def _sendable(body: bytes) -> dict[str, Any]:
-    """Return the request's fields without lone surrogates, because the package writes UTF-8."""
+    """Replace lone surrogates in the fields of a request, because the package encodes text as UTF-8."""
     fields: dict[str, Any] = json.loads(body)
     if b"\\ud" in body:
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
@@ -165,9 +165,10 @@ def _sendable(body: bytes) -> dict[str, Any]:
 
 
 class _Tokens:
-    """Tokens from ``azure-identity``, which caches and renews them.
+    """Provides tokens from ``azure-identity``, which caches and renews them.
 
-    They come from the environment, a managed identity, or the user who is signed in on this machine."""
+    The tokens are obtained from the environment, a managed identity, or the user who is signed in on this
+    machine."""
 
     def __init__(self) -> None:
         try:
@@ -190,7 +191,8 @@ class _Tokens:
         return self._last
 
     def mask(self, content: bytes) -> bytes:
-        """Mask the token in a server's words: no variable holds it, so nothing else masks it."""
+        """Mask the token in the server's text. Since no environment variable contains the token, no other
+        code masks it."""
         return content.replace(self._last.encode(), MASK.encode()) if self._last else content
 
 
@@ -198,10 +200,10 @@ class _Tokens:
 
 
 def _to_own_error(exc: Exception) -> Exception:
-    """Return the exception that agenteval's HTTP library would have raised.
+    """Convert an exception to the one that agenteval's HTTP library would have raised.
 
-    The libraries that the package sends with have the same exceptions by the same names. The package wraps
-    all of them."""
+    The libraries that the package uses define the same exceptions with the same names. The package wraps all
+    of those exceptions."""
     while _package_of(exc) == "openai" and isinstance(exc.__cause__, Exception):
         exc = exc.__cause__
     ours = getattr(httpx2, type(exc).__name__, None)

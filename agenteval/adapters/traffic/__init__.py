@@ -1,1 +1,1 @@
-"""The layers between a run and its agents and models: cassettes, the cache, metering."""
+"""The layers (middleware) between a run and its agents and models: cassettes, the cache, and metering."""

@@ -1,6 +1,6 @@
-"""Store questions to models and their answers: one entry per question, whichever store holds it.
+"""Store questions sent to models and their answers. Every store contains one entry per question.
 
-A store is a journal (``recorded_answers``), a folder that several runs share (``cache``) or a recording
+A store is a journal (``recorded_answers``), a folder shared by several runs (``cache``), or a recording
 (``recording``)."""
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import Usage
 
 ANSWER_FORMAT = 2
-"""The format of questions and entries; increasing it makes all earlier entries misses."""
+"""The version of the format of questions and entries. Increasing it invalidates all earlier entries."""
 _NOT_SENT = frozenset(("api_key_env", "client", "timeout_s", "context"))
-"""The fields of a model's configuration that do not reach the model."""
+"""The fields of a model's configuration that are not sent to the model."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A request, as stores identify it."""
+    """A request in the form that identifies it in a store."""
 
     request: ModelRequest
     model: str
-    """The model and everything that reaches it; empty if answers must never come from a store."""
+    """The model's identity, including all settings that reach the model, or an empty string if answers must
+    never come from a store."""
     sample: SampleKey | None
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of all that the answer may depend on.
+        """The SHA-256 hash of everything that may affect the answer.
 
-        That is: the model and its parameters, the role, the texts, the shape of the answer, whether the
-        prompt states that shape, and the epoch, because epochs are independent."""
+        This includes the model and its parameters, the role, the texts, the structure of the answer, whether
+        the prompt describes that structure, and the epoch. The epoch is included because epochs are
+        independent."""
         request = self.request
         epoch = self.sample.epoch if self.sample else request.subject.epoch
         shape = (schema_text(request.reply), request.states_form)
@@ -54,7 +56,7 @@ def hash_of(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def schema_text(reply: type[BaseModel]) -> str:
-    """Return the JSON Schema of a reply as a text; equal schemas give equal texts."""
+    """Return the JSON Schema of a reply as a string. Equal schemas result in equal strings."""
     from agenteval.adapters.models.response_formats import (
         schema_of,  # a slow import; fixed replies need no hash
     )
@@ -63,9 +65,9 @@ def schema_text(reply: type[BaseModel]) -> str:
 
 
 def identity_of(config: ModelConfig, endpoint: str = "") -> str:
-    """Return a model's identity for questions.
+    """Return the identity of a model for use in questions.
 
-    ``endpoint``: the model's address, if the configuration alone does not determine it."""
+    ``endpoint`` is the model's address, if the configuration alone does not determine the address."""
     sent = config.model_dump(mode="json", exclude=set(_NOT_SENT))
     return json.dumps([ANSWER_FORMAT, sent, endpoint], sort_keys=True)
 
@@ -77,16 +79,16 @@ def reply_to_entry(reply: ModelReply) -> dict[str, Any]:
 def reply_from_entry(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply:
     """Convert an entry to a reply.
 
-    Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. If it has no
-    usage, the reply counts as no call."""
+    Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. If the entry
+    contains no usage, the reply does not count as a call."""
     usage = Usage.model_validate(entry.get("usage") or {"cached_calls": 1, "cost": 0.0})
     value = request.reply.model_validate(entry["value"])
     return ModelReply(value, usage, str(entry["model"]), scripted=bool(entry["scripted"]))
 
 
 def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> ModelReply | None:
-    """Return the entry's reply; ``None`` if it no longer meets the request, whose requirements may have grown
-    since."""
+    """Return the entry's reply, or ``None`` if the reply no longer meets the requirements of the request,
+    which may have become stricter since."""
     try:
         reply = reply_from_entry(entry, request) if entry else None
     except (ValidationError, LookupError):
@@ -97,8 +99,9 @@ def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> Mode
 class AnswerStore(Protocol):
     """A store of answers.
 
-    Each question is looked up first. If the store does not know it, the answer from elsewhere follows
-    (``put``, which returns it as the run reads it), or the ``failed`` attempt, unless that was cancelled."""
+    Each question is looked up first. If the store has no answer, the caller passes an answer obtained
+    elsewhere to ``put``, which returns the answer in the form that the run uses. If that attempt failed, the
+    caller reports the error to ``failed``, unless the attempt was cancelled."""
 
     def get(self, question: Question) -> ModelReply | None: ...
 
@@ -108,10 +111,10 @@ class AnswerStore(Protocol):
 
 
 class StoreBackedModel:
-    """A ``ChatModel`` that asks ``model`` only what none of the ``stores`` knows.
+    """A ``ChatModel`` that calls ``model`` only for questions that none of the ``stores`` can answer.
 
-    The stores are searched in order, and those that do not know get the answer. ``identity``: see
-    ``Question.model``."""
+    The stores are searched in order, and the answer is added to the stores that did not contain it. For
+    ``identity``, see ``Question.model``."""
 
     def __init__(self, model: ChatModel, stores: Sequence[AnswerStore], identity: str = "") -> None:
         self._model = model

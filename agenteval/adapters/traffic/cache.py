@@ -1,4 +1,5 @@
-"""Cache answers on disk: a question that the same model answered in the same epoch is not sent again."""
+"""Cache model answers on disk. A question that the same model has already answered in the same epoch is not
+sent again."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from agenteval.files.redaction import mask_value
 class AnswerCache:
     """An ``AnswerStore`` in a folder, with one file per answer, named after the hash of the question.
 
-    Several runs may share it. A file that is unreadable or was changed is a miss; the first failure to write
-    is reported to ``notify`` and costs only the next call. Errors are not stored. ``redact`` removes secrets
-    from what is written."""
+    Several runs may share the folder. An unreadable or modified file is a cache miss. The first failed write
+    is reported to ``notify``; its only effect is that the same question has to be sent again next time.
+    Errors are not cached. ``redact`` removes secrets from the data to be written."""
 
     def __init__(self, folder: Path, *, notify: Callable[[str], None], redact: Callable[[str], str]) -> None:
         self._folder = folder
@@ -49,7 +50,7 @@ class AnswerCache:
         return reply
 
     def failed(self, question: Question, error: Exception) -> None:
-        """Store nothing."""
+        """Do nothing, because failures are not cached."""
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"

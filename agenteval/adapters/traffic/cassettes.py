@@ -1,8 +1,8 @@
-"""Record a run's traffic with models and agents in a file, and replay that file in place of them.
+"""Record and replay a run's traffic with models and agents, using a cassette (VCR-style recording).
 
-The file holds one JSON object per line: a header, then a line for each question that was answered (or
-failed). The question is included so that a miss can report what changed. No request header and no key is in
-the file, and secrets are masked."""
+The file contains one JSON object per line (JSONL): a header, followed by a line for each question that was
+answered or failed. The question is included so that a miss can report what has changed. The file contains no
+request headers and no keys, and secrets are masked."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from agenteval.files.regular_files import private_opener, read_file, wrap_read_e
 from agenteval.verdict.resumption import scenario_content
 
 CASSETTE_FORMAT = 1
-"""Increased when an old reader would misread a new file."""
+"""The version of the file format. It is increased when an older reader would misread a new file."""
 _HASH = 16
-"""The number of characters of a hash: enough for the questions of one run."""
+"""The number of characters of a hash to keep, which is enough to distinguish the questions of one run."""
 _AS_IT_WAS = "as_it_was"
-"""The key that marks an answer that contains a placeholder by chance and no secret."""
+"""The key that marks an answer that happens to contain the text of a placeholder but contains no secret."""
 _FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
 class CassetteHeader(BaseModel):
-    """The first line of a recording."""
+    """The first line of a cassette."""
 
     kind: Literal["header"]
     format: int | None = None
     agenteval: str = ""
     scenarios: dict[str, str] = {}
-    """Hashes of the scenarios by name, to detect what changed."""
+    """Hashes of the scenarios, keyed by name and used to detect changes."""
     prompts: dict[str, str] = {}
-    """Hashes of the prompts by name, to detect what changed."""
+    """Hashes of the prompts, keyed by name and used to detect changes."""
     stand_ins: tuple[str, ...] = ()
-    """The placeholders of the secrets."""
+    """The placeholders for secrets."""
     marked: dict[str, tuple[str, ...]] = {}
-    """The placeholders of the secrets that the author marked, by agent."""
+    """The placeholders for secrets that the author marked, keyed by agent."""
 
 
 class CassetteEntry(BaseModel, extra="allow"):
-    """A question and its answer, which is in all other keys."""
+    """A question and its answer. The answer is stored in all additional keys."""
 
     sample: str = ""
     role: str
@@ -60,7 +60,7 @@ class CassetteEntry(BaseModel, extra="allow"):
     turn: int | None = None
     hash: str
     n: int
-    """The number of times that the question was asked there before."""
+    """The number of times that the question had already been asked at this position."""
     request: dict[str, Any]
 
 
@@ -73,15 +73,15 @@ def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Cass
 
 
 class CassettePosition(NamedTuple):
-    """The place in a run where a question is asked."""
+    """The position in a run at which a question is asked."""
 
     sample: str
-    """The sample; empty for dedup."""
+    """The sample, or an empty string for deduplication."""
     role: str
-    """One of user, judge, dedup and agent."""
+    """The role: user, judge, dedup or agent."""
     metric: str = ""
     turn: int | None = None
-    """The turn, from 0."""
+    """The index of the turn, starting at 0."""
 
     def __str__(self) -> str:
         who = f"judge of {self.metric}" if self.metric and self.role == "judge" else _WHO[self.role]
@@ -93,9 +93,9 @@ _WHO = {"user": "simulated user", "judge": "judge", "dedup": "model that groups 
 
 
 REPLAYED_SAMPLE: dict[str, Any] = {"messages": [], "again": True}
-"""Recorded in place of a request when a conversation errored and was played again.
+"""Recorded instead of a request if a conversation ended with an error and was repeated.
 
-Requests that the second attempt repeats have the next number."""
+Requests that occur again in the second attempt are assigned the next number."""
 
 
 def position_of(
@@ -105,8 +105,8 @@ def position_of(
 
 
 class _Secrets:
-    """The placeholders of the secrets that an author ``marked``, and hashes of requests that do not depend on
-    secrets.
+    """The placeholders for the secrets that an author ``marked``, and hashes of requests that do not depend
+    on secrets.
 
     ``mask`` hides all other secrets and their placeholders."""
 
@@ -119,29 +119,30 @@ class _Secrets:
     def hash_of(self, request: Any) -> str:
         """Return the hash of a request.
 
-        The IDs of fences are left out, because they are hashes of texts that may contain a secret."""
+        The IDs of fences are omitted, because they are hashes of texts that may contain a secret."""
         text = json.dumps(mask_value(request, self._unmarked), ensure_ascii=False, sort_keys=True)
         return hash_of(_without_fences(self._mask(text)))[:_HASH]
 
 
 def _replacing(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
-    """Return a function that replaces each text, and each of its encoded forms, by its counterpart.
+    """Return a function that replaces each string in ``by``, and each of its encoded forms, with its
+    counterpart.
 
-    The same function with ``by`` inverted undoes the replacement."""
+    With ``by`` inverted, the returned function reverses the replacement."""
     forms = replacer(replacement_forms({text: other for text, other in by.items() if text != other}))
     return lambda text: forms(replace_secrets(text, by, cased=cased)) if by else text
 
 
 AnswerRecorder: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Records an answer and returns it as the run reads it: unchanged if it contains no secret."""
+"""Records an answer and returns it in the form that the run uses, unchanged if it contains no secrets."""
 
 
 class CassetteRecorder:
-    """Writes a recording. The file must not exist: ``start`` checks that, ``begin`` creates it.
+    """Writes a cassette. The file must not exist yet: ``start`` checks this, and ``begin`` creates the file.
 
-    ``secrets`` are not written: see ``placeholders``. The run gets those that an author ``marked`` unchanged,
-    because it searches for them; the file gets their placeholders. If the file can no longer be written,
-    ``notify`` is called once: the run continues, and its recording is incomplete."""
+    ``secrets`` are not written; see ``placeholders``. Secrets that an author ``marked`` are returned to the
+    run unchanged, because the run searches for them; the file contains their placeholders. If the file can no
+    longer be written, ``notify`` is called once, the run continues, and its recording is incomplete."""
 
     def __init__(
         self,
@@ -161,13 +162,13 @@ class CassetteRecorder:
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
 
     def start(self, header: CassetteHeader) -> None:
-        """Raise ``AuthorError`` if the file already exists; keep the header otherwise."""
+        """Store the header. Raises ``AuthorError`` if the file already exists."""
         if self.path.exists():
             raise self._exists()
         self._header = header
 
     def begin(self) -> None:
-        """Create the file and write the header. Raises ``AuthorError`` if that fails."""
+        """Create the file and write the header. Raises ``AuthorError`` if the file cannot be written."""
         assert self._header is not None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,9 +194,9 @@ class CassetteRecorder:
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
     def ask(self, spot: CassettePosition, request: Any) -> AnswerRecorder:
-        """Assign a number to a request and return the recorder of its answer.
+        """Assign a number to a request, and return the recorder for its answer.
 
-        The number is assigned at once, because answers arrive in any order."""
+        The number is assigned at once, because answers may arrive in any order."""
         digest = self._secrets.hash_of(request)
         number = self._asked[spot, digest]
         self._asked[spot, digest] += 1
@@ -231,9 +232,10 @@ class CassetteRecorder:
 
 
 class CassettePlayer:
-    """Answers from a recording.
+    """Replays answers from a cassette.
 
-    ``secrets`` and ``marked`` are today's, the latter with the placeholders of the recording."""
+    ``secrets`` and ``marked`` contain the current secrets; those in ``marked`` are mapped to the placeholders
+    in the recording."""
 
     def __init__(
         self, cassette: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
@@ -253,23 +255,25 @@ class CassettePlayer:
             self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: CassetteHeader) -> None:
-        """Compare what is about to run with what was recorded, so that a miss can report the changes."""
+        """Compare the scenarios and prompts of this run with the recording, so that a miss can report the
+        changes."""
         self._changed = tuple(_describe_changes(self._header, header))
 
     def has_next(self, spot: CassettePosition, request: Any) -> bool:
-        """Check whether the recording has one more answer to this request."""
+        """Check whether the recording contains another answer to this request."""
         return self._next_key(spot, request) in self._answers
 
     def _next_key(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
-        """Return the key of the request's next answer, in the recording's terms."""
+        """Return the key in the recording of the next answer to the request."""
         spot = spot._replace(sample=self._secrets.hide(spot.sample))
         digest = self._secrets.hash_of(request)
         return spot, digest, self._asked[spot, digest]
 
     def find(self, spot: CassettePosition, request: Any) -> Mapping[str, Any] | None:
-        """Return the recorded answer, with the known secrets in place of their placeholders.
+        """Return the recorded answer, with placeholders replaced by the known secrets.
 
-        ``None`` if the request was not recorded, or fewer times."""
+        Returns ``None`` if the request was not recorded, or was recorded fewer times than it has been made.
+        """
         key = self._next_key(spot, request)
         self._asked[key[:2]] += 1
         answer = self._answers.get(key)
@@ -278,7 +282,8 @@ class CassettePlayer:
         return found
 
     def answer(self, spot: CassettePosition, request: Any) -> Mapping[str, Any]:
-        """Return the recorded answer as ``find`` does. Raises ``AuthorError`` if there is none."""
+        """Return the recorded answer as ``find`` does. Raises ``AuthorError`` if the recording contains no
+        answer."""
         if (found := self.find(spot, request)) is None:
             raise self._miss(spot, request)
         return found
@@ -313,15 +318,16 @@ def _describe_changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str
 
 
 class _Difference(NamedTuple):
-    """A difference between a request and a recorded one."""
+    """A difference between a request and a recorded request."""
 
     text: str
     after: int
-    """The number of the first part that differs: the later, the more similar the two are."""
+    """The number of equal parts before the first difference. The higher the number, the more similar are the
+    two requests."""
 
 
 def _difference(recorded: Any, now: Any) -> _Difference:
-    """Find the first line of a text, or the first item of a list, that differs."""
+    """Find the first line of a string, or the first item of a list, that differs."""
     before, after = list(_lines(recorded)), list(_lines(now))
     for number, (name, text) in enumerate(after):
         if number >= len(before):
@@ -350,7 +356,7 @@ def _quoted(text: str) -> str:
 
 
 class Cassette(NamedTuple):
-    """A recording that was read."""
+    """A cassette that has been read."""
 
     path: Path
     header: CassetteHeader
@@ -358,7 +364,8 @@ class Cassette(NamedTuple):
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Read a recording. Raises ``AuthorError`` if this version cannot read the file as one."""
+    """Read a cassette file. Raises ``AuthorError`` if this version of agenteval cannot read the file as a
+    cassette."""
     with wrap_read_errors(f"--replay: {path}", None):
         lines = read_file(path).split(b"\n")
     header: CassetteHeader | None = None
@@ -389,9 +396,9 @@ def _header(path: Path, line: Any) -> CassetteHeader:
 
 
 class ReplayEnviron(dict[str, str]):
-    """The environment of a replay, which needs no keys.
+    """The environment for a replay, which requires no API keys.
 
-    A variable that is not set has a mask as its value, unless the configuration gives a default."""
+    The value of an unset variable is a mask, unless the configuration specifies a default."""
 
     def __missing__(self, name: str) -> str:
         return MASK

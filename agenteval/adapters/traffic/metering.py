@@ -1,4 +1,4 @@
-"""Meter models and agents: add costs to usage, and start no call that exceeds the budget."""
+"""Meter models and agents: add the cost to their usage, and prevent calls that would exceed the budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agenteval.verdict.ledger import BudgetLedger, price_usage
 class MeteredModel:
     """A ``ChatModel`` whose replies include their cost.
 
-    Raises ``BudgetError`` in place of a call for which ``ledger`` has no room."""
+    Raises ``BudgetError`` instead of making a call if the remaining budget in ``ledger`` is too small."""
 
     def __init__(
         self, model: ChatModel, name: str, *, price: Price | None, ledger: BudgetLedger | None, role: str = ""
@@ -79,7 +79,8 @@ class MeteredModel:
 class MeteredAgent(AgentWrapper):
     """An agent whose replies include their cost.
 
-    ``price``: that of the model inside it, for replies that report their usage."""
+    ``price`` is the price of the model that the agent uses. It applies to replies that report their token
+    usage."""
 
     def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: BudgetLedger | None) -> None:
         super().__init__(agent)
@@ -113,13 +114,13 @@ class MeteredAgent(AgentWrapper):
         )
 
     def _new_in(self, listed: list[Message]) -> list[Message]:
-        """Return the new messages of a reply that lists the whole conversation."""
+        """Return the new messages in a reply that contains the complete conversation."""
         known, self._listed = self._listed, listed
         is_longer = len(listed) > len(known) and listed[: len(known)] == known
         return listed[len(known) :] if is_longer else listed
 
     def _measure(self, reply: AgentReply, messages: list[Message]) -> Usage:
-        """Return the usage of a reply; if the reply reports none, an estimate from the texts that are new."""
+        """Return the token usage of a reply. If the reply does not report it, estimate it from new texts."""
         reported = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
         usage = read_usage(reply.usage) or sum_usage(filter(None, reported))
         if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind

@@ -1,14 +1,15 @@
-"""Put layers between a run and its models and agents: answer stores and the meter.
+"""Put layers (middleware) between a run and its models and agents: answer stores and the meter.
 
 ::
 
     scorer, user ──▶ stores: journal ─ recording ─ cache ──▶ circuit ──▶ priming ──▶ meter ──▶ model
-                                        the journal keeps the judges' questions and answers, and supplies
-                                        those of a run that is rejudged; a cached reply is no call, and is
-                                        recorded; the circuit breaker is for judges, and stops calls to one
-                                        that always fails; so is priming: one call of a record goes first
     conversation ──▶ recording ────────────────────────────────────────────▶ meter ──▶ agent
-    with --replay:   the recording answers                         nothing behind it is created"""
+    with --replay:   the recording answers; nothing behind it is created
+
+The journal stores the judges' questions and answers, and supplies the answers if the run is rejudged. A
+cached reply does not count as a call, but it is recorded. The circuit breaker applies only to judges; it
+stops calls to a judge that always fails. Priming also applies only to judges; it sends one call for a record
+first."""
 
 from __future__ import annotations
 
@@ -43,19 +44,20 @@ CACHE_FOLDER = ".agenteval/cache"
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """The recording options of the command line."""
+    """The command-line options for recording and replaying."""
 
     record: Path | None = None
-    """The file to record to."""
+    """The cassette file to record to."""
     replay: Path | None = None
-    """The file to replay from."""
+    """The cassette file to replay from."""
     calls_models: bool = True
-    """False for a forecast, which calls nobody."""
+    """False for a forecast (dry run), which does not call any models or agents."""
     rejudged: RejudgedAnswers | None = None
-    """The answers of the run that is rejudged."""
+    """The answers of the run that is being rejudged."""
 
     def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the environment from which the configuration is expanded: a replay needs no keys."""
+        """Return the environment used to expand variables in the configuration. A replay requires no API
+        keys."""
         if not self.replay:
             return environ
         from agenteval.adapters.traffic.cassettes import ReplayEnviron
@@ -64,8 +66,8 @@ class RecordingOptions:
 
 
 def parse_recording_options(record: str | None, replay: str | None) -> RecordingOptions:
-    """Resolve ``--record`` and ``--replay`` against the working directory. Raises ``AuthorError`` if both are
-    set."""
+    """Resolve ``--record`` and ``--replay`` relative to the working directory. Raises ``AuthorError`` if both
+    options are set."""
     if record and replay:
         what = "--record and --replay cannot both be given"
         raise AuthorError(Problem(what, "a replay sends no request that could be recorded"))
@@ -76,26 +78,27 @@ Inner = TypeVar("Inner")
 
 
 def wrap_layers(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
-    """Wrap ``inner`` in the layers that apply.
+    """Wrap ``inner`` in those layers (middleware) that apply.
 
-    ``layers``: whether each applies, and the function that wraps it around what is inside; the outermost
-    first."""
+    Each of the ``layers`` is a pair: whether the layer applies, and the function that wraps it around the
+    inner layers. The outermost layer comes first."""
     for applies, wrap in reversed(layers):
         inner = wrap(inner) if applies else inner
     return inner
 
 
 def build_applicable(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
-    """Build the items that apply, in order. ``rows``: whether each applies, and its factory."""
+    """Build the items that apply, in order. Each of the ``rows`` is a pair: whether the item applies, and its
+    factory."""
     return tuple(make() for applies, make in rows if applies)
 
 
 class Traffic:
-    """The access to all models and agents of one run.
+    """The access point for all models and agents of one run.
 
-    ``notify`` gets notices, ``warn`` those that concern the verdict; ``note`` emits events that are for the
-    journal alone. ``cassette``: the recording that answers; ``marked``: as ``find_marked_secrets`` returns
-    them."""
+    ``notify`` is called with notices, ``warn`` with notices that affect the verdict. ``note`` emits events
+    that are written only to the journal. ``cassette`` is the recording to replay. ``marked`` contains secrets
+    as returned by ``find_marked_secrets``."""
 
     def __init__(
         self,
@@ -135,7 +138,8 @@ class Traffic:
         self._warn(f"{why}; no further call of this role is made; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
-        """Return access to a model in its ``role``; ``make`` creates the model itself, if one is needed."""
+        """Return a model wrapped in the layers for its ``role``. ``make`` creates the model itself, if it is
+        needed."""
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
         # Fixed replies cost nothing, and no hash shows whether they have changed.
         is_fixed = is_scripted or self.player is not None
@@ -159,9 +163,9 @@ class Traffic:
         return StoreBackedModel(model, stores, identity)
 
     def _substitute_model(self, *, is_scripted: bool) -> ChatModel | None:
-        """Return the replacement of a model: a recording that answers, or a counter of the calls.
+        """Return the replacement for a model: either a recording that answers, or a counter of the calls.
 
-        ``None`` if the model is called."""
+        Returns ``None`` if the model itself is called."""
         if self.player:
             from agenteval.adapters.traffic.recording import ReplayedModel
 
@@ -194,7 +198,7 @@ class Traffic:
         return lambda text: redact(replace_secrets(text, marked) if marked else text)
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
-        """Return access to an agent."""
+        """Return an agent's factory wrapped in the layers that apply."""
         if self.player:
             from agenteval.adapters.traffic.recording import ReplayedAgents
 
@@ -220,9 +224,9 @@ class Traffic:
         return _WrappedAgents(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
-        """Check the recording once everything is loaded and nothing was asked yet.
+        """Check the recording after everything has been loaded and before any request is made.
 
-        Raises ``AuthorError`` if the file to record to exists."""
+        Raises ``AuthorError`` if the file to record to already exists."""
         recording = self.recorder or self.player
         if recording:
             from agenteval.adapters.traffic.cassettes import header_of
@@ -230,10 +234,10 @@ class Traffic:
             recording.start(header_of(scenarios, prompts))
 
     def may_play_again(self, key: SampleKey) -> bool:
-        """Check whether a conversation that errored can be played again.
+        """Check whether a conversation that ended with an error may be repeated (retried).
 
-        A recording notes that it was; a replay follows that note, so it repeats no conversation that was
-        recorded once."""
+        A recording notes that the conversation was repeated. A replay follows this note, so it does not
+        repeat a conversation that was recorded only once."""
         if not (self.player or self.recorder):
             return True
         from agenteval.adapters.traffic.cassettes import REPLAYED_SAMPLE, position_of
@@ -244,7 +248,7 @@ class Traffic:
         return self.player is None or self.player.find(spot, REPLAYED_SAMPLE) is not None
 
     def begin(self) -> None:
-        """Begin the run: from here on, models and agents may be called."""
+        """Begin the run. From this point on, models and agents may be called."""
         if self.recorder:
             self.recorder.begin()
 
@@ -256,8 +260,8 @@ class Traffic:
 def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecrets:
     """Return the secrets that the author marked.
 
-    A replay takes those whose variable is not set from the recording; raises ``AuthorError`` if they are not
-    in it."""
+    In a replay, secrets whose environment variable is not set are taken from the recording. Raises
+    ``AuthorError`` if the recording does not contain them."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
     if config.agent:
         agents[""] = config.agent.secrets

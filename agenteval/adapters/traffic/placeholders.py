@@ -1,8 +1,8 @@
-"""Replace the secrets in a recording by placeholders of the same shape.
+"""Replace the secrets in a recording with placeholders of the same form (redaction).
 
-A mask would hide the shape, but an agent that reveals a key must leak in the replay as it did in the run. So
-each secret gets a placeholder: its letters and digits are replaced by random ones, drawn anew for each
-recording, so that nothing of the secret can be inferred from it."""
+A mask would hide the form, but an agent that reveals a key must also leak a key in the replay. Each secret
+therefore gets a placeholder in which its letters and digits are replaced with random characters. These are
+drawn separately for each recording, so that nothing about the secret can be inferred from the placeholder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agenteval.files.redaction import MASK, mask_value, masker, replacer, secret
 
 _PREFIX = re.compile(r"(?:.{0,11}[-_])?")
 _LONG = 20
-"""The length from which a secret keeps the prefix that shows its kind (``sk-proj-``, ``AKIA``): four to
-twelve characters."""
+"""The minimum length of a secret whose prefix (``sk-proj-``, ``AKIA``), which shows its kind, is kept. The
+prefix has four to twelve characters."""
 
 
 class Placeholders:
-    """The placeholders of one recording; ``values`` may be public."""
+    """The placeholders in one recording. Their ``values`` may be made public."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         random = SystemRandom()
@@ -30,12 +30,13 @@ class Placeholders:
         self._replace = replacer(self._by_form)
 
     def substitute(self, value: Any) -> Any:
-        """Return a JSON value with its secrets replaced."""
+        """Return a JSON value with its secrets replaced by placeholders."""
         return mask_value(value, self._replace)
 
 
 def _minimal_forms(secrets: Iterable[str]) -> list[str]:
-    """Return the forms that contain no other form: the first word of ``Bearer KEY`` is not a secret."""
+    """Return the forms that do not contain any other form. For example, the first word of ``Bearer KEY`` is
+    not secret."""
     forms = secret_forms(secrets)
     return [form for form in forms if not any(other in form for other in forms if other != form)]
 
@@ -49,6 +50,6 @@ def _placeholder(form: str, random: Random) -> str:
 
 
 def make_masker(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that masks secrets and placeholders alike, so that a run's text and its replay's are
-    equal."""
+    """Return a function that masks both secrets and placeholders, so that the masked texts of a run and its
+    replay are equal."""
     return masker(sorted({*_minimal_forms(secrets), *placeholders}, key=len, reverse=True))

@@ -1,4 +1,5 @@
-"""Reuse the model answers in a run's journal, so that rejudging the run asks only what changed."""
+"""Reuse the model answers in a run's journal, so that rejudging (rescoring) the run only sends questions that
+have changed."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from agenteval.scoring.judges.shared_calls import SHARED
 
 
 def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
-    """Collect the answers by the hash of their question; the latest if a question was asked again."""
+    """Collect the answers, keyed by the hash of their question. If a question was asked again, use the latest
+    answer."""
     return {
         event.hash: {"value": event.answer, "model": event.model, "scripted": event.scripted}
         for event in events
@@ -29,14 +31,14 @@ def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
 
 @dataclass
 class AnswerCounts:
-    """The calls of a rejudged run, by metric."""
+    """The numbers of calls in a rejudged run, keyed by metric."""
 
     reused: Counter[str] = field(default_factory=Counter)
-    """Answers taken from the journal."""
+    """The number of answers taken from the journal."""
     calls: Counter[str] = field(default_factory=Counter)
-    """Calls that were made, or would be."""
+    """The number of calls that were made or, in a dry run, would be made."""
     tokens: Counter[str] = field(default_factory=Counter)
-    """The input tokens of those calls."""
+    """The number of input tokens in the calls that would be made."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -45,15 +47,15 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class RejudgedAnswers:
-    """The answers of the run that is rejudged, and the counts of their use."""
+    """The answers of the run that is being rejudged, and counts of how often they are used."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counts: AnswerCounts = field(default_factory=AnswerCounts)
 
 
 class JournalAnswers:
-    """An ``AnswerStore`` over another run's journal. ``note`` gets an event for each answer, whatever its
-    source."""
+    """An ``AnswerStore`` that looks up answers in another run's journal. ``note`` is called with an event for
+    each answer, whatever its source."""
 
     def __init__(self, rejudged: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
         self._rejudged = rejudged or RejudgedAnswers()
@@ -96,10 +98,10 @@ def _event(question: Question, reply: ModelReply | None = None, error: str = "")
 
 
 class CountingModel:
-    """A ``ChatModel`` that answers nothing and counts what it would be asked.
+    """A ``ChatModel`` for dry runs. It never answers but counts the calls that would be made.
 
-    If a call for several metrics is refused, as it is here, each metric is asked for alone; such a call
-    counts once, as part of the shared call."""
+    If a call for several metrics is refused, as it always is here, each metric is then requested separately.
+    Such a separate call is counted only once, as part of the shared call."""
 
     def __init__(self, tally: AnswerCounts) -> None:
         self._tally = tally
@@ -118,4 +120,4 @@ class CountingModel:
         raise RequestSkippedError("nothing is asked here")
 
     async def aclose(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing, because no connection is open."""

@@ -1,4 +1,4 @@
-"""Record models and agents, and replay recordings in their place."""
+"""Record the traffic with models and agents, and replay recordings instead of calling them."""
 
 from __future__ import annotations
 
@@ -63,14 +63,15 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
 }
-"""The errors by their name in a recording; ``RequestSkippedError`` is an earlier one.
-All others are the agent's own."""
+"""The error classes, keyed by their name in a recording. ``NotAskedError`` is an older name for
+``RequestSkippedError``. An exception with a name that is not listed here was raised by the agent's code."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
-"""The fields of errors that are recorded unchanged."""
+"""The fields of errors that are recorded without conversion."""
 
 
 def serialize_error(error: BaseException) -> dict[str, Any]:
-    """Return what a recording keeps of an exception, so that a replay ends as the run did."""
+    """Return the representation of an exception in a recording, so that a replay ends in the same way as the
+    run."""
     fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, AgentevalError):
         fault |= {name: value for name in _FIELDS if (value := getattr(error, name, None))}
@@ -83,8 +84,8 @@ def serialize_error(error: BaseException) -> dict[str, Any]:
 
 
 def deserialize_error(fault: Mapping[str, Any]) -> Exception:
-    """Return the exception that ``serialize_error`` described; a new class of its name if the name is
-    unknown."""
+    """Return the exception that ``serialize_error`` described. If the name of its class is unknown, create a
+    class with that name."""
     name, message = str(fault.get("type")), str(fault.get("message", ""))
     if name not in _ERRORS:
         made: Exception = type(name, (Exception,), {})(message)
@@ -114,7 +115,7 @@ def _position(request: ModelRequest) -> CassettePosition:
 
 
 class CassetteAnswers:
-    """An ``AnswerStore`` that writes answers to a recording and reads none."""
+    """An ``AnswerStore`` that only writes answers to a recording and never reads answers."""
 
     def __init__(self, recorder: CassetteRecorder) -> None:
         self._recorder = recorder
@@ -134,9 +135,9 @@ class CassetteAnswers:
 
 
 class ReplayedModel:
-    """A ``ChatModel`` that answers from a recording.
+    """A ``ChatModel`` that replays answers from a recording.
 
-    Raises the errors that were recorded, and ``AuthorError`` for a question that was not."""
+    Raises the errors that were recorded, and ``AuthorError`` for a question that was not recorded."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
@@ -162,20 +163,20 @@ class ReplayedModel:
         return reply
 
     async def aclose(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing, because no connection is open."""
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _to_request(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
-    """Copy what the agent is asked, because the agent may change its messages."""
+    """Copy the request to the agent, because the agent may change its messages."""
     asked: dict[str, Any] = chat.jsonable({"messages": list(messages), "tools": list(tools.schemas)})
     return asked
 
 
 class RecordingAgent:
-    """An agent whose replies are recorded together with the calls made for them."""
+    """An agent whose replies are recorded, along with the tool calls made for each reply."""
 
     def __init__(self, agent: Agent, sample: Sample, recorder: CassetteRecorder) -> None:
         self._agent = agent
@@ -202,7 +203,7 @@ class RecordingAgent:
         return reply if seen is answer or "reply" not in seen else _parse_reply(seen["reply"])
 
     def _with_recording(self, tools: TurnTools) -> TurnTools:
-        """Return the tools with recording: each call when it is made, and whether it finished."""
+        """Return tools that record each call when it is made, and whether the call finished."""
 
         def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
@@ -214,7 +215,7 @@ class RecordingAgent:
             return call
 
         async def record(name: str, args: Any, batch: int, execute: AgentExecutedCall) -> ToolResult:
-            """Record a call that the agent carries out itself, so that a replay uses the recorded result."""
+            """Record a call that the agent executes itself, so that a replay uses the recorded result."""
             made = self._log_call(name, args, batch, own=None)
             assert tools.record
             result = await tools.record(name, args, batch, execute)
@@ -241,7 +242,7 @@ class RecordingAgent:
         return made
 
     async def after_last_answer(self) -> None:
-        """Finish the agent's turn, and record it only if something happens after its last answer."""
+        """Finish the agent's turn. Record it only if something happens after the agent's last answer."""
         await self._note_fault(finish(self._agent), _AT_THE_END)
 
     async def settle(self, none_follows: anyio.Event) -> None:
@@ -265,13 +266,13 @@ class RecordingAgent:
 
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
-"""Recorded in place of a request after the last answer, when nothing is asked."""
+"""Recorded instead of a request after the last answer, when there is no further question."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
-"""Recorded in place of a request for what a kept process does once its conversation is over."""
+"""Recorded instead of a request for the behavior of a kept process after its conversation is over."""
 
 
 def _reply_json(reply: ReadReply) -> dict[str, Any]:
-    """Convert a reply to JSON, or to an error if JSON cannot hold it."""
+    """Convert a reply to JSON, or to an error if the reply cannot be represented as JSON."""
     usage = read_usage(reply.usage)
     try:
         always = {
@@ -297,7 +298,7 @@ def _reply_json(reply: ReadReply) -> dict[str, Any]:
 
 
 def _parse_reply(fields: Mapping[str, Any]) -> ReadReply:
-    """Convert a recorded reply back. Keys that are no longer fields are ignored."""
+    """Convert a recorded reply back to an object. Keys that are no longer fields are ignored."""
     known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
     made = [RequestedCall(*each) for each in fields.get("made") or ()]
@@ -305,7 +306,7 @@ def _parse_reply(fields: Mapping[str, Any]) -> ReadReply:
 
 
 def _call(call: Any) -> Any:
-    """Return a tool call in a server's format."""
+    """Return a tool call in the format that servers use."""
     if not isinstance(call, ToolCall):
         return call.model_dump(exclude_none=True) if hasattr(call, "model_dump") else call
     arguments = call.args if call.raw_args is None else call.raw_args
@@ -316,7 +317,7 @@ ToolInvoker: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
 
 
 class ReplayedAgents:
-    """A factory of agents that repeat what was recorded."""
+    """A factory of agents that replay their recorded behavior."""
 
     def __init__(self, player: CassettePlayer) -> None:
         self._player = player
@@ -325,11 +326,12 @@ class ReplayedAgents:
         return _ReplayedAgent(sample, self._player)
 
     async def aclose(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing, because no connection is open."""
 
 
 class _ReplayedAgent:
-    """An agent that makes the recorded calls, which the tools answer anew, and gives the recorded reply."""
+    """An agent that makes the recorded tool calls and then gives the recorded reply. The calls are executed
+    again by the tools of this run."""
 
     def __init__(self, sample: Sample, player: CassettePlayer) -> None:
         self._sample = sample
@@ -369,7 +371,7 @@ class _ReplayedAgent:
 
 
 async def _repeat_calls(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
-    """Make the recorded calls through the tool world.
+    """Make the recorded calls with the scenario's simulated tools.
 
     Calls that did not finish in the recording are started and abandoned, unless one of them ended the reply.
     """

@@ -1,1 +1,1 @@
-"""HTTP: connections, limits, retries, and whose fault a failure is."""
+"""HTTP transport: connections, rate limits, retries, and who is at fault for a failure."""

@@ -1,6 +1,7 @@
-"""Decompress reply bodies piece by piece and count their bytes.
+"""Decompress response bodies chunk by chunk, and count their bytes.
 
-A body that is too large is neither kept nor decompressed further, however little of it was sent."""
+A body that is too large is neither stored nor decompressed further, even if its compressed size is small
+(decompression bomb)."""
 
 from __future__ import annotations
 
@@ -13,28 +14,31 @@ import httpx2
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 
 MAX_BODY = MAX_REPLY_BYTES
-"""The most bytes of a reply, decompressed. A longer one is refused as soon as it exceeds them."""
+"""The maximum size of a reply in bytes after decompression. A larger reply is refused as soon as it exceeds
+this size."""
 MAX_ERROR_BODY = 2**20
-"""The most bytes read of an error reply: it is only quoted, and some quote the whole request."""
+"""The maximum number of bytes read from an error reply. Such a reply is only quoted, and some servers quote
+the complete request in it."""
 ENCODINGS = "gzip, deflate"
-"""The encodings that are requested. A reply in any other encoding is not understood."""
+"""The content encodings to request. A reply in any other encoding cannot be read."""
 _MOST_PACKINGS = 3
 _ANY = zlib.MAX_WBITS | 32  # gzip's header or zlib's
 
 
 class TooLargeError(Exception):
-    """Raised when a body has more bytes than allowed."""
+    """Raised if a body has more bytes than allowed."""
 
 
 class Body:
-    """Counts and decompresses a body. ``encoding``: that of the reply's headers."""
+    """Counts and decompresses a response body. ``encoding`` is the value of the reply's ``Content-Encoding``
+    header."""
 
     def __init__(self, encoding: str | None, most: int = MAX_BODY) -> None:
         self._left = most
         self._layers = [_Layer(name) for name in reversed(_names(encoding))]
 
     def feed(self, data: bytes) -> bytes:
-        """Decompress a piece of the body.
+        """Decompress a chunk of the body.
 
         Raises ``TooLargeError``, and ``httpx2.DecodingError`` for an unknown compression."""
         for layer in self._layers:
@@ -46,7 +50,7 @@ class Body:
 
 
 async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes:
-    """Read the whole body. Raises as ``Body.feed``."""
+    """Read the complete body. Raises the same errors as ``Body.feed``."""
     body, found = Body(encoding), bytearray()
     async for piece in pieces:
         found += body.feed(piece)
@@ -56,7 +60,8 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes
 async def read_error_body(
     pieces: AsyncIterator[bytes], encoding: str | None, most: int = MAX_ERROR_BODY
 ) -> bytes:
-    """Read the body of an error, cut off where it is too large or cannot be read: its status matters more."""
+    """Read the body of an error. A body that is too large or unreadable is truncated, because the status is
+    more important."""
     found = bytearray()
     with suppress(httpx2.HTTPError, TooLargeError):
         body = Body(encoding)
@@ -68,7 +73,7 @@ async def read_error_body(
 
 
 def encoding_of(headers: list[tuple[bytes, bytes]]) -> str | None:
-    """Return the content encoding of raw headers; ``None`` if there is none."""
+    """Return the content encoding in raw headers, or ``None`` if the headers do not specify an encoding."""
     named = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
     return ",".join(named) or None
 
@@ -84,8 +89,8 @@ def _names(encoding: str | None) -> list[str]:
 class _Layer:
     """One layer of compression.
 
-    ``deflate`` has a header or, against the standard, none. A gzip file may consist of several members in
-    sequence; trailing bytes that are not a member are dropped."""
+    Data in ``deflate`` format has a header or, in violation of the standard, has no header. A gzip file may
+    consist of several consecutive members; trailing bytes that are not a member are ignored."""
 
     def __init__(self, name: str) -> None:
         self._stream = zlib.decompressobj(_ANY)

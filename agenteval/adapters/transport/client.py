@@ -1,6 +1,7 @@
-"""HTTP for the adapters: one connection pool per run, deadlines, retries, server-sent events.
+"""The HTTP client for all adapters: one connection pool per run, timeouts (deadlines), retries, and
+server-sent events (SSE).
 
-No type of the HTTP library is visible above this module: see ``http_faults`` for its exceptions."""
+The types of the HTTP library are not exposed above this module. For its exceptions, see ``http_faults``."""
 
 from __future__ import annotations
 
@@ -53,12 +54,13 @@ class HttpReply:
 
     status: int
     headers: Mapping[str, str]
-    """The headers, with lower-case names."""
+    """The headers, with names in lower case."""
     text: str
     latency_ms: float
-    """The latency of the successful attempt, up to the last byte needed."""
+    """The latency of the successful attempt in milliseconds, up to the last byte needed."""
     events: tuple[str, ...] | None = None
-    """The payloads of the body's server-sent events; ``None`` if the body is something else."""
+    """The payloads of the server-sent events (SSE) in the body, or ``None`` if the body is not an event
+    stream."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +85,19 @@ class _FailedAttempt(Exception):  # noqa: N818  # control flow inside this modul
 
 
 def is_retryable(fault: HttpFault, asked_s: float | None) -> bool:
-    """Check whether the same request may be accepted later, regardless of its side effects."""
+    """Check whether the same request may be accepted later (for example after HTTP 429), ignoring side
+    effects."""
     if fault.kind is not FaultKind.STATUS:
         return fault.kind is FaultKind.REFUSED
     return fault.status in _RETRIED and not (fault.status == 429 and is_quota_exhausted(fault.detail))
 
 
 def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
-    """Check whether a request that must not be carried out twice may be sent again: only if it certainly was
-    not carried out.
+    """Check whether a request that must not be executed twice may be retried. It may be retried only if it
+    certainly was not executed.
 
-    A gateway's status may come after the server behind it has acted, unless it states when to retry."""
+    A gateway may return its status after the server behind it has acted. Such a status allows a retry only if
+    the reply states when to retry."""
     is_unheard = fault.kind is FaultKind.REFUSED or fault.status in _REFUSED_UNHEARD
     return is_retryable(fault, asked_s) and (
         is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO)
@@ -102,24 +106,27 @@ def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
 
 @dataclass(frozen=True)
 class RequestPolicy:
-    """The rules for one caller's requests."""
+    """The rules that apply to one caller's requests."""
 
     timeout_s: float
-    """The limit on each attempt, from start to last byte; waits for limits and retries do not count."""
+    """The time limit for each attempt, up to the last byte. Waits for rate limits and retries do not count.
+    """
     throttle: Throttle | None = None
-    """The limits that requests wait for; ``None`` for no limits."""
+    """The rate limits that requests wait for, or ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
-    """Whether a request may be sent again, given its fault and the wait that the server asked for."""
+    """The function that decides whether a request may be sent again, given its fault and the wait that the
+    server asked for."""
     max_wait_s: float | None = None
-    """The longest total wait; ``None``: that of the retry policy."""
+    """The maximum total wait in seconds, or ``None`` to use the limit of the retry policy."""
     on_retry: Callable[[Retry], None] | None = None
-    """Called before each retry."""
+    """The function that is called before each retry."""
     secrets: tuple[str, ...] = ()
-    """The texts that no fault may show."""
+    """The strings that must not appear in any fault."""
     classify: Classify = classify
-    """Turns a fault into an error."""
+    """The function that converts a fault to an error."""
     error_in: Callable[[HttpReply], Any] = lambda _: None
-    """The error that a reply with a success status holds in place of an answer."""
+    """The function that returns the error in a reply with a success status that contains an error instead of
+    an answer."""
 
 
 @dataclass
@@ -133,8 +140,8 @@ class _Body:
 class _Progress:
     """The progress of one attempt.
 
-    A deadline that passes before the request starts to leave is a connection problem; one that passes later
-    is the server's."""
+    If the deadline passes before any part of the request is sent, the fault is a connection problem. If the
+    deadline passes later, the server is at fault."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     sent: bool = False
@@ -142,7 +149,7 @@ class _Progress:
     body: _Body = field(default_factory=_Body)
 
     def reply(self) -> HttpReply | None:
-        """Return the part of the reply that has arrived; ``None`` if there is no body yet."""
+        """Return the part of the reply that has arrived, or ``None`` if the body has not started yet."""
         return _reply(self.response, self.body) if self.response and self.body.data else None
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
@@ -151,10 +158,10 @@ class _Progress:
 
 
 class Transport:
-    """The connection pool of a run. Its creator closes it.
+    """The HTTP connection pool of a run. The creator of the pool must close it.
 
-    Proxies of the environment (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
-    honoured. Redirects are not followed and cookies are not kept: conversations share nothing."""
+    Proxy settings in the environment (except for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``
+    are honored. Redirects are not followed and cookies are not stored, so conversations share no state."""
 
     def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
@@ -169,10 +176,10 @@ class Transport:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
-        """Send ``body`` as JSON (a GET if it is ``None``) and read the whole reply, plain or as server-sent
-        events.
+        """Send an HTTP request with ``body`` as JSON (or a GET request if it is ``None``) and read the
+        complete reply, which may be a stream of server-sent events (SSE). Retries failed attempts.
 
-        Raises the error into which the rules turn a fault; every status outside 200–299 is one."""
+        Raises the error to which the rules convert a fault. Every status outside 200–299 is a fault."""
         request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
@@ -191,7 +198,7 @@ class Transport:
             await budget.wait(wait_s)
 
     def retry_after_s(self, reply: HttpReply) -> float | None:
-        """Return the seconds that a reply asks to wait before the next request (``Retry-After``)."""
+        """Return the seconds that a reply asks callers to wait before the next request (``Retry-After``)."""
         asked = {name: value for name, value in reply.headers.items() if name.startswith("retry-after")}
         return parse_retry_after(asked, now_s=self._retry.now())
 
@@ -200,7 +207,7 @@ class Transport:
         await self._retry.sleep(seconds)
 
     async def aclose(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections. Calling this twice is safe."""
         await self._connections.aclose()
 
     def _next_wait_s(self, failed: _FailedAttempt, rules: RequestPolicy, budget: RetryBudget) -> float | None:
@@ -214,7 +221,7 @@ class Transport:
     async def _attempt_when_admitted(
         self, request: _HttpRequest, throttle: Throttle | None, budget: RetryBudget
     ) -> HttpReply:
-        """Make one attempt once the throttle admits it."""
+        """Make one attempt as soon as the throttle admits it."""
         if throttle is None:
             return await self._attempt(request)
         async with throttle.call(left_s=budget.left_s) as call:
@@ -269,7 +276,8 @@ class Transport:
         return reply
 
     def _find_inner_error(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
-        """Return the failure if a success reply holds an error with a status of its own, else ``None``."""
+        """Return the failure if a successful reply contains an error with its own status; otherwise, return
+        ``None``."""
         error = request.error_in(reply)
         status = find_error_status(error) if error else None
         if status is None:
@@ -282,7 +290,7 @@ class Transport:
         return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
     async def _refusal(self, request: _HttpRequest, response: httpx2.Response) -> _FailedAttempt:
-        """Return the failure for a status other than success; its body, complete or not, is only quoted."""
+        """Return the failure for an error status. The body, whether complete or not, is only quoted."""
         encoding = response.headers.get("content-encoding")
         body = await read_error_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
@@ -325,7 +333,7 @@ def _notify_retry(
 async def _read(
     chunks: AsyncIterator[bytes], request: _HttpRequest, encoding: str | None, body: _Body
 ) -> None:
-    """Read the ``body`` up to its end or to the event that ends a stream."""
+    """Read ``body`` to its end, or to the event that ends a stream."""
     parser, unpacked = SseParser(), Body(encoding)
     async for chunk in chunks:
         try:
@@ -343,9 +351,9 @@ async def _read(
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the last event, because a connection can be reused only if it was read to its end.
+    """Read the data after the last event. A connection can be reused only if it has been read to the end.
 
-    A server that leaves the connection open is not waited for long."""
+    If the server keeps the connection open, the wait is short."""
     with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):
         async for _ in chunks:
             pass
@@ -370,7 +378,7 @@ def _headers(extra: Mapping[str, str] | None) -> httpx2.Headers:
 
 
 def _client_factory() -> Callable[[], httpx2.AsyncClient]:
-    """Return a factory of identical clients."""
+    """Return a factory that creates identical clients."""
     this_machine = ("localhost", "127.0.0.1", "[::1]")
     verify = certificates()
 

@@ -1,8 +1,9 @@
-"""Keep HTTP clients side by side, each for one request at a time.
+"""Maintain a pool of HTTP clients, each of which handles one request at a time.
 
-The HTTP library's pool scans all of its connections, busy or idle, when a request begins and again when it
-ends: with 20 in flight that takes a tenth of the CPU of a call, with 100 a third. Here each client has one
-connection, so there is nothing to scan. The client used last is taken first, because it is the warmest."""
+The HTTP library's own pool scans all of its connections, busy or idle, when a request begins and again when
+it ends. With 20 requests in flight, the scan takes a tenth of the CPU time of a call; with 100, a third.
+Here, each client has only one connection, so there is nothing to scan. The most recently used client is used
+first, because its connection is most likely to be open."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ Client = TypeVar("Client", bound=_Closable)
 
 
 class Connections(Generic[Client]):
-    """A pool of clients, created by ``make``.
+    """A pool of clients that are created by ``make``.
 
-    The first client is created at once, so that a faulty setup is reported early."""
+    The first client is created at once, so that an incorrect setup is reported early."""
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
@@ -38,7 +39,7 @@ class Connections(Generic[Client]):
         self._idle = list(self._all)
 
     def take(self) -> Client:
-        """Return a client that nobody else uses until it is given back."""
+        """Return a client for exclusive use until it is returned to the pool."""
         if not self._idle:
             self._all.append(self._make())
             self._idle.append(self._all[-1])
@@ -48,7 +49,7 @@ class Connections(Generic[Client]):
         self._idle.append(client)
 
     async def aclose(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections. Calling this twice is safe."""
         for client in self._all:
             await client.aclose()
 
@@ -57,12 +58,12 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class RawReply(NamedTuple):
-    """A complete reply."""
+    """A complete HTTP reply."""
 
     status: int
     headers: RawHeaders
     content: bytes
-    """The body, decompressed."""
+    """The decompressed body."""
 
     @property
     def is_success(self) -> bool:
@@ -74,11 +75,11 @@ class RawReply(NamedTuple):
 
 
 class Connection:
-    """A connection to one server for one request at a time, reopened after it was closed.
+    """A connection to one server that handles one request at a time and is reopened after it was closed.
 
-    It replaces the library's client where that client would only scan its pool, its proxies, its redirects
-    and its cookies: two fifths of the CPU of a call. ``headers`` are all but the length; ``connect_s`` and
-    ``keepalive_s`` are seconds. Raises the library's exceptions."""
+    It is used instead of the library's client if that client would only scan its pool, proxies, redirects and
+    cookies, which takes two fifths of the CPU time of a call. ``headers`` contains all headers except for the
+    content length; ``connect_s`` and ``keepalive_s`` are in seconds. Raises the library's exceptions."""
 
     def __init__(
         self,
@@ -120,11 +121,11 @@ class Connection:
         return RawReply(reply.status, reply.headers, data)
 
     async def aclose(self) -> None:
-        """Close the connection; may be called twice."""
+        """Close the connection. Calling this twice is safe."""
         await self._connection.aclose()
 
     async def _connected(self) -> httpcore2.AsyncHTTPConnection:
-        """Return a connection that can take a request, because the server may have closed the last one."""
+        """Return a connection that can send a request. The server may have closed the previous connection."""
         if self._is_used and (not self._connection.is_available() or self._connection.has_expired()):
             await self._connection.aclose()
             self._connection = self._new()
@@ -141,16 +142,18 @@ class Connection:
 
 
 class _SingleWriteBackend(httpcore2.AnyIOBackend):
-    """A network backend whose streams send a request in one piece."""
+    """A network backend whose streams send each request in a single write."""
 
     async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
         return _SingleWriteStream(await super().connect_tcp(*args, **options))
 
 
 class _SingleWriteStream(httpcore2.AsyncNetworkStream):
-    """A stream that sends written data once it is complete, which an empty write marks.
+    """A stream that buffers data until it is complete, which is indicated by an empty write, and then sends
+    the data.
 
-    The library writes head and body separately, and a second packet costs a twelfth of the CPU of a call."""
+    The library writes the headers and the body separately, and a second packet takes a twelfth of the CPU
+    time of a call."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -194,20 +197,22 @@ def _to_client_error(exc: Exception) -> Exception:
 
 
 def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
-    """Check whether a ``Connection`` can reach ``url``: no proxy is set, and the URL holds no password to
-    send."""
+    """Check whether a ``Connection`` can be used for ``url``: no proxy is set, and the URL contains no
+    password to send."""
     proxies = getproxies() if trust_env else {}
     is_proxied = any(proxies.get(scheme) for scheme in ("http", "https", "all"))
     return url.scheme in ("http", "https") and not url.userinfo and not is_proxied
 
 
 def empty_ssl_context() -> ssl.SSLContext:
-    """Return an empty context for clients that never use TLS, because loading CA certificates takes 30 ms."""
+    """Return an empty TLS context for clients that never use TLS, because loading CA certificates takes 30
+    ms."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def certificates() -> ssl.SSLContext:
-    """Return the context that all other clients share; ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are heeded.
+    """Return the TLS context that all other clients share. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honored.
 
     Raises ``AuthorError``."""
     try:
@@ -218,7 +223,7 @@ def certificates() -> ssl.SSLContext:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Load the certificates once for each pair of values of the two variables."""
+    """Load the certificates once for each combination of values of ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``."""
     return httpx2.create_ssl_context()
 
 

@@ -1,4 +1,4 @@
-"""Classify refusals by the server's own words; the same rules serve models and agents."""
+"""Classify refusals by the text of the server's message. The same rules apply to models and agents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ NO_SYSTEM_ROLE_PATTERN = re.compile(
     r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches a refusal of the system or developer role."""
+"""Matches messages that refuse the system or developer role."""
 
 THROTTLE_STATUSES = frozenset((429, 503, 529))
-"""The statuses by which a server reports that it is too busy."""
+"""The HTTP statuses with which a server reports that it is too busy."""
 
 
 def is_quota_exhausted(text: str) -> bool:
-    """Check whether a 429 with this text reports a quota or credit that waiting does not restore.
+    """Check whether an HTTP 429 reply with this text reports an exhausted quota or credit that waiting does
+    not restore.
 
-    A per-minute quota is restored by waiting, although some servers also call that a quota."""
+    A per-minute rate limit is restored by waiting, although some servers also use the word "quota" for it."""
     if _NOT_TODAY.search(text):
         return True
     return bool(_NO_CREDIT.search(text)) and not RATE_LIMIT_PATTERN.search(text)

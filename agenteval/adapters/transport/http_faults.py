@@ -1,7 +1,7 @@
-"""Represent failed HTTP requests as values, and decide in one place whose fault they are.
+"""Represent failed HTTP requests as values, and determine in one place who is at fault.
 
-The HTTP library's exceptions become an ``HttpFault`` here, once. ``classify`` turns a fault into an error for
-the case that the server is the agent under test; other servers may use another function."""
+The HTTP library's exceptions are converted to ``HttpFault`` only here. ``classify`` converts a fault to an
+error if the server is the agent under test; other functions may be used for other servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agenteval.messages.error_status import ACCESS_DENIED_STATUSES, INFRASTRUCTU
 
 
 class FaultKind(StrEnum):
-    """What went wrong with a request, whoever is to blame."""
+    """The kinds of faults that can occur in a request, regardless of who is at fault."""
 
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
@@ -33,18 +33,18 @@ class FaultKind(StrEnum):
     CONNECT_TIMEOUT = "connect_timeout"
     PROXY = "proxy"
     DROPPED = "dropped"
-    """The connection was lost after the request had been sent: it may have been carried out."""
+    """The connection was lost after the request had been sent, so the request may have been executed."""
     DEADLINE = "deadline"
     STATUS = "status"
     TOO_LARGE = "too_large"
     GARBLED = "garbled"
-    """The reply is not HTTP, or its compression is broken."""
+    """The reply is not valid HTTP, or its compression is invalid."""
     INVALID = "invalid"
-    """The request cannot be made: its URL or a header is malformed."""
+    """The request cannot be sent, because its URL or a header is malformed."""
     SIGN_IN = "sign_in"
-    """There is no token to authenticate with."""
+    """No token is available for authentication."""
     PAUSED = "paused"
-    """The server asked for a longer pause than a call may wait."""
+    """The server asked for a longer pause than a call is allowed to wait."""
 
 
 class HttpFault(NamedTuple):
@@ -52,14 +52,14 @@ class HttpFault(NamedTuple):
 
     kind: FaultKind
     where: str
-    """The URL without query and credentials."""
+    """The URL without its query string and credentials."""
     detail: str = ""
-    """A quotation of the server or the library, without secrets and control characters."""
+    """A quotation from the server or the library, without secrets and control characters."""
     status: int | None = None
     tried: str = ""
-    """The attempts and waits so far, for a message."""
+    """The attempts and waits so far, as text for a message."""
     reply: Any = None
-    """What had arrived of a reply by then (a ``client.HttpReply``)."""
+    """The part of the reply that had arrived, as a ``client.HttpReply``."""
 
 
 Classify: TypeAlias = Callable[[HttpFault], AgentevalError]
@@ -90,7 +90,7 @@ _HINTS = {
 
 
 def describe(fault: HttpFault) -> str:
-    """Format a fault as a sentence: where, what, the server's words, what to do."""
+    """Format a fault as a sentence: where it occurred, what happened, the server's message, and a remedy."""
     if fault.kind is FaultKind.STATUS:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
@@ -106,8 +106,7 @@ def describe(fault: HttpFault) -> str:
 
 
 def classify(fault: HttpFault) -> AgentevalError:
-    """Turn a fault into an error whose class names who is at fault, for a server that is the agent under
-    test."""
+    """Convert a fault to an error whose class shows who is at fault. The server is the agent under test."""
     text = describe(fault)
     match fault.kind:
         case FaultKind.DEADLINE:
@@ -126,9 +125,9 @@ _FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.S
 
 
 def is_final(kind: FaultKind, status: int | None) -> bool:
-    """Check whether a conversation that ended with such a fault must not be replayed.
+    """Check whether a conversation that ended with such a fault must not be repeated.
 
-    The fault would occur again, or a request may have been carried out."""
+    Either the fault would occur again, or a request may have been executed."""
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
@@ -158,7 +157,8 @@ FAULT_KINDS: dict[type[Exception], FaultKind] = {
 
 
 def fault_kind(exc: Exception) -> FaultKind:
-    """Return the kind of an exception of the HTTP library, by its nearest known class."""
+    """Return the kind of fault for an exception of the HTTP library, determined by its closest known base
+    class."""
     if isinstance(exc, httpx2.ConnectError):
         return _connect_kind(exc)
     # The library uses the same class for a lost connection and for a reply that is not HTTP.
@@ -180,7 +180,7 @@ def _connect_kind(exc: Exception) -> FaultKind:
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception, its causes, and the members of groups among them."""
+    """Yield the exception, its causes, and the members of any exception groups among these."""
     while exc is not None:
         yield exc
         if isinstance(exc, BaseExceptionGroup):
@@ -190,15 +190,15 @@ def _causes(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
-    """Format ``text`` for an error message: one line without secrets and control characters, cut to
-    ``limit``."""
+    """Format ``text`` for an error message: on one line, without secrets and control characters, and
+    truncated to ``limit``."""
     redact = redactor(secrets)
     # Twice: a control character may split a secret, and a secret may contain one.
     return one_line(redact(clean(redact(text))), limit)
 
 
 def is_web_address(url: str) -> bool:
-    """Check whether ``url`` is a complete http or https URL to which a request can be made."""
+    """Check whether ``url`` is a complete http or https URL to which a request can be sent."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

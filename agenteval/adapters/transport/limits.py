@@ -1,9 +1,9 @@
-"""Limit how fast a server is called: calls in flight, calls and tokens per minute, and the pauses it asks
-for.
+"""Rate limiting: limit how fast a server is called. The limits apply to calls in flight (concurrency), to
+calls and tokens per minute, and to the pauses that the server asks for.
 
-A ``Limiter`` belongs to a server (address and key): all callers of that server share it, so all of them heed
-a pause that one call received. A ``Rate`` belongs to a model or an agent. A ``Throttle`` applies both to a
-caller's calls."""
+A ``Limiter`` belongs to a server, which is identified by its address and key. All callers of the server share
+the limiter, so a pause requested in reply to one call applies to all of them. A ``Rate`` belongs to a model
+or an agent. A ``Throttle`` applies both to a caller's calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MINUTE_S = 60.0
 
 
 class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle and its caller
-    """Raised when a server asks for a pause that is longer than a call may still wait.
+    """Raised if a server asks for a pause that is longer than the remaining time that a call may wait.
 
     ``reason`` quotes the server."""
 
@@ -34,13 +34,13 @@ class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle 
 
 
 class Limiter:
-    """The limit on calls in flight to one server, and that server's pauses.
+    """The limit on calls in flight to one server, and the pauses that the server asks for.
 
-    The limit starts at the sum of what its callers may have in flight and never rises above it. It is halved
-    when the server pushes back, and grows by one after as many successful replies as it is wide (additive
-    increase, multiplicative decrease: Chiu and Jain, 1989). Calls in flight at a halving were sent under the
-    old limit, so a refusal of one of them does not halve it again. Callers are admitted in the order in which
-    they arrived."""
+    The limit starts at the sum of the calls in flight that its callers are allowed, and never exceeds this
+    sum. It is halved when the server reports that it is too busy (such as HTTP 429). It grows by one after as
+    many successful replies as its current value (additive increase, multiplicative decrease, AIMD: Chiu and
+    Jain, 1989). Calls that are in flight when the limit is halved were sent under the old limit, so a refusal
+    of such a call does not halve the limit again. Callers are admitted in the order in which they arrived."""
 
     def __init__(
         self,
@@ -63,7 +63,8 @@ class Limiter:
         """Whether it has answered successfully: then the address is right, and trouble may pass."""
 
     def share(self, who: str, calls: int) -> None:
-        """Allow ``who`` (all models, all agents) ``calls`` in flight, replacing its previous number."""
+        """Allow ``who`` (such as all models or all agents) ``calls`` calls in flight, replacing the previous
+        number."""
         more = calls - self._shares.get(who, 0)
         self._shares[who] = calls
         self.most += more
@@ -80,19 +81,19 @@ class Limiter:
 
     @property
     def waiting(self) -> int:
-        """The number of calls that wait to be admitted."""
+        """The number of calls that are waiting to be admitted."""
         return len(self._queue)
 
     @property
     def paused_s(self) -> float:
-        """The seconds for which the server has been paused in total."""
+        """The total time in seconds for which the server has been paused."""
         return self._paused_before + max(0.0, min(self._clock(), self._pause_until) - self._pause_from)
 
     async def acquire(self, left_s: float = math.inf) -> int:
-        """Wait to be admitted and return the era that ``record_throttled`` needs.
+        """Wait to be admitted, and return the era, which ``record_throttled`` requires.
 
-        ``left_s`` limits how long pauses are waited for: raise ``PauseTooLong`` beyond it. Every admitted
-        call must ``release``."""
+        ``left_s`` limits the time spent waiting for pauses. Raises ``PauseTooLong`` if a pause exceeds this
+        time. ``release`` must be called for every admitted call."""
         if self._queue or not self._is_free:
             with pause_deadlines():
                 await self._wait_in_queue(left_s)
@@ -112,9 +113,9 @@ class Limiter:
             self._wake()
 
     def record_throttled(self, era: int, asked_s: float | None, reason: str = "") -> None:
-        """Record that the server was too busy for a call admitted in ``era``.
+        """Record that the server was too busy for a call that was admitted in ``era``.
 
-        ``asked_s``: the seconds it asked to wait before the next call."""
+        ``asked_s`` is the number of seconds that the server asked callers to wait before the next call."""
         if era == self._era:
             self._era += 1
             self.allowed = max(1.0, min(self.allowed, self.in_flight) / 2)
@@ -164,11 +165,11 @@ class _Waiter:
 
 
 class Rate:
-    """A limit of ``requests`` calls and ``tokens`` tokens in any 60 seconds, counted from when calls are
-    sent.
+    """A rate limit of ``requests`` calls and ``tokens`` tokens in any 60 seconds. Calls count from the time
+    they are sent.
 
-    What a call costs is an estimate until it is answered. A call that alone exceeds the limit is sent once no
-    other call counts against it."""
+    The token count of a call is an estimate until the call is answered. A call that exceeds the limit on its
+    own is sent once no other calls count toward the limit."""
 
     def __init__(
         self,
@@ -188,12 +189,12 @@ class Rate:
         self._changed = anyio.Event()
 
     def narrow(self, requests: int | None, tokens: int | None) -> None:
-        """Lower the limits to those given, because the same model may be configured twice."""
+        """Lower the limits to the given values if these are lower. The same model may be configured twice."""
         self.requests = min(self.requests, math.inf if requests is None else requests)
         self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
 
     async def reserve(self, tokens: int = 0) -> RateReservation:
-        """Wait until a call of ``tokens`` may be sent, and reserve its place."""
+        """Wait until a call with ``tokens`` tokens may be sent, and reserve capacity for it."""
         with pause_deadlines():
             async with self._lock:
                 return await self._reserve(tokens)
@@ -213,9 +214,10 @@ class Rate:
         await self._changed.wait()
 
     def _wait_s(self, tokens: int) -> float:
-        """Return the seconds until a call of ``tokens`` may be sent.
+        """Return the seconds until a call with ``tokens`` tokens may be sent.
 
-        0: now; infinite: once a call with a reservation is sent or cancelled."""
+        The result is 0 if the call may be sent now, and infinity if it has to wait until another call with a
+        reservation is sent or cancelled."""
         now = self._clock()
         while self._sent and self._sent[0].at + _MINUTE_S <= now:
             self._sent.popleft()
@@ -238,7 +240,7 @@ class Rate:
 
 
 class RateReservation:
-    """A call's place in a rate. ``at``: when it was sent."""
+    """The capacity reserved for a call in a rate. ``at`` is the time at which the call was sent."""
 
     def __init__(self, rate: Rate, tokens: int) -> None:
         self._rate = rate
@@ -249,18 +251,18 @@ class RateReservation:
         self._rate._send(self)
 
     def cancelled(self) -> None:
-        """Give up the place of a call that will not be sent; do nothing if it was sent."""
+        """Release the reservation of a call that will not be sent. Does nothing if the call was sent."""
         self._rate._cancel(self)
 
 
 class Slots(Protocol):
-    """A limit on calls across several servers."""
+    """A limit on calls in flight across several servers."""
 
     def slot(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class Permit:
-    """An admitted call, to which its outcome is reported."""
+    """An admitted call. The outcome of the call must be reported to its permit."""
 
     def __init__(self, limiter: Limiter, era: int, reservation: RateReservation | None) -> None:
         self._limiter = limiter
@@ -268,7 +270,7 @@ class Permit:
         self._reservation = reservation
 
     def record_success(self, tokens: int | None = None) -> None:
-        """Record that the call succeeded. ``tokens``: what it really cost."""
+        """Record that the call succeeded. ``tokens`` is the actual token count of the call."""
         self._limiter.record_success()
         if self._reservation and tokens is not None:
             self._reservation.tokens = tokens
@@ -281,7 +283,8 @@ class Throttle:
     """The limits on the calls of one model or agent: its rate, its server's limiter, and a limit across all
     servers.
 
-    They are waited for in this order, so a call that waits for its own server holds up no others."""
+    A call waits for these limits in this order, so a call that is waiting for its own server does not delay
+    calls to other servers."""
 
     def __init__(self, limiter: Limiter, *, rate: Rate | None = None, slots: Slots | None = None) -> None:
         self.limiter = limiter
@@ -290,7 +293,7 @@ class Throttle:
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
-        """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.acquire``."""
+        """Wait until a call may be sent. ``tokens`` is an estimate. For ``left_s``, see ``Limiter``."""
         reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
@@ -312,7 +315,7 @@ class Throttle:
 
 
 class RateLimits:
-    """The limiters and rates of a run."""
+    """All limiters and rates of a run."""
 
     def __init__(
         self,
@@ -326,7 +329,7 @@ class RateLimits:
         self._rates: dict[tuple[str, ...], Rate] = {}
 
     def limiter(self, address: str, key: str, *, who: str, calls: int) -> Limiter:
-        """Return the limiter of a server, and allow ``who`` ``calls`` in flight there."""
+        """Return the limiter of a server, and allow ``who`` ``calls`` calls in flight to that server."""
         place = (address, key)
         if place not in self._limiters:
             self._limiters[place] = Limiter(clock=self._clock, sleep=self._sleep)
@@ -334,7 +337,7 @@ class RateLimits:
         return self._limiters[place]
 
     def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
-        """Return the rate of a model or an agent by its full name; ``None`` if no limit was ever set."""
+        """Return the rate of a model or an agent by its full name, or ``None`` if no limit was ever set."""
         if requests is None and tokens is None:
             return self._rates.get(name)
         if name in self._rates:

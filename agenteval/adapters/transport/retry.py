@@ -1,4 +1,5 @@
-"""Decide whether a call is retried, how long it waits before that, and when it gives up."""
+"""Decide whether a call is retried, how long it waits before the retry (exponential backoff), and when it
+gives up."""
 
 from __future__ import annotations
 
@@ -13,17 +14,18 @@ import anyio
 from agenteval.conversation.deadlines import pause_deadlines
 
 MAX_WAIT_S = 180.0
-"""The total seconds that one call waits for limits and retries, unless the author sets another limit."""
+"""The total time in seconds that one call may wait for limits and retries, unless the author sets a different
+limit."""
 _ASKED_FREE_S = 1.0
 
 
 class Retry(NamedTuple):
-    """A request that will be sent again."""
+    """A request that is about to be sent again."""
 
     where: str
     reason: str
     attempt: int
-    """The number of the failed attempt, from 1."""
+    """The number of the failed attempt, starting at 1."""
     wait_s: float
 
 
@@ -33,19 +35,21 @@ def _jitter() -> Callable[[], float]:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """When to retry: with exponential back-off and jitter, or when the server asks to.
+    """The retry policy: retry with exponential backoff and jitter, or after the time that the server asks
+    for.
 
     ``sleep``, ``jitter`` (0 to 1), ``now`` (seconds since 1970) and ``clock`` (seconds) can be replaced in
     tests."""
 
     retries: int = 2
-    """The retries for a server that has not answered yet: its address may well be wrong."""
+    """The number of retries for a server that has not answered yet, because its address may be wrong."""
     proven_retries: int = 8
-    """The retries for a server that has answered."""
+    """The number of retries for a server that has answered before."""
     base_s: float = 0.5
     max_backoff_s: float = 20.0
     max_wait_s: float = MAX_WAIT_S
-    """The limit on all waits of one call together; a wait that would exceed it is not started."""
+    """The limit on the total wait of one call in seconds. A wait that would exceed this limit is not started.
+    """
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     jitter: Callable[[], float] = field(default_factory=_jitter)
     now: Callable[[], float] = time.time
@@ -60,9 +64,9 @@ class RetryPolicy:
         retries: int | None = None,
         max_wait_s: float | None = None,
     ) -> float | None:
-        """Return the seconds to wait after ``attempt`` failed; ``None``: do not retry.
+        """Return the seconds to wait after ``attempt`` failed (exponential backoff), or ``None`` to give up.
 
-        ``retries`` and ``max_wait_s`` override the policy's own."""
+        ``retries`` and ``max_wait_s`` override the limits of the policy."""
         if attempt > (self.retries if retries is None else retries):
             return None
         limit = self.max_wait_s if max_wait_s is None else max_wait_s
@@ -76,11 +80,11 @@ class RetryPolicy:
 
 @dataclass
 class RetryBudget:
-    """What remains for one call: its failures and its waits so far."""
+    """The remaining retries and waiting time of one call, based on its failures and waits so far."""
 
     policy: RetryPolicy
     max_wait_s: float | None = None
-    """Overrides the policy's limit."""
+    """A limit that overrides the policy's limit."""
     failures: int = 0
     waited_s: float = 0.0
     _counted: int = 0
@@ -91,10 +95,10 @@ class RetryBudget:
         return max(0.0, limit - self.waited_s)
 
     def next_wait_s(self, *, retry_after_s: float | None, retries: int) -> float | None:
-        """Return the seconds to wait after one more failure; ``None``: give up.
+        """Return the seconds to wait after one more failure, or ``None`` to give up.
 
-        A wait of a second or more that the server asks for uses up no retry, because the total wait is
-        limited anyway."""
+        If the server asks for a wait of one second or more, the wait does not use up a retry, because the
+        total wait is limited anyway."""
         self.failures += 1
         if retry_after_s is None or retry_after_s < _ASKED_FREE_S:
             self._counted += 1
@@ -115,7 +119,8 @@ class RetryBudget:
 
     @property
     def summary(self) -> str:
-        """The retries and waits so far, for a message; empty if the first failure was the last."""
+        """The retries and waits so far, as text for a message; an empty string if the first failure was the
+        last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
         times = "once" if self.failures == 1 else f"{self.failures} times"

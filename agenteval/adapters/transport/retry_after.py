@@ -1,4 +1,5 @@
-"""Read how long a server asks to wait, in all the forms that servers use."""
+"""Determine how long a server asks callers to wait (``Retry-After`` and rate limit headers), in all formats
+that servers use."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST_S = 86_400.0
-"""The longest wait in seconds: a server that asks for more means "not today"."""
+"""The longest wait in seconds. A server that asks for a longer wait effectively means "not today"."""
 HINT_S = 60.0
-"""The longest wait in seconds that a reset header causes: it reports when a limit is back in full, not how
-long to wait."""
+"""The longest wait in seconds based on a reset header. Such a header reports when a limit is fully restored,
+not how long to wait."""
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d*)?")
 _PART = r"(\d{1,15}(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"
@@ -27,12 +28,12 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
-    """Return the seconds that a refusal asks to wait, between 0 and ``LONGEST_S``; ``None`` if it asks for no
-    wait.
+    """Return the seconds that a refusal asks callers to wait (``Retry-After``), between 0 and ``LONGEST_S``,
+    or ``None`` if it does not ask for a wait.
 
-    Sources, in order: ``retry-after-ms``; ``retry-after`` as seconds, a duration, a date or a timestamp;
-    ``text``, the server's message ("try again in 6m0s"); the time at which a limit is reset (at most
-    ``HINT_S``). ``now_s`` counts from 1970; header names are in lower case."""
+    The sources are, in this order: ``retry-after-ms``; ``retry-after`` as seconds, a duration, a date or a
+    timestamp; ``text``, which is the server's message ("try again in 6m0s"); and the time at which a limit is
+    reset (at most ``HINT_S``). ``now_s`` is in seconds since 1970; header names are in lower case."""
     millis = headers.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(millis):
         return min(float(millis) / 1000, LONGEST_S)
@@ -48,7 +49,8 @@ def _in_text(text: str) -> float | None:
 
 
 def _seconds(value: str, now_s: float) -> float | None:
-    """Convert a number, a duration such as ``6m0s``, a timestamp since 1970 or a date to seconds from now."""
+    """Convert a number, a duration such as ``6m0s``, a timestamp in seconds since 1970, or a date to seconds
+    from now."""
     value = value.strip()
     if _NUMBER.fullmatch(value):
         number = float(value)
@@ -77,7 +79,8 @@ def _until(value: str, now_s: float) -> float | None:
 
 
 def _reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the longest reset of the limits that are used up, or else the shortest reset of the others."""
+    """Return the longest reset time of the limits that are used up. If no limit is used up, return the
+    shortest reset time of all limits."""
     used_up: list[float] = []
     others: list[float] = []
     for name, asked in _resets(headers, now_s):

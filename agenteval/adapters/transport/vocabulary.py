@@ -1,4 +1,4 @@
-"""Download tiktoken's vocabulary, on request, to the path where tiktoken looks for it."""
+"""Download tiktoken's vocabulary, if requested, to the path where tiktoken looks for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _DEADLINE_S = 60.0
 async def fetch_vocabulary() -> Path:
     """Download the vocabulary and return its path.
 
-    Raises ``AuthorError`` if tiktoken's cache is disabled, ``InfrastructureError`` if the download fails."""
+    Raises ``AuthorError`` if tiktoken's cache is disabled, and ``InfrastructureError`` if the download fails.
+    """
     path = tokens.vocabulary_path()
     if path is None:
         what = "tiktoken is set to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
@@ -47,7 +48,7 @@ async def _fetched() -> bytes:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    """Write the file atomically, because others may read it at any time."""
+    """Write the file atomically, because other processes may read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
