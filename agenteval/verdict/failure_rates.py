@@ -217,7 +217,7 @@ def _is_judged(sample: SampleReport, metric: str) -> bool:
 
 
 def _worst_first(row: FailureRate) -> tuple[int, float, str, str]:
-    """Sort by severity, then by rate. A failed check ranks above the worst finding because it fails its
-    conversation."""
+    """Return the sort key of a row: by severity, then by rate. A failed check ranks above the worst finding
+    because it fails its conversation."""
     rank = len(Severity) if row.severity is None else row.severity.rank
     return -rank, -row.rate, row.label, row.found_by

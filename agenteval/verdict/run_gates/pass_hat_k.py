@@ -1,4 +1,4 @@
-"""``gates.pass_hat_k``: the probability that several epochs in a row succeed."""
+"""``gates.pass_hat_k``: a gate on pass^k, the probability that ``k`` epochs in a row succeed."""
 
 from __future__ import annotations
 

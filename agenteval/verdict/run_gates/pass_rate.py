@@ -1,4 +1,5 @@
-"""``gates.pass_rate``: each scenario's true success rate, by a test planned before the first epoch."""
+"""``gates.pass_rate``: a gate on each scenario's true success rate, decided by a statistical test that is
+planned before the first epoch."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
 
 
 def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
-    """Return the test that was planned before the first epoch: sequential, or exact for a fixed number."""
+    """Return the test that was planned before the first epoch: a sequential test, or an exact test if the
+    number of epochs is fixed."""
     return rate_test(rule_of(gate, scenarios), max(1, epochs.planned_min), max(1, epochs.planned_max))
 
 
@@ -94,7 +96,8 @@ def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRate
 
 
 def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
-    """Return what would decide, as a line to write or a command to run."""
+    """Return the next step that would decide the scenario: a configuration line to write or a command to run.
+    """
     decided = decision.epochs - decision.missing
     if outcomes.planned_max < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"
