@@ -28,7 +28,7 @@ class ToolContext:
     turn: int
     """The index of the turn, from 0."""
     sample: SampleKey
-    """The sample."""
+    """The sample that the call belongs to."""
     seed: int
     """The random seed of the sample (63 bits)."""
 
@@ -40,8 +40,7 @@ class MockFunctions:
         self._timeout_s = timeout_s
 
     def check(self, scenario: Scenario) -> None:
-        """Load all mock functions of a scenario, so that an incorrect name is reported before anything runs.
-        """
+        """Load all mock functions of a scenario, so that an incorrect name is reported before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
                 self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)

@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 
 class ConversationClock:
-    """A conversation's view of the loop."""
+    """A clock that measures a conversation's own time on the shared loop."""
 
     def __init__(self) -> None:
         self._blocked_s = 0.0

@@ -120,8 +120,7 @@ class ToolWorld:
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools that the scenario answers if the agent runs all other tools itself, otherwise ``None``.
-        """
+        """The tools that the scenario answers if the agent runs all other tools itself, otherwise ``None``."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property

@@ -76,8 +76,7 @@ def find_user_fault(
 
 
 class _Attempt(NamedTuple):
-    """A message that a simulated user is about to send. The fields are the parameters of ``find_user_fault``.
-    """
+    """A message that a simulated user is about to send. The fields are the parameters of ``find_user_fault``."""
 
     text: str
     scenario: Scenario
@@ -225,8 +224,7 @@ def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the strings in an argument, each with the names of the keys above it. Alternatives are excluded.
-    """
+    """Yield the strings in an argument, each with the names of the keys above it. Alternatives are excluded."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):

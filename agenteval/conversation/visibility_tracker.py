@@ -45,7 +45,7 @@ class VisibilityTracker:
         self._playing += 1
 
     def note_conversation_end(self) -> None:
-        """Note that a conversation provides no further evidence."""
+        """Note that a conversation has ended and will provide no further evidence."""
         self._playing -= 1
         self._wake()
 
@@ -86,7 +86,7 @@ class VisibilityTracker:
         self._wake()
 
     def evidence_events(self, agent: str) -> list[CallsSeen]:
-        """Return the evidence about an agent so far, as events."""
+        """Return events for all evidence about an agent so far."""
         return [CallsSeen(agent=agent, evidence=each) for each in sorted(self._evidence.get(agent, ()))]
 
     # ── what is known ──
@@ -113,8 +113,8 @@ class VisibilityTracker:
         return self._with_known_visibility(sample, trajectory)
 
     def _with_known_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Set the known visibility. For a scenario without tools, which nothing waits for, the conversation
-        itself decides."""
+        """Set the known visibility of the agent's calls. For a scenario without tools, no judge waits, so the
+        visibility is determined from the conversation itself."""
         if sample.scenario.tools:
             found = self._visibility_of(sample.key.agent)
         else:

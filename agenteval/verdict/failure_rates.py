@@ -67,7 +67,7 @@ class FailureRate:
 
     @property
     def severity(self) -> Severity | None:
-        """The worst severity; ``None`` for a check."""
+        """The worst severity, or ``None`` for a check."""
         return max(self.severities, key=lambda each: each.rank, default=None)
 
 
@@ -128,11 +128,11 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
 
 @dataclass(frozen=True)
 class _Occurrence:
-    """Something found in a conversation."""
+    """A label that was found in one conversation."""
 
     name: str
     severity: Severity | None
-    """The severity; ``None`` for a check."""
+    """The severity, or ``None`` for a check."""
     quotation: Quotation
 
 

@@ -83,13 +83,13 @@ class _RunRows(NamedTuple):
     """The gate rows of a run, grouped by type."""
 
     over_runs: tuple[GateRow, ...]
-    """Rows of gates over repeated runs."""
+    """Rows for gates over repeated runs."""
     tolerance: tuple[GateRow, ...]
     """Rows about errored samples."""
     undecided: tuple[GateRow, ...]
-    """Rows of scenarios in which nothing was decided."""
+    """Rows for scenarios in which nothing was decided."""
     thresholds: tuple[GateRow, ...]
-    """Rows of thresholds."""
+    """Rows for thresholds."""
     of_log: tuple[GateRow, ...]
     """Rows about recorded conversations."""
 

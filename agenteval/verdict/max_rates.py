@@ -32,7 +32,7 @@ class Shares(NamedTuple):
     conversations: int
     """The number of all conversations."""
     bad: tuple[SampleReport, ...]
-    """The conversations in which something at or above the severity was found."""
+    """The conversations that contain a finding at or above the severity."""
     unknown: tuple[SampleReport, ...]
     """The conversations for which it is unknown whether they contain a finding at or above the severity."""
     by_checks: int

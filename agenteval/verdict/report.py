@@ -55,7 +55,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is known about a run."""
+    """All information about a run."""
 
     run: RunStarted
     scenarios: tuple[ScenarioReport, ...]
@@ -87,8 +87,7 @@ class Report:
 
     @cached_property
     def scripted(self) -> bool:
-        """True if any reply came from the scripted model, which means that no language model judged the run.
-        """
+        """True if any reply came from the scripted model, which means that no language model judged the run."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @cached_property

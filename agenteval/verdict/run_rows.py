@@ -1,5 +1,4 @@
-"""The gate rows that concern all samples of a run, errored samples, or the way in which the run ended. Pure.
-"""
+"""The gate rows that concern all samples of a run, errored samples, or the way in which the run ended. Pure."""
 
 from __future__ import annotations
 

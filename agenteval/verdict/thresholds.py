@@ -20,7 +20,8 @@ _ROUNDING = 1e-9  # of a mean of decimals
 
 
 def is_errored(sample: SampleReport) -> bool:
-    """Check whether a fault that is not the agent's ended the sample, so that nothing is known about it."""
+    """Check whether the sample was ended by a fault that is not the agent's, which means that nothing is
+    known about the sample."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
@@ -80,7 +81,7 @@ class _Scores(NamedTuple):
     lost: int = 0
     """The number of conversations that errored."""
     unjudged: int = 0
-    """1 if nothing was judged in any conversation."""
+    """1 if nothing was judged in any conversation, otherwise 0."""
 
     @property
     def any(self) -> bool:

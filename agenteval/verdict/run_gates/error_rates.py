@@ -36,7 +36,7 @@ class GateErrorRates(NamedTuple):
     bad_where: str = "in one scenario"
     """The number of scenarios in which the bad agent has the rate ``bad``, in words."""
     is_known: bool = True
-    """False if the rates cannot be known before the run."""
+    """True if the rates can be known before the run."""
 
     @property
     def is_uninformative(self) -> bool:
@@ -49,8 +49,7 @@ class GateErrorRates(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """A sentence about the effect of chance on the gate. The sentence also marks an uninformative gate.
-        """
+        """A sentence about the effect of chance on the gate. The sentence also marks an uninformative gate."""
         if self.false_red is None or self.false_green is None or self.green is None:
             return f"{self.gate}: {self.advice}"
         worth = "little better than tossing a coin" if self.is_uninformative else ""

@@ -78,7 +78,7 @@ class RunGate(Generic[Settings]):
     """One gate over repeated runs. It is registered only in ``agenteval.verdict.run_gates.RUN_GATES``."""
 
     name: str
-    """The key under ``gates``, and the name of its rows."""
+    """The gate's key under ``gates``, which is also the name of its rows."""
     help: str
     """The one-line description of the gate's key, which editors display."""
     settings: type[Settings]

@@ -96,8 +96,7 @@ def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRate
 
 
 def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
-    """Return the next step that would decide the scenario: a configuration line to write or a command to run.
-    """
+    """Return the next step that would decide the scenario: a configuration line to write or a command to run."""
     decided = decision.epochs - decision.missing
     if outcomes.planned_max < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"

@@ -52,7 +52,7 @@ class Pair:
 
 
 class PValue(NamedTuple):
-    """A p-value."""
+    """A p-value, and whether it is exact."""
 
     value: float
     exact: bool

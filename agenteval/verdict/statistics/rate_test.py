@@ -109,8 +109,7 @@ class SurvivingPaths(NamedTuple):
     """The weights of the paths with ``least``, ``least + 1``, … successes."""
 
     def after(self, look: InterimLook, ended: dict[StatisticalOutcome, float]) -> SurvivingPaths:
-        """Return the paths that remain after ``look``. The weights of all other paths are added to ``ended``.
-        """
+        """Return the paths that remain after ``look``. The weights of all other paths are added to ``ended``."""
         accept = min(max(look.accept_from - self.least, 0), len(self.weights))
         reject = min(max(look.reject_to + 1 - self.least, 0), accept)
         for weight in self.weights[accept:]:
@@ -244,8 +243,7 @@ def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
-    """Return the widest bounds for which the total error probability, over all looks, stays within the rule.
-    """
+    """Return the widest bounds for which the total error probability, over all looks, stays within the rule."""
     n = len(looks)
     spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1

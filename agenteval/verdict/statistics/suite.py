@@ -1,7 +1,10 @@
 """The success rate of a suite, which depends on the question that is asked.
 
-*These scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random, and each scenario is a stratum. *Users like these*: how often would the agent succeed on further scenarios from the same population? The scenarios are then random, and the epochs of a scenario are a cluster, so each additional epoch adds less information. Epochs are never pooled into one binomial distribution, which would answer neither question.
-"""
+For *these scenarios*, the question is: how often does the agent succeed on exactly this set? Only the epochs
+are random, and each scenario is a stratum. For *users like these*, the question is: how often would the agent
+succeed on further scenarios from the same population? The scenarios are then random, and the epochs of a
+scenario are a cluster, so each additional epoch adds less information. Epochs are never pooled into one
+binomial distribution, which would answer neither question."""
 
 from __future__ import annotations
 
