@@ -35,7 +35,7 @@ class BlockedLoopError(InfrastructureError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the event loop of Python agents is blocked by a conversation that is over, or by a task"
+            "the event loop of Python agents is blocked by a finished conversation or a background task"
         )
 
 

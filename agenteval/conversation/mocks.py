@@ -40,7 +40,7 @@ class MockFunctions:
         self._timeout_s = timeout_s
 
     def check(self, scenario: Scenario) -> None:
-        """Load all mock functions of a scenario, so that an incorrect name is reported before anything runs."""
+        """Load all mock functions of a scenario, so that a wrong name is reported before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
                 self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
@@ -84,7 +84,7 @@ def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:
         what = f"the mock of '{tool}' returned a value that JSON cannot hold: {error}"
-        remedy = "return texts, numbers, lists and mappings, or values with a text form, like a date"
+        remedy = "return strings, numbers, lists or mappings, or values with a text form, such as dates"
         raise AuthorError(Problem(what, remedy, place)) from error
 
 

@@ -120,7 +120,7 @@ class ToolWorld:
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools that the scenario answers if the agent runs all other tools itself, otherwise ``None``."""
+        """The tools that the scenario answers, or ``None`` unless the agent runs all other tools itself."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property
@@ -621,7 +621,7 @@ def _find_unreadable_call(steps: Sequence[Step]) -> AgentError | None:
             return AgentError(f"unreadable reply: {what}", kind="protocol")
         for call in step.tool_calls:
             if call.raw_args is not None and (why := chat.describe_duplicate_key(call.raw_args)):
-                what = f"unreadable arguments of a call of '{call.name}': {why}"
+                what = f"unreadable arguments in a call to '{call.name}': {why}"
                 return AgentError(what, kind="protocol")
     return None
 

@@ -82,7 +82,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _empty_stdin() -> Iterator[None]:
-    """Provide an empty standard input to a script that reads input while it is imported, even at a terminal."""
+    """Provide an empty standard input, even at a terminal, to a script that reads input during its import."""
     before = sys.stdin
     nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
     try:

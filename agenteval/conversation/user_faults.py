@@ -76,7 +76,7 @@ def find_user_fault(
 
 
 class _Attempt(NamedTuple):
-    """A message that a simulated user is about to send. The fields are the parameters of ``find_user_fault``."""
+    """A message that a simulated user is about to send, with the parameters of ``find_user_fault``."""
 
     text: str
     scenario: Scenario
@@ -199,7 +199,7 @@ def find_missing_fact(
             is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
-                what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
+                what += f" the expected call to '{call.name}' needs {name.strip()}: {value}"
                 remedy = "add it to knowledge:, or expect the call without it"
                 return Problem(what, remedy, parse_place(scenario.where(f"{path}.tool_calls")))
     return None
@@ -224,7 +224,7 @@ def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the strings in an argument, each with the names of the keys above it. Alternatives are excluded."""
+    """Yield the strings in an argument, excluding alternatives, each with the names of the keys above it."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):

@@ -94,7 +94,7 @@ def _removed_scenarios(report: Report) -> Iterator[Caveat]:
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
         names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
-        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}"
+        text = f"{plural(len(gone), 'scenario')} of the baseline no longer in the suite: {names}"
         yield Caveat("gone scenarios", len(gone), text)
 
 

@@ -1,4 +1,4 @@
-"""Select the findings that count: findings in samples that did not error, excluding accepted findings. Pure."""
+"""Select the findings that count: those in samples that did not error, excluding accepted findings. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def gates_by_severity(metric: str, plan: Plan) -> bool:
 
 
 def failed_below_gate(report: Report) -> int:
-    """Count the failed judges of labels and goals that could not have found anything that fails their sample."""
+    """Count the failed judges of labels and goals that could not have found anything that fails a sample."""
     plan = report.plan
     return sum(
         not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)

@@ -134,7 +134,7 @@ def _known_measures(
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
-    """Return each failure in these samples of one scenario, with the number of samples in which it occurred."""
+    """Return each failure in these samples of one scenario, with the number of samples that contain it."""
     found: dict[str, FingerprintedFailure] = {}
     occurrences: Counter[str] = Counter()
     for sample in samples:

@@ -55,7 +55,8 @@ class EpochOutcomes:
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The outcomes of the first epochs, whose number was fixed beforehand. Estimates are based on these."""
+        """The outcomes of the first epochs, whose number was fixed beforehand. Estimates are based on these
+        outcomes only."""
         known = self.outcomes[: self.planned_min]
         return (*known, *[None] * (self.planned_min - len(known)))
 

@@ -32,7 +32,7 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
 
 
 def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, scope: str) -> GateRow:
-    broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
+    broken = stopped_by or ("exceeded by calls in flight" if spent > limit else "")
     return GateRow(
         name=name,
         value=spent,

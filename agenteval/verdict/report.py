@@ -87,7 +87,7 @@ class Report:
 
     @cached_property
     def scripted(self) -> bool:
-        """True if any reply came from the scripted model, which means that no language model judged the run."""
+        """True if any reply came from the scripted model. In that case, no language model judged the run."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @cached_property

@@ -35,7 +35,7 @@ from agenteval.verdict.sample_decisions import sample_failed
 KEPT_IN_FULL = 100
 """The default number of conversations whose text is kept, which is far more than a person reads.
 Human-readable reports list the rest with their reasons."""
-LEFT_OUT = "(not kept for the report; the journal has it)"
+LEFT_OUT = "(not kept for the report; see the journal)"
 
 _BLANK = Scenario()
 _Items = tuple[tuple[int | None, tuple[ScoreItem, ...]], ...]

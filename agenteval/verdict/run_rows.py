@@ -1,4 +1,4 @@
-"""The gate rows that concern all samples of a run, errored samples, or the way in which the run ended. Pure."""
+"""The gate rows that concern all samples of a run, errored samples, or how the run ended. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _every_sample_row(
     verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
     basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
-    basis += f", {len(counted)} failed ones left to the share gates" if counted else ""
+    basis += f", {len(counted)} failed and left to the share gates" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -296,4 +296,4 @@ def _describe_unread_records(
         return ""
     place = stops[0].detail.partition(": ")[0]
     more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
-    return f"a readable record in place of {place}{more}"
+    return f"a readable record instead of {place}{more}"

@@ -100,7 +100,7 @@ def without_concern(
 
 
 def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
-    """Yield the error rates of each configured gate. ``epochs`` contains the range for each scenario × agent."""
+    """Yield the error rates of each configured gate. ``epochs`` contains a range per scenario × agent."""
     for gate, settings in _configured_gates(plan.suite.gates):
         yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 

@@ -49,7 +49,7 @@ class GateErrorRates(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """A sentence about the effect of chance on the gate. The sentence also marks an uninformative gate."""
+        """A sentence about the effect of chance on the gate. It also marks an uninformative gate."""
         if self.false_red is None or self.false_green is None or self.green is None:
             return f"{self.gate}: {self.advice}"
         worth = "little better than tossing a coin" if self.is_uninformative else ""

@@ -44,7 +44,7 @@ _PAIRED = "no_worse_than"
 
 
 class NumberGate(Value):
-    """Upper bounds on what conversations use. Percentiles are by nearest rank."""
+    """Upper bounds on the resources that conversations use. Percentiles use the nearest-rank method."""
 
     EXAMPLE: ClassVar[str] = "{mean: 1500}"
 
@@ -57,7 +57,7 @@ class NumberGate(Value):
     max: Annotated[Number, Field(ge=0)] | None = None
     """Highest acceptable value of any conversation."""
     no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
-    """Highest acceptable ratio to the baseline; 1.2 allows a fifth more."""
+    """Highest acceptable ratio to the baseline; 1.2 allows an increase of one fifth."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
@@ -279,7 +279,7 @@ def _describe_ratio(
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
     text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{text}; one scenario does not show how much they scatter: at least 2 are needed"
+        return f"{text}; one scenario does not show how much the ratios scatter: at least 2 are needed"
     text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
         return text

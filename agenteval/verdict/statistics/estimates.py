@@ -32,7 +32,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         if not 0 <= self.successes <= self.decided <= self.planned:
-            raise ValueError("a tally needs 0 <= successes <= decided <= planned")
+            raise ValueError("a tally requires 0 <= successes <= decided <= planned")
 
     @classmethod
     def of(cls, outcomes: Iterable[bool | None]) -> Tally:

@@ -103,7 +103,7 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
     detect; of all scenarios, the one in which it is missed most often is used. The computation uses binomial
     arithmetic and no simulation. Raise ``ValueError`` if there is no design."""
     if not designs:
-        raise ValueError("error rates need at least one scenario")
+        raise ValueError("error rates require at least one scenario")
     kinds = Counter(designs)
     at_good = {kind: kind.chances(good) for kind in kinds}
     perfect = {kind: kind.chances(1.0) for kind in kinds}

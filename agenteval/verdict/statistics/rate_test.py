@@ -49,11 +49,11 @@ class PassRateRule:
 
     def __post_init__(self) -> None:
         if not 0 < self.reject_below < self.at_least <= 1:
-            raise ValueError("a pass rate needs 0 < reject_below < at_least <= 1")
+            raise ValueError("a pass rate requires 0 < reject_below < at_least <= 1")
         if not 0 < self.confidence < 1:
-            raise ValueError("confidence lies between 0 and 1")
+            raise ValueError("confidence must be between 0 and 1")
         if self.scenarios < 1:
-            raise ValueError("a pass rate needs at least one scenario")
+            raise ValueError("a pass rate requires at least one scenario")
 
     @property
     def false_accept(self) -> float:
@@ -109,7 +109,7 @@ class SurvivingPaths(NamedTuple):
     """The weights of the paths with ``least``, ``least + 1``, … successes."""
 
     def after(self, look: InterimLook, ended: dict[StatisticalOutcome, float]) -> SurvivingPaths:
-        """Return the paths that remain after ``look``. The weights of all other paths are added to ``ended``."""
+        """Return the paths that remain after ``look``. Add the weights of all other paths to ``ended``."""
         accept = min(max(look.accept_from - self.least, 0), len(self.weights))
         reject = min(max(look.reject_to + 1 - self.least, 0), accept)
         for weight in self.weights[accept:]:
@@ -221,7 +221,7 @@ def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
     numbers are equal, the test is the exact binomial test for that number. Raise ``ValueError`` unless 1 <=
     min <= max."""
     if not 1 <= min_epochs <= max_epochs:
-        raise ValueError("epochs need 1 <= min <= max")
+        raise ValueError("epochs require 1 <= min <= max")
     silent = InterimLook(accept_from=max_epochs + 1, reject_to=-1)
     looks = [silent] * min_epochs + [_wald_look(rule, n) for n in range(min_epochs, max_epochs)]
     looks.append(_last_look(rule, looks))
@@ -243,7 +243,7 @@ def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
-    """Return the widest bounds for which the total error probability, over all looks, stays within the rule."""
+    """Return the widest bounds whose total error probability, over all looks, stays within the rule."""
     n = len(looks)
     spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1

@@ -70,7 +70,7 @@ class Ratio(NamedTuple):
 def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:
     """Estimate the ratio between two runs. Raise ``ValueError`` if there are no scenarios."""
     if not pairs:
-        raise ValueError("a ratio needs a scenario")
+        raise ValueError("a ratio requires at least one scenario")
     means = sorted((pair.before.mean, pair.after.mean) for pair in pairs)
     logs, of_means, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
     n, typical = len(means), fsum(logs) / len(means)
@@ -146,7 +146,7 @@ def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: f
     tops = [fsum(each) for each in zip(*((old.top, new.top) for old, new in pairs), strict=True)]
     bottoms = [fsum(each) for each in zip(*((old.bottom, new.bottom) for old, new in pairs), strict=True)]
     if not all(bottoms):
-        raise ValueError("a quotient needs something at the bottom")
+        raise ValueError("the denominators of a quotient must not sum to zero")
     n, (before, after) = len(pairs), (top / bottom for top, bottom in zip(tops, bottoms, strict=True))
     if n < 2 or not before or not after:
         return QuotientRatio(before, after, after / before if before else None, None, None)

@@ -57,7 +57,7 @@ class Margins(NamedTuple):
 
 
 class NonInferiority(NamedTuple):
-    """The result of ``non_inferiority``. The bounds assume the worst and the best outcome for missing epochs."""
+    """The result of ``non_inferiority``, with bounds for the worst and the best outcome of missing epochs."""
 
     outcome: StatisticalOutcome
     drop: float | None

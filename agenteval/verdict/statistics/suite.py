@@ -76,7 +76,7 @@ def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
     """Return the mean of the rates over scenarios, using only decided epochs. Each scenario has the same
     weight. Raise ``ValueError`` if there are no scenarios or if a scenario has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
-        raise ValueError("a mean rate needs a decided epoch of each scenario")
+        raise ValueError("a mean rate requires at least one decided epoch for each scenario")
     rates, m = [tally.successes / tally.decided for tally in tallies], len(tallies)
     return MeanRate(
         value=fsum(rates) / m,
