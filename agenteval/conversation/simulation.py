@@ -64,9 +64,11 @@ from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 MAX_TOOL_REPLIES = 50
-"""The maximum number of replies with tool calls in one turn. One more is an (infinite) tool loop."""
+"""The maximum number of replies with tool calls in one turn. If the agent exceeds this number, it is in an
+infinite tool loop."""
 MAX_CONTEXT_CALLS = 1000
-"""The maximum number of calls through ``ctx`` in one turn. One more is an (infinite) tool loop."""
+"""The maximum number of calls through ``ctx`` in one turn. If the agent exceeds this number, it is in an
+infinite tool loop."""
 MAX_CALLS = 1000
 """The maximum number of calls in one reply. A reply with more calls is unreadable, and none of its calls are
 carried out."""
@@ -278,7 +280,8 @@ def _agent_too_slow(what: str) -> AgentevalError:
 
 
 def _refused_turn(error: AgentevalError) -> Turn | None:
-    """Return the turn that a refused message would have begun, because it is evidence and has a cost."""
+    """Return the turn that a refused message would have begun. The turn is kept as evidence and because it
+    has a cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
@@ -460,9 +463,9 @@ class _OpenTurn:
             raise fault
 
     def _with_measured_usage(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a reply with their usage. This is the usage that the reply ``reported`` for all
-        steps. If there is none, it is the usage reported by each message (messages without a report count as
-        zero); if no message reports any, it is an estimate."""
+        """Return the steps of a reply with their usage: the total that the reply ``reported``, the usage
+        reported by each of its messages (messages without a report count as zero), or an estimate, in this
+        order of preference."""
         usage, unread = read_usage(reported), unread_usage(reported)
         if usage is not None:
             return _with_usage(steps, usage)

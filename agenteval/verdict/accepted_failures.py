@@ -67,7 +67,7 @@ def waive_violations(violations: Iterable[Violation], names: Collection[str]) ->
 def accepted_uses(
     run: RunStarted, occurrences: Sequence[tuple[str, Collection[str]]]
 ) -> tuple[AcceptedUse, ...]:
-    """Return the status of each accept-list entry: whether its failure still occurred.
+    """Return the status of each accept-list entry: whether, and where, its failure occurred.
 
     ``occurrences`` pairs the scenario of each sample that did not error with the fingerprints found in that
     sample. An entry whose scenario was not run is left out, unless its failure occurred in another scenario.

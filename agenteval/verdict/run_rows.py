@@ -235,9 +235,8 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
 
 
 def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """Return the next step that would decide the undecided samples. This is to repeat them, unless a
-    repetition cannot add what some of them lack; in that case, it is what the first of these samples lacks.
-    """
+    """Return the next step that would decide the undecided samples: repeat them or, if a repetition cannot
+    add what they lack, supply what the first of these samples lacks."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:

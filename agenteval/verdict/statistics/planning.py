@@ -99,9 +99,10 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
 
     ``good`` is the success rate of an agent that should pass. A false red is a failed run in which every
     scenario has this rate. ``bad`` is the success rate of an agent that should not pass. A false green is a
-    passed run in which one scenario has this rate and all others never fail. That case is the hardest to
-    detect; of all scenarios, the one in which it is missed most often is used. The computation uses binomial
-    arithmetic and no simulation. Raise ``ValueError`` if there is no design."""
+    passed run in which one scenario has this rate and all others never fail, which is the case that is
+    hardest to detect. Of all scenarios, the bad one is assumed to be the scenario in which a bad rate is
+    missed most often. The computation uses binomial arithmetic and no simulation. Raise ``ValueError`` if
+    there is no design."""
     if not designs:
         raise ValueError("error rates require at least one scenario")
     kinds = Counter(designs)
